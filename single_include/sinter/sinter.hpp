@@ -132,7 +132,7 @@
 #define SINTER_WORD constexpr SINTER_INLINE
 
 // The same for a function that kernels share: compiled once for a file, not for every statement.
-#define SINTER_WORD_APART constexpr __attribute__((noinline))
+#define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))
 
 // Before what runs once or when something goes wrong: out of line, and small rather than fast.
 #define SINTER_COLD __attribute__((cold, noinline))
@@ -988,8 +988,8 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
     int nearer = 0;
     for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{apart(last)} - int{apart(kept)};
+      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{is_strided(last)} - int{is_strided(kept)};
     }
     if (nearer > 0 && shape[kept] >= shortest) column = kept;
   }
@@ -3144,6 +3144,44 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 
 }  // namespace detail
 }  // namespace sinter
+// sinter/expr/op_members.hpp: which members an op has: what the concepts of ops are made of.
+
+namespace sinter::detail {
+
+// True if the class C has a member of that name; a function template counts and is not instantiated. In a class that
+// inherits the name twice it is ambiguous, so its address does not exist.
+#define SINTER_HAS_MEMBER(concept_name, member)                                                  \
+  struct also_##member {                                                                         \
+    int member;                                                                                  \
+  };                                                                                             \
+  template <class C>                                                                             \
+  struct with_##member : C, also_##member {};                                                    \
+  template <class C>                                                                             \
+  concept concept_name = std::is_class_v<C> && requires { sizeof(C); } && !std::is_final_v<C> && \
+                         !requires { &with_##member<C>::member; };
+
+SINTER_HAS_MEMBER(has_apply, apply)
+SINTER_HAS_MEMBER(has_grad, grad)
+SINTER_HAS_MEMBER(has_shape, shape)
+SINTER_HAS_MEMBER(has_mistake, mistake)
+SINTER_HAS_MEMBER(has_forward, forward)
+SINTER_HAS_MEMBER(has_reverse, reverse)
+#undef SINTER_HAS_MEMBER
+
+/// A complete class that derives from Base. False, not an error, for an incomplete one.
+template <class Op, class Base>
+concept is_derived = std::is_class_v<Op> && requires { sizeof(Op); } && std::derived_from<Op, Base>;
+
+template <class Op>
+concept has_name = requires {
+  { Op::name } -> std::convertible_to<const char*>;
+};
+template <class Op>
+concept has_grad_uses = requires {
+  { Op::grad_uses[0] } -> std::convertible_to<unsigned>;
+};
+
+}  // namespace sinter::detail
 
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header
@@ -3169,6 +3207,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 
 // Declares `name(a)` for an op of one operand, with its rejections.
 #define SINTER_UNARY_FUNCTION(name, op)                                       \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                   \
   template <class A, class = std::enable_if_t<::sinter::detail::fits<op, A>>> \
   auto name(A&& a) {                                                          \
     return ::sinter::detail::make_map(op{}, std::forward<A>(a));              \
@@ -3177,6 +3216,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 
 // Declares `name(a, b)` (or `operator+(a, b)`), with its rejections. At least one operand is an expression.
 #define SINTER_BINARY_FUNCTION(name, op)                                                  \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                               \
   template <class A, class B, class = std::enable_if_t<::sinter::detail::fits<op, A, B>>> \
   auto name(A&& a, B&& b) {                                                               \
     return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));   \
@@ -3185,6 +3225,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 
 // Declares `name(a, b, c)`, with its rejections. At least one operand is an expression.
 #define SINTER_TERNARY_FUNCTION(name, op)                                                                    \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                                                  \
   template <class A, class B, class C, class = std::enable_if_t<::sinter::detail::fits<op, A, B, C>>>        \
   auto name(A&& a, B&& b, C&& c) {                                                                           \
     return ::sinter::detail::make_ternary(op{}, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)); \
@@ -3209,13 +3250,19 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
 
-// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
-// parameters.
-#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+// The rejections of a function whose first operand op::mistake() judges, whatever its other parameters.
+#define SINTER_OPERAND_REJECTIONS(name, op)                                                                       \
   template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
   void name(A&&, Parameter&&...) = delete;
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)             \
+  static_assert(::sinter::ops::check_kernel_op<op>()); \
+  SINTER_OPERAND_REJECTIONS(name, op)
 #define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  static_assert(::sinter::ops::check_kernel_op<op>());                                  \
   template <class A, class B, class... Parameter,                                       \
             class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
@@ -3321,13 +3368,13 @@ struct leaf {
   }
 
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool Need, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    if constexpr (Need) return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
-    else return record<unneeded>{};
+    if constexpr (Need) return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    else return forward_values<unneeded>{};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope&, const Rec&, const G& g) const {
@@ -3363,12 +3410,12 @@ struct constant {
     return m.template literal<T>(value);
   }
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
   }
   template <int, int, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M&, Scope&, const Rec&, const G&) const {}
@@ -3424,7 +3471,7 @@ struct map<Op, A> {
   static constexpr bool need_a = compute<Need, Given> || (used & uses::first) != 0;
 
   template <class RA, class V>
-  struct record {
+  struct forward_values {
     RA a;
     V value;
   };
@@ -3433,8 +3480,8 @@ struct map<Op, A> {
     constexpr bool is_given = !std::is_same_v<G, unneeded>;
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
-    else return record<decltype(ra), G>{ra, given};
+      return forward_values<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
+    else return forward_values<decltype(ra), G>{ra, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -3471,7 +3518,7 @@ struct map<Op, A, B> {
   static constexpr bool need_b = compute<Need, Given> || (used & uses::second) != 0;
 
   template <class RA, class RB, class V>
-  struct record {
+  struct forward_values {
     RA a;
     RB b;
     V value;
@@ -3482,9 +3529,9 @@ struct map<Op, A, B> {
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     auto rb = b.template forward<L + A::leaves, need_b<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb,
-                                                                                        op.apply(ra.value, rb.value)};
-    else return record<decltype(ra), decltype(rb), G>{ra, rb, given};
+      return forward_values<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{
+          ra, rb, op.apply(ra.value, rb.value)};
+    else return forward_values<decltype(ra), decltype(rb), G>{ra, rb, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -3525,7 +3572,7 @@ struct map<Op, A, B, C> {
   static constexpr bool need = compute<Need, Given> || (used & Bit) != 0;
 
   template <class RA, class RB, class RC, class V>
-  struct record {
+  struct forward_values {
     RA a;
     RB b;
     RC c;
@@ -3538,9 +3585,9 @@ struct map<Op, A, B, C> {
     auto rb = b.template forward<L + A::leaves, need<Need, is_given, uses::second>>(m, s);
     auto rc = c.template forward<L + A::leaves + B::leaves, need<Need, is_given, uses::third>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(rc), decltype(op.apply(ra.value, rb.value, rc.value))>{
+      return forward_values<decltype(ra), decltype(rb), decltype(rc), decltype(op.apply(ra.value, rb.value, rc.value))>{
           ra, rb, rc, op.apply(ra.value, rb.value, rc.value)};
-    else return record<decltype(ra), decltype(rb), decltype(rc), G>{ra, rb, rc, given};
+    else return forward_values<decltype(ra), decltype(rb), decltype(rc), G>{ra, rb, rc, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -3877,9 +3924,9 @@ struct matrix_ref {
   }
 };
 
-/// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp, where each function is described, and for
-/// GPUs in the CUDA backend. Here are the names alone, so that a file without that backend can type-check everything,
-/// and hears in one message that it cannot run it.
+/// Runs kernels on D; is_backend says what each function does. Specialised for the host devices in cpu/backend.hpp, and
+/// for GPUs in cuda/backend.hpp. Here are the names alone, so that a file without that backend can type-check
+/// everything, and hears in one message that it cannot run it.
 template <device D>
 struct backend {
   struct epilogue {};
@@ -3953,6 +4000,60 @@ struct backend {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
 };
+
+/// Stand for a formula and a fold where is_backend names functions that take any.
+struct any_plan {
+  static constexpr int leaves = 1, outputs = 1;
+};
+struct any_fold {
+  using result = float;
+};
+
+/// What evaluation asks of a backend for the device D. Functions are templates, and are not instantiated here.
+template <class B, class D>
+concept is_backend =
+    // Elementwise work on a result that another kernel makes. A fused_epilogue is one for a formula K.
+    requires {
+      typename B::epilogue;
+      typename B::template fused_epilogue<float, any_plan, 1>;
+    } &&
+    // Passes over an index space, free of the types of their operands.
+    requires(const any_plan& plan, const shape_upto<1>& shape, const leaf_ref* leaves, const sink_ref& out,
+             const sink_ref* sinks, const bool* reduced, const typename B::epilogue* epilogue,
+             const flat_values (&flat)[1], float* result) {
+      // out = plan(leaves), then several results in one pass, then over arrays of n.
+      B::template map<float>(plan, shape, leaves, out);
+      B::map_many(plan, shape, leaves, sinks);
+      B::update(plan, index_t{1}, flat, flat);
+      // The gradients of all leaves of a statement. true: some leaf is broadcast, so that its gradient is a sum.
+      B::template reverse<float>(plan, shape, leaves, sinks);
+      B::template reverse<float, true>(plan, shape, leaves, sinks);
+      // A fold of plan(leaves) along the axes marked in `reduced`.
+      B::template reduce<any_fold, float>(plan, shape, leaves, reduced, result, epilogue);
+    } &&
+    // Work on an expression e or on tensors.
+    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const tensor<float, 1, D>& of_row,
+             const tensor<std::int64_t, 2, D>& indices, const tensor<std::int64_t, 1, D>& labels,
+             const typename B::epilogue* epilogue, const matrix_ref& matrix, const std::int64_t* values) {
+      // The state of a fold after every element along an axis.
+      B::template scan<any_fold>(e, 0, out, epilogue);
+      // The first elements along an axis in order, and their positions; false: from the smallest.
+      B::sort(e, 0, false, out, indices);
+      // labels[v] += how often e is v.
+      B::count(indices, labels);
+      // c = a b; true: c += a b.
+      B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
+      // A row op of so many last elements, its reverse, and cross_entropy, which are persistent: a row is read once.
+      B::rows(any_plan{}, index_t{1}, e, out, of_row, epilogue);
+      B::reverse_rows(any_plan{}, index_t{1}, out, out, of_row, out, true);
+      B::cross_entropy(e, labels, of_row, of_row);
+      B::reverse_cross_entropy(e, labels, of_row, of_row, out, true);
+      // index_error unless all n values lie in [0, extent).
+      B::check_range("op", "index", values, index_t{1}, index_t{1});
+      // y[c] = x[c with coordinate `axis` = index[c]], and its reverse, which adds.
+      B::gather(e, 0, indices, out);
+      B::scatter_add(e, 0, indices, out, index_order::any);
+    };
 
 /// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
 /// whose kernels are written in what all backends supply does so for all of them.
@@ -4626,13 +4727,117 @@ class independent_passes {
 };
 
 }  // namespace sinter::detail
+// sinter/grad/backward_rule.hpp: kernels that do backward of two tape entries at once.
+//
+// A tape entry has the value that it made, and inputs. Backward visits the consumer of a value, which makes the value's
+// gradient, and then the producer of the value, which reads that gradient. For some pairs one kernel does work of both:
+// a matrix product can multiply its result by the slope of the activation before it. A backward_rule names such a
+// kernel for a pair of kinds of entries. The walk in grad/tape.hpp looks it up; neither the tape nor the classes of the
+// entries know of it, so a header of any op can register a rule.
+
+namespace sinter::detail {
+
+struct grad_state;
+class any_backward_rule;
+
+/// The rules whose consumer is of one kind. Its address stands for the kind.
+struct rule_list {
+  std::atomic<const any_backward_rule*> first{nullptr};
+};
+template <class Kind>
+constinit inline rule_list rules_of_consumer{};
+
+/// The kind of a tape entry: the class that rules see of it, and the object of that class. An entry without a kind
+/// takes part in no rule.
+struct entry_kind {
+  rule_list* rules = nullptr;
+  void* object = nullptr;
+};
+template <class Kind>
+entry_kind kind_of(Kind& object) {
+  return {&rules_of_consumer<Kind>, &object};
+}
+
+/// What a rule is given. The value has no other consumer, nobody holds it, and it has no gradient yet.
+template <class Producer, class Consumer>
+struct entry_pair {
+  Producer& producer;
+  grad_state& value;  ///< made by the producer
+  Consumer& consumer;
+  int input;           ///< the value is this input of the consumer
+  grad_state& result;  ///< made by the consumer; it has its gradient
+};
+
+/// A rule without its types.
+class any_backward_rule {
+ public:
+  any_backward_rule(const any_backward_rule&) = delete;
+  any_backward_rule& operator=(const any_backward_rule&) = delete;
+
+  const rule_list* const producer;  ///< stands for the kind
+  const any_backward_rule* next = nullptr;
+
+  virtual bool run(void* producer_object, grad_state& value, void* consumer_object, int input,
+                   grad_state& result) const = 0;
+
+ protected:
+  explicit any_backward_rule(const rule_list& of_producer) : producer(&of_producer) {}
+  ~any_backward_rule() = default;
+  void add_to(rule_list& list) {
+    next = list.first.load(std::memory_order_relaxed);
+    while (!list.first.compare_exchange_weak(next, this, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+};
+
+/// Registers a kernel for backward of a consumer that reads the value of a producer. Must have static storage duration.
+/// The kernel runs instead of the consumer's backward and returns true if it did all of that: each input has its
+/// gradient. For the value it may do the producer's backward too, and sets value.producer_done then. If the kernel
+/// returns false, or throws, it leaves no gradient at the producer's inputs; after false the walk tries the next rule,
+/// and at last the consumer's own backward.
+///
+///     inline const backward_rule<scale_backward, scale_backward> scale_twice{&kernel};
+///
+/// A rule that is a variable template is registered where it is instantiated: see require().
+template <class Producer, class Consumer>
+class backward_rule final : public any_backward_rule {
+ public:
+  using kernel = bool (*)(const entry_pair<Producer, Consumer>&);
+
+  explicit backward_rule(kernel k) : any_backward_rule(rules_of_consumer<Producer>), kernel_(k) {
+    add_to(rules_of_consumer<Consumer>);
+  }
+
+  /// Does nothing. A call instantiates a rule that is a variable template, so that it is registered before main().
+  void require() const noexcept {}
+
+  bool run(void* producer_object, grad_state& value, void* consumer_object, int input,
+           grad_state& result) const override {
+    return kernel_(
+        {*static_cast<Producer*>(producer_object), value, *static_cast<Consumer*>(consumer_object), input, result});
+  }
+
+ private:
+  kernel kernel_;
+};
+
+/// Runs the first rule for this pair that applies. False if none does.
+inline bool run_rules(const entry_kind& producer, grad_state& value, const entry_kind& consumer, int input,
+                      grad_state& result) {
+  if (producer.rules == nullptr) return false;
+  for (const any_backward_rule* rule = consumer.rules->first.load(std::memory_order_acquire); rule != nullptr;
+       rule = rule->next)
+    if (rule->producer == producer.rules && rule->run(producer.object, value, consumer.object, input, result))
+      return true;
+  return false;
+}
+
+}  // namespace sinter::detail
 
 namespace sinter {
 namespace detail {
 
 struct grad_state;
-struct activation_backward;
-struct product_backward;
 class graph_gradients;
 class state_ptr;
 
@@ -4670,8 +4875,8 @@ struct tape_entry {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
-  virtual product_backward* as_product() { return nullptr; }  ///< see grad/layer.hpp
-  virtual activation_backward* as_layer() { return nullptr; }
+  /// For rules about backward of two entries at once.
+  virtual entry_kind kind() { return {}; }
   const char* name = "";
   bool released = false;
 };
@@ -4712,7 +4917,7 @@ struct grad_state {
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
-  bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
+  bool producer_done = false;  ///< in this pass its producer's backward has run, with that of its only consumer
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
@@ -4757,28 +4962,82 @@ inline bool& graph_is_retained() {
   return retained;
 }
 
-/// Runs the graph behind `root`, whose gradient is set.
-inline void walk_back(const state_ptr& root, bool retain_graph) {
-  static std::atomic<std::uint64_t> visits{0};
-  const std::uint64_t visit = visits.fetch_add(1) + 1;
-  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
-  std::vector<state_ptr> heap;
-  const auto push = [&](const state_ptr& s) {
-    if (!s || s->visit == visit) return;
+/// Whether the value was made by an entry, has one consumer, and nobody else reads it or asks for its gradient.
+inline bool has_one_consumer(const state_ptr& s) {
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
+         !s->has_grad && !s->retain;
+}
+
+/// Makes the gradients of the inputs of y's producer: by a rule where one applies, else by the producer's own backward.
+inline void run_backward(grad_state& y) {
+  tape_entry& consumer = *y.producer;
+  const entry_kind kind = consumer.kind();
+  if (kind.rules != nullptr && kind.rules->first.load(std::memory_order_relaxed) != nullptr) {
+    int count = 0;
+    const state_ptr* inputs = consumer.inputs(count);
+    for (int i = 0; i < count; ++i)
+      if (has_one_consumer(inputs[i]) && run_rules(inputs[i]->producer->kind(), *inputs[i], kind, i, y)) return;
+  }
+  consumer.backward(y);
+}
+
+/// A pass on this thread: the states that it has still to visit. An entry that makes a graph anew to walk it, as that
+/// of checkpoint() does, runs a pass inside: states that were there before the graph belong to the pass around.
+struct running_pass {
+  std::vector<state_ptr> heap;  ///< the newest first
+  std::uint64_t visit;          ///< its number
+  std::uint64_t first_order;    ///< that of the oldest state that is its own
+  running_pass* around;
+  std::uint64_t now = 0;  ///< order of the state that it works on
+
+  static running_pass*& current() {
+    static thread_local running_pass* pass = nullptr;
+    return pass;
+  }
+  static bool older(const state_ptr& a, const state_ptr& b) { return a->order < b->order; }
+
+  void push(const state_ptr& s) {
+    if (!s) return;
+    if (s->order < first_order) return around->take_over(s);
+    if (s->visit == visit) return;
     s->visit = visit;
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
-  };
+  }
+  state_ptr pop() {
+    std::pop_heap(heap.begin(), heap.end(), older);
+    state_ptr newest = std::move(heap.back());
+    heap.pop_back();
+    return newest;
+  }
+
+ private:
+  /// A state that the pass inside has come to.
+  void take_over(const state_ptr& s) {
+    if (s->order > now)
+      refuse<autograd_error>(
+          {"backward: a function that runs again uses a variable that was made after its call; "
+           "it must use what it used then"});
+    push(s);
+  }
+};
+
+/// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
+/// older than it are left to that one, with what this pass adds to their gradients.
+inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0) {
+  static std::atomic<std::uint64_t> visits{0};
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
-  struct guard {
-    std::vector<state_ptr>& heap;
+  struct guard : running_pass {
     grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
-    state_ptr now;
+    state_ptr at;
     bool done = false;
+    running_pass* before;
+    explicit guard(std::uint64_t first)
+        : running_pass{{}, visits.fetch_add(1) + 1, first, current()}, before(std::exchange(current(), this)) {}
     static void forget(grad_state& s) {
       s.drop_gradient();
-      if (std::exchange(s.passed_on, false)) forget_inputs(s);
+      if (std::exchange(s.producer_done, false)) forget_inputs(s);
     }
     static void forget_inputs(grad_state& s) {
       int count = 0;
@@ -4787,22 +5046,21 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
         if (inputs[i]) forget(*inputs[i]);
     }
     ~guard() {
+      current() = before;
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
       for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
-      if (!now) return;
-      forget(*now);
-      if (now->producer != nullptr) forget_inputs(*now);
+      if (!at) return;
+      forget(*at);
+      if (at->producer != nullptr) forget_inputs(*at);
     }
-  } pass{heap, nullptr, {}};
-  push(root);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    pass.now = std::move(heap.back());
-    const state_ptr& s = pass.now;
-    heap.pop_back();
-    const bool passed_on = s->passed_on;
-    if (!(s->has_grad || passed_on)) continue;
+  } pass(first_order);
+  pass.push(root);
+  while (!pass.heap.empty()) {
+    pass.at = pass.pop();
+    const state_ptr& s = pass.at;
+    pass.now = s->order;
+    if (!(s->has_grad || s->producer_done)) continue;
     if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
     tape_entry& node = *s->producer;
@@ -4811,12 +5069,12 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    if (!passed_on) {
+    if (!s->producer_done) {
       graph_is_retained() = retain_graph;  // an entry may have walked another graph
-      node.backward(*s);
+      run_backward(*s);
     }
-    for (int i = 0; i < count; ++i) push(inputs[i]);
-    s->passed_on = false;
+    for (int i = 0; i < count; ++i) pass.push(inputs[i]);
+    s->producer_done = false;
     if (!s->retain) s->drop_gradient();
     if (!retain_graph) {
       node.released = true;
@@ -5193,6 +5451,104 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
 
 // sinter/nn/buffer.hpp: a member of a module that moves and is saved with it, and is not trained.
 
+// sinter/nn/buffer_log.hpp: buffers of modules in a computation that runs twice: the second run reads what the first
+// one read, and what it writes is dropped.
+
+namespace sinter::nn::detail {
+
+/// The buffers that a computation has used, as they were before it.
+struct buffer_log {
+  struct entry {
+    sinter::detail::storage_ptr buffer;
+    sinter::detail::storage_ptr read;    ///< the memory it was read from: the buffer's, or a copy of a run around
+    sinter::detail::storage_ptr before;  ///< a copy; null, after the first run, of what was only read
+    std::uint64_t version;               ///< of what was read, before the first run
+  };
+  std::vector<entry> entries;
+
+  entry* find(const sinter::detail::storage* buffer) {
+    for (entry& e : entries)
+      if (e.buffer.get() == buffer) return &e;
+    return nullptr;
+  }
+};
+
+template <device D>
+sinter::detail::storage_ptr copy_of(const sinter::detail::storage_ptr& from) {
+  using runtime = sinter::detail::device_runtime<D>;
+  sinter::detail::storage_ptr copy = runtime::allocate(from->bytes);
+  runtime::copy_within(copy->data, from->data, from->bytes);
+  return copy;
+}
+
+/// While one is alive, buffers on this thread are those of a first run, which is written down, or of a second one.
+class [[nodiscard]] buffer_run {
+ public:
+  enum class which { first, again };
+
+  [[nodiscard]] buffer_run(buffer_log& log, which w)
+      : log_(log),
+        which_(w),
+        around_(std::exchange(current(), this)),
+        own_(w == which::again ? log.entries.size() : 0) {}
+  ~buffer_run() {
+    current() = around_;
+    if (which_ != which::first) return;
+    for (buffer_log::entry& e : log_.entries) {
+      if (e.read.get() == e.buffer.get() && version(e.read) == e.version) e.before = {};
+      e.read = {};
+    }
+  }
+  buffer_run(const buffer_run&) = delete;
+  buffer_run& operator=(const buffer_run&) = delete;
+
+  static buffer_run*& current() {
+    static thread_local buffer_run* run = nullptr;
+    return run;
+  }
+
+  /// A buffer's value as this run sees it. Errors: autograd_error in a second run for a buffer that was written to
+  /// since the first one, which only read it.
+  template <class T, int R, device D>
+  tensor<T, R, D> seen(const tensor<T, R, D>& buffer) {
+    using sinter::detail::access;
+    const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
+    if (!buffer.defined()) return outside;
+    const auto& memory = access::storage_of(buffer);
+    const auto& read = access::storage_of(outside);
+    buffer_log::entry* const e = log_.find(memory.get());
+    if (which_ == which::first) {
+      if (e == nullptr) log_.entries.push_back({memory, read, copy_of<D>(read), version(read)});
+      return outside;
+    }
+    if (e == nullptr) return outside;
+    if (!e->before) {
+      if (version(read) != e->version)
+        sinter::detail::refuse<autograd_error>(
+            {"checkpoint: a buffer of shape ", buffer.shape(),
+             " was written to after the call; its backward runs the function again and needs what it read"});
+      return outside;
+    }
+    auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
+    if (!own) own = copy_of<D>(e->before);
+    const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
+    return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
+                                 buffer.strides());
+  }
+
+ private:
+  static std::uint64_t version(const sinter::detail::storage_ptr& s) {
+    return s->version.load(std::memory_order_relaxed);
+  }
+
+  buffer_log& log_;
+  which which_;
+  buffer_run* around_;
+  std::vector<sinter::detail::storage_ptr> own_;  ///< what a second run writes to
+};
+
+}  // namespace sinter::nn::detail
+
 namespace sinter::nn {
 
 /// A tensor that belongs to the state of a module but not to its parameters, such as a running mean: to(), infer(),
@@ -5221,8 +5577,11 @@ class buffer {
             class Fix = typename sinter::detail::conversion_mistake<E, T, R, D>::fix>
   buffer(E&&) = delete;
 
-  /// The tensor, on the same memory.
-  [[nodiscard]] tensor_type value() const { return value_; }
+  /// The tensor, on the same memory. Inside a function that checkpoint() runs again, a copy where the function writes.
+  [[nodiscard]] tensor_type value() const {
+    if (detail::buffer_run* const run = detail::buffer_run::current()) return run->seen(value_);
+    return value_;
+  }
   bool defined() const noexcept { return value_.defined(); }
   const extents<R>& shape() const noexcept { return value_.shape(); }
   index_t numel() const noexcept { return value_.numel(); }
@@ -6167,7 +6526,7 @@ void infer(const M&) = delete;
 // sinter/ops/op.hpp: what an op is made of: the element types it accepts, and the helpers its formulas are written
 // with.
 
-// sinter/math/scalar.hpp: the words for plain numbers, on the host and (under a CUDA compiler) in kernels.
+// sinter/math/scalar.hpp: the words for scalars, on the host and (under a CUDA compiler) in kernels.
 
 // sinter/math/vocabulary.hpp: the closed list of words that ops are written in, and the traits of a kind of value.
 
@@ -6193,7 +6552,7 @@ void infer(const M&) = delete;
 // fused where the target has the instruction. `divide` never traps: an integer divided by zero is 0, and so are its
 // fmod and remainder; simd's operator / does the same, the operator / of an integer *scalar* is the language's own, so
 // ops over integers say `divide`. cast truncates toward zero, clamps to the range of an integer target, maps NaN to 0,
-// and to bool means v != 0. A plain number may stand second in min, max, pow, divide, fmod and remainder, and on either
+// and to bool means v != 0. A scalar may stand second in min, max, pow, divide, fmod and remainder, and on either
 // side of an operator: it adopts the element type.
 namespace sinter::math {
 
@@ -6659,7 +7018,7 @@ SINTER_WORD T hmax(T x) {
   return x;
 }
 
-// A plain number of another type may stand second.
+// A scalar of another type may stand second.
 #define SINTER_LITERAL_SECOND(word)          \
   template <arithmetic T, arithmetic C>      \
     requires(!std::is_same_v<T, C>)          \
@@ -6676,16 +7035,53 @@ SINTER_LITERAL_SECOND(remainder)
 
 }  // namespace sinter::math
 
-// An op is a struct with
-//   name                          as error messages and the op table call it
-//   accepts<T>, result<T...>      usually from one of the bases below
-//   apply(v...)                   the formula, for any kind of value: words of math/vocabulary.hpp and operators only
-//   grad_uses[I]                  what the derivative to operand I reads: uses::first, uses::second, uses::result, ...
-//   grad<I>(g, v..., y)           that derivative times g. Its arguments are values, or expressions (for derivatives of
-//                                 derivatives), so it is written in operators, literals and unqualified words; what
-//                                 grad_uses does not name is a placeholder and may not be used
-// docs/adding-an-op.md goes through an example.
 namespace sinter::ops {
+
+namespace detail {
+
+template <class Op>
+concept has_element_types = requires {
+  { Op::template accepts<float> } -> std::convertible_to<bool>;
+} && (requires { typename Op::template result<float>; } || requires { typename Op::template result<float, float>; } ||
+      requires { typename Op::template result<float, float, float>; });
+
+template <class Op>
+concept has_whole_derivative = sinter::detail::has_grad_uses<Op> == sinter::detail::has_grad<Op>;
+
+}  // namespace detail
+
+/// An elementwise op: a class, not final, with the members below. docs/adding-an-op.md goes through an example. False,
+/// never an error, for any other type.
+template <class Op>
+concept is_elementwise_op =
+    // static constexpr const char* name: as error messages and explain() call it.
+    sinter::detail::has_name<Op> &&
+    // accepts<T>, result<T...>: the element types that it takes and gives, usually from one of the bases below.
+    detail::has_element_types<Op> &&
+    // apply(v...): the formula, for any kind of value, in words of math/vocabulary.hpp and operators only.
+    sinter::detail::has_apply<Op> &&
+    // grad_uses[I]: what the derivative to operand I reads: uses::first, uses::second, uses::result, ...
+    // grad<I>(g, v..., y): that derivative times g. Its arguments are values, or expressions (for derivatives of
+    // derivatives), so it is written in operators, literals and unqualified words. What grad_uses does not name is a
+    // placeholder and may not be used. An op without a derivative has neither.
+    detail::has_whole_derivative<Op>;
+
+/// True; for a class that is no elementwise op, an error that names what is missing.
+template <class Op>
+constexpr bool check_elementwise_op() {
+  // Of a concept the compiler would list what it consists of.
+  constexpr bool name = sinter::detail::has_name<Op>, elements = detail::has_element_types<Op>,
+                 formula = sinter::detail::has_apply<Op>, derivative = detail::has_whole_derivative<Op>;
+  static_assert(name, "sinter: an elementwise op needs 'static constexpr const char* name'; see docs/adding-an-op.md");
+  static_assert(elements,
+                "sinter: an elementwise op needs 'accepts<T>' and 'result<T...>', usually from a base such as "
+                "real_op; see docs/adding-an-op.md");
+  static_assert(formula, "sinter: an elementwise op needs its formula, 'apply'; see docs/adding-an-op.md");
+  static_assert(derivative,
+                "sinter: an elementwise op needs both 'grad' and 'grad_uses', or neither; see "
+                "docs/adding-an-op.md");
+  return true;
+}
 
 // In derivatives an unqualified `exp(x)` finds the word for values and, by argument, the function for expressions.
 using namespace math;  // NOLINT
@@ -6768,7 +7164,7 @@ inline constexpr bool is_mask<math::mask<T, L>> = true;
 
 /// A value as its element type; comparisons give masks, whose lanes are as wide as what was compared.
 template <class V>
-SINTER_WORD auto plain(V v) {
+SINTER_WORD auto without_mask(V v) {
   if constexpr (detail::is_mask<V>) return math::cast<bool>(v);
   else return v;
 }
@@ -7120,7 +7516,8 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Kept: for a activation_backward, what the kernel of the product has stored beside the result.
+/// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
+/// value, for an entry that has a member of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);
@@ -7414,6 +7811,10 @@ class kernel_backward final : public tape_entry {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
     return result_;
   }
+  /// The gradient that the state of a result of such an entry has.
+  static const tensor<T, R, D>& gradient_in(const grad_state& y) {
+    return static_cast<const typed_state<T, R, D>&>(y).grad;
+  }
   /// An operand as forward had it. Errors: autograd_error if it was written to since.
   template <int I>
   const auto& operand() const {
@@ -7435,9 +7836,9 @@ class kernel_backward final : public tape_entry {
     using Gradient = bare<decltype(s.grad)>;
     if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
       return gradient_place<Gradient>{s.grad, add};
-    const Gradient apart = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
-    late_.push_back([apart, &s, add] { write_or_add(apart, s.grad, add); });
-    return gradient_place<Gradient>{apart, false};
+    const Gradient dense = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
+    late_.push_back([dense, &s, add] { write_or_add(dense, s.grad, add); });
+    return gradient_place<Gradient>{dense, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -7460,6 +7861,8 @@ class kernel_backward final : public tape_entry {
     }
   }
 
+  /// Rules see this class; see kernel_backward_of.
+  entry_kind kind() override { return kind_of(*this); }
   const state_ptr* inputs(int& count) const override {
     count = differentiable;
     return sources_;
@@ -7475,7 +7878,7 @@ class kernel_backward final : public tape_entry {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    gradient_ = gradient_in(y);
     if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
     late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);
@@ -7512,13 +7915,7 @@ struct evaluate_it_before_let;
 
 namespace ops {
 
-/// Base of an op with kernels of its own: an op is a struct that derives from it and has
-///   name                    as messages and explain() call it
-///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
-///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
-///                           last entry have no gradient
-///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
-/// and its parameters as members. It may replace what stands here.
+/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace.
 struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;
@@ -7554,15 +7951,41 @@ struct kernel_op {
   }
 };
 
+/// An op with kernels of its own: a class derived from kernel_op, not final, with these members and its parameters.
+/// docs/adding-a-kernel-op.md goes through an example. False, never an error, for any other type.
+template <class Op>
+concept is_kernel_op =
+    sinter::detail::is_derived<Op, kernel_op> &&
+    // static constexpr const char* name: as messages and explain() call it.
+    sinter::detail::has_name<Op> &&
+    // shape(x.shape(), ...): the shape of the result, an extents; throws shape_error where operands do not fit.
+    sinter::detail::has_shape<Op> &&
+    // grad_uses[I]: what the gradient of operand I reads: uses::first, uses::result, ... Operands behind the last entry
+    // have no gradient.
+    sinter::detail::has_grad_uses<Op> &&
+    // mistake<A...>(): fitting<T>, or what is wrong with operands of these types, all of one device.
+    sinter::detail::has_mistake<Op>;
+
+/// True; for a class that is no kernel op, an error that names what is missing.
+template <class Op>
+constexpr bool check_kernel_op() {
+  constexpr bool base = sinter::detail::is_derived<Op, kernel_op>;
+  static_assert(base, "sinter: a kernel op derives from 'ops::kernel_op'; see docs/adding-a-kernel-op.md");
+  if constexpr (base) {
+    constexpr bool name = sinter::detail::has_name<Op>, shape = sinter::detail::has_shape<Op>,
+                   gradients = sinter::detail::has_grad_uses<Op>, types = sinter::detail::has_mistake<Op>;
+    static_assert(name,
+                  "sinter: a kernel op needs 'static constexpr const char* name'; see docs/adding-a-kernel-op.md");
+    static_assert(shape, "sinter: a kernel op needs its shape rule, 'shape'; see docs/adding-a-kernel-op.md");
+    static_assert(gradients, "sinter: a kernel op needs 'grad_uses'; see docs/adding-a-kernel-op.md");
+    static_assert(types, "sinter: a kernel op needs its check of types, 'mistake'; see docs/adding-a-kernel-op.md");
+  }
+  return true;
+}
+
 }  // namespace ops
 
 namespace detail {
-
-template <class Op>
-concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
-  { Op::name } -> std::convertible_to<const char*>;
-  Op::grad_uses[0];
-};
 
 template <class Op, class... A>
 constexpr auto find_kernel_mistake() {
@@ -7572,7 +7995,8 @@ constexpr auto find_kernel_mistake() {
     return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr ((reads_name<A> || ...))
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else return Op::template mistake<A...>();
+  else if constexpr (requires { Op::template mistake<A...>(); }) return Op::template mistake<A...>();
+  else return not_operands{};
 }
 /// fitting<T>, a mistake, or not_operands, of Op's operands.
 template <class Op, class... A>
@@ -7622,11 +8046,16 @@ auto kernel_entry(std::integer_sequence<int, I...>) {
                                             operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
 }
 
+/// The tape entry of Op over operands of types A, for a backward_rule.
+template <class Op, class... A>
+using kernel_backward_of =
+    typename decltype(kernel_entry<Op, A...>(std::make_integer_sequence<int, sizeof...(A)>()))::type;
+
 }  // namespace detail
 
 template <class Op, class... A>
 struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
-  static_assert(detail::kernel_operation<Op>);
+  static_assert(ops::check_kernel_op<Op>());
   using base = detail::kernel_base<Op, A...>;
   using T = element_of<base>;
   using D = device_of<base>;
@@ -7669,12 +8098,11 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
 
  private:
   template <class Saved, int... I>
-  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...>) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
     const detail::state_ptr sources[] = {source<I>()...};
     if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
-    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
-    auto node = std::make_unique<entry>(op, saved);
+    auto node = std::make_unique<detail::kernel_backward_of<Op, A...>>(op, saved);
     (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
     node->keep_result(value);
     return detail::produced<base::order>(value, std::move(node));
@@ -7943,6 +8371,7 @@ struct avg_pool_op : pool_op<N, Window> {
 
   extents<N + 2> shape(const extents<N + 2>& x) const { return this->window.results(name, x); }
 };
+static_assert(is_kernel_op<avg_pool_op<2, sliding_window<2>>>);
 
 }  // namespace ops
 
@@ -8034,6 +8463,7 @@ struct cast_op {
     else return math::cast<compute_type<From>>(g);
   }
 };
+static_assert(is_elementwise_op<cast_op<float, int>>);
 
 }  // namespace ops
 
@@ -8364,6 +8794,7 @@ struct max_pool_op : pool_op<N, Window> {
     return places;
   }
 };
+static_assert(is_kernel_op<max_pool_op<2, sliding_window<2>>>);
 
 }  // namespace ops
 
@@ -9859,32 +10290,13 @@ SINTER_KERNEL_REJECTIONS(batch_moments, ops::batch_moments_op)
 
 // sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
 // relatives.
-//
-// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
-// on a GPU.
-//   r.x()                             the values of the row, in forward
-//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
-//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
-//   r.keep(v)                         v, evaluated now where there is room for a row
-//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
-//   r.keep_and_sum(v)                 {values, sum} in one pass
-//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
-//   r.any_row(b)                      is b true for this row, or for one that is worked on beside it?
-//   r.count()                         how many values the row has
-//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
-//                                     kept
-//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
-//   r.put(v)                          makes v the gradient of the operand
-//
-// The threads of several rows meet in all words that go over a row, and in any_row(). What depends on the values of one
-// row decides on neither: work for some rows only stands behind if (r.any_row(b)), and every row does it.
 
 namespace sinter {
 
 namespace ops {
 
-/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
-/// math/vocabulary.hpp. An op whose rows are more than one axis replaces row_length() and has_rows_side_by_side().
+/// Base of an op along an axis (see is_row_op). An op whose rows are more than one axis replaces row_length() and
+/// has_rows_side_by_side().
 struct row_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::result};
   template <device D>
@@ -9919,6 +10331,24 @@ struct row_op : kernel_op {
     return floating_of_rank<1, max_rank, A>();
   }
 };
+
+/// An op along an axis: a kernel op derived from row_op whose formula stands once, for all backends, in the words of
+/// math/vocabulary.hpp and of the row that a backend hands it.
+template <class Op>
+concept is_row_op = sinter::detail::is_derived<Op, row_op> && is_kernel_op<Op> &&
+                    // forward(r), of an r that is_forward_row.
+                    sinter::detail::has_forward<Op> &&
+                    // reverse(r), of an r that is_reverse_row.
+                    sinter::detail::has_reverse<Op>;
+
+/// True; for a class that is no row op, an error that names what is missing.
+template <class Op>
+constexpr bool check_row_op() {
+  constexpr bool forward = sinter::detail::has_forward<Op>, reverse = sinter::detail::has_reverse<Op>;
+  static_assert(forward, "sinter: a row op needs its formula, 'forward(r)'; see include/sinter/ops/row_op.hpp");
+  static_assert(reverse, "sinter: a row op needs its derivative, 'reverse(r)'; see include/sinter/ops/row_op.hpp");
+  return check_kernel_op<Op>();
+}
 
 }  // namespace ops
 
@@ -9958,9 +10388,14 @@ Tensor swap_to_end(const Tensor& t, int axis) {
   else return t;
 }
 
+/// Can D work on rows along an axis that is not the last where they lie? Others move them.
+template <device D>
+inline constexpr bool has_columns = requires(extents<2> shape) { backend<D>::takes_columns(shape, 0); };
+
 template <class Op, device D>
   requires std::derived_from<Op, ops::row_op>
 struct kernels<Op, D> {
+  static_assert(ops::check_row_op<Op>());
   template <class T, int R, class Epilogue, class E>
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
@@ -9971,7 +10406,14 @@ struct kernels<Op, D> {
     if (op.has_rows_side_by_side(to.shape())) {
       backend<D>::rows(op, n, x, to, saved, after);
     } else {
-      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
+      const auto now = eval(untrack(x));
+      if constexpr (has_columns<D>) {
+        if (backend<D>::takes_columns(to.shape(), op.axis)) {
+          backend<D>::columns(op, now.contiguous(), to, saved);
+          return saved;
+        }
+      }
+      const auto moved = swap_to_end(now, op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
       backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
@@ -9986,6 +10428,11 @@ struct kernels<Op, D> {
     if (op.has_rows_side_by_side(place.to.shape()))
       return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
                                       place.add);
+    if constexpr (has_columns<D>) {
+      if (backend<D>::takes_columns(place.to.shape(), op.axis))
+        return backend<D>::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                           place.add);
+    }
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
@@ -10010,7 +10457,7 @@ SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
 template <class C>
 SINTER_WORD C row_shift(C max) {
-  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
+  return math::select(max == -std::numeric_limits<math::element_t<C>>::infinity(), C(0), max);
 }
 /// The sum of exp(x - shift).
 template <class C>
@@ -10026,7 +10473,57 @@ struct values_and_sum {
 /// The last step of a row: (value - shift) * scale - rest.
 template <class C>
 struct last_step {
-  C shift = 0, scale = 1, rest = 0;
+  C shift = C(0), scale = C(1), rest = C(0);
+};
+
+/// A row of a forward pass, as a backend hands it to a row op: a vector unit's on the host, a group of threads' on a
+/// GPU.
+///
+/// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a
+/// vector may be rows, whose numbers are then vectors too (value_type). So no `if` asks for a number of a row:
+/// math::select chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
+template <class R>
+concept is_forward_row = requires(const R& r, typename R::value_type number) {
+  // The values of the row. `over(v, f)` and `over(v, w, f)` are f of values, element by element, evaluated where they
+  // are used.
+  r.x();
+  // How many there are.
+  { r.count() } -> std::same_as<typename R::value_type>;
+  // v, evaluated now where there is room for a row; and whether there always is, without asking r.keeps().
+  r.keep(r.x());
+  { R::always_keeps } -> std::convertible_to<bool>;
+  // Numbers: the sum, the largest, the first.
+  { r.sum(r.x()) } -> std::same_as<typename R::value_type>;
+  { r.max(r.x()) } -> std::same_as<typename R::value_type>;
+  { r.first(r.x()) } -> std::same_as<typename R::value_type>;
+  // {values, sum} in one pass: what keep() and sum() give.
+  r.keep_and_sum(r.x()).values;
+  { r.keep_and_sum(r.x()).sum } -> std::convertible_to<typename R::value_type>;
+  // {shift, sum}: the largest of v, and the sum of exp(v - shift).
+  { r.sum_of_exp(r.x()) } -> std::same_as<shifted_sum<typename R::value_type>>;
+  // Is a condition true for this row, or for one that is worked on beside it?
+  { r.any_row(number < number) } -> std::same_as<bool>;
+  // The result of the row, (v - shift) * scale - rest, which forward returns; v was kept.
+  r.finish(r.keep(r.x()), last_step<typename R::value_type>{});
+  // Keeps a number of the row for reverse; see saves_row_factor.
+  r.save(number);
+};
+
+/// A row of a backward pass.
+template <class R>
+concept is_reverse_row = requires(const R& r) {
+  // The values of the result, and of its gradient.
+  r.result();
+  r.gradient();
+  // How many there are.
+  { r.count() } -> std::same_as<typename R::value_type>;
+  // Numbers: the sum, the largest.
+  { r.sum(r.gradient()) } -> std::same_as<typename R::value_type>;
+  { r.max(r.result()) } -> std::same_as<typename R::value_type>;
+  // The number that forward saved.
+  { r.saved() } -> std::same_as<typename R::value_type>;
+  // Makes v the gradient of the operand.
+  r.put(r.gradient());
 };
 
 /// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
@@ -10041,18 +10538,20 @@ SINTER_WORD auto mean_of(const Row& r, const V& v) {
 /// those of x / m.
 template <class Row, class V, class C>
 SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
+  using limits = std::numeric_limits<math::element_t<C>>;
   const C power =
       r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
   C factor = C(1) / math::sqrt(power + eps);
-  const bool in_range = power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity();
-  if (r.any_row(!in_range)) {
+  const auto in_range = math::logical_and(power + eps > limits::min(), power < limits::infinity());
+  if (r.any_row(math::logical_not(in_range))) {
     const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
     const C scale = C(1) / most;
     const C part =
         r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
         r.count();
-    if (!in_range && most > C(0) && most < std::numeric_limits<C>::infinity())
-      factor = scale / math::sqrt(part + (eps * scale) * scale);
+    const auto scales = math::logical_and(most > C(0), most < limits::infinity());
+    factor = math::select(math::logical_and(scales, math::logical_not(in_range)),
+                          scale / math::sqrt(part + (eps * scale) * scale), factor);
   }
   r.save(factor);
   return factor;
@@ -10102,13 +10601,14 @@ struct layer_norm_op : last_axes_op {
     using C = typename Row::value_type;
     const auto x = r.keep(r.x());
     const C mean = mean_of(r, x);
-    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, static_cast<C>(eps))});
+    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, math::constant<C>(eps))});
   }
   template <class Row>
   SINTER_WORD void reverse(const Row& r) const {
     reverse_norm(r, r.sum(r.gradient()) / r.count());
   }
 };
+static_assert(is_row_op<layer_norm_op>);
 
 }  // namespace ops
 
@@ -10508,7 +11008,7 @@ struct where_op {
   using result = T;
   template <class M, class A, class B>
   SINTER_WORD static auto apply(M m, A a, B b) {
-    return math::select(m, plain(a), plain(b));
+    return math::select(m, without_mask(a), without_mask(b));
   }
   template <int I, class G, class M, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const M& m, const A&, const B&, const Y&) {
@@ -10516,6 +11016,7 @@ struct where_op {
     else return select(m, zero_of(g), g);
   }
 };
+static_assert(is_elementwise_op<where_op>);
 
 }  // namespace ops
 
@@ -10877,6 +11378,7 @@ struct celu_op : real_op {
     return select(x > 0, g, g * exp(x / alpha));
   }
 };
+static_assert(is_elementwise_op<celu_op<float>>);
 
 }  // namespace ops
 
@@ -11525,6 +12027,7 @@ struct pad_op : resampling_op {
     return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
   }
 };
+static_assert(is_kernel_op<pad_op<float>>);
 
 }  // namespace ops
 
@@ -11686,6 +12189,7 @@ struct conv_op : kernel_op {
     return find_conv_mistake<N + 2, X, W, B...>();
   }
 };
+static_assert(is_kernel_op<conv_op<2, true>>);
 
 }  // namespace ops
 
@@ -11857,6 +12361,7 @@ struct conv_transpose_op : kernel_op {
     return find_conv_mistake<N + 2, X, W, B...>();
   }
 };
+static_assert(is_kernel_op<conv_transpose_op<2, true>>);
 
 }  // namespace ops
 
@@ -12440,7 +12945,7 @@ struct equal_op : predicate_op {
   static constexpr const char* name = "equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
+    return without_mask(a) == without_mask(b);
   }
 };
 
@@ -12461,7 +12966,7 @@ struct logical_and_op : logical_op {
   static constexpr const char* name = "logical_and";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
+    return math::logical_and(without_mask(a), without_mask(b));
   }
 };
 
@@ -12603,6 +13108,7 @@ struct elu_op : real_op {
     return select(x > 0, g, g * exp(x) * alpha);
   }
 };
+static_assert(is_elementwise_op<elu_op<float>>);
 
 }  // namespace ops
 
@@ -12918,6 +13424,7 @@ struct gather_op : kernel_op {
     return sinter::detail::gather_mistake<X, I>{};
   }
 };
+static_assert(is_kernel_op<gather_op>);
 
 }  // namespace ops
 
@@ -13150,7 +13657,7 @@ struct greater_op : order_op {
   static constexpr const char* name = "greater";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) > plain(b);
+    return without_mask(a) > without_mask(b);
   }
 };
 
@@ -13171,7 +13678,7 @@ struct greater_equal_op : order_op {
   static constexpr const char* name = "greater_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) >= plain(b);
+    return without_mask(a) >= without_mask(b);
   }
 };
 
@@ -13290,6 +13797,7 @@ struct hardshrink_op : real_op {
     return select(abs(x) <= lambda, zero_of(g), g);
   }
 };
+static_assert(is_elementwise_op<hardshrink_op<float>>);
 
 }  // namespace ops
 
@@ -13381,6 +13889,7 @@ struct hardtanh_op : real_op {
     return select(logical_or(y <= low, y >= high), zero_of(g), g);
   }
 };
+static_assert(is_elementwise_op<hardtanh_op<float>>);
 
 }  // namespace ops
 
@@ -13409,7 +13918,7 @@ struct less_equal_op : order_op {
   static constexpr const char* name = "less_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
+    return without_mask(a) <= without_mask(b);
   }
 };
 
@@ -13655,6 +14164,7 @@ struct interpolate_op : resampling_op {
       refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
   }
 };
+static_assert(is_kernel_op<interpolate_op>);
 
 }  // namespace ops
 
@@ -13760,6 +14270,7 @@ struct leaky_relu_op : real_op {
     return select(x > 0, g, g * slope);
   }
 };
+static_assert(is_elementwise_op<leaky_relu_op<float>>);
 
 }  // namespace ops
 
@@ -13814,7 +14325,7 @@ struct less_op : order_op {
   static constexpr const char* name = "less";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) < plain(b);
+    return without_mask(a) < without_mask(b);
   }
 };
 
@@ -13981,6 +14492,7 @@ struct log_softmax_op : row_op {
     r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
   }
 };
+static_assert(is_row_op<log_softmax_op>);
 
 }  // namespace ops
 
@@ -14043,7 +14555,7 @@ struct not_equal_op : predicate_op {
   static constexpr const char* name = "not_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
+    return without_mask(a) != without_mask(b);
   }
 };
 
@@ -14126,7 +14638,7 @@ struct logical_or_op : logical_op {
   static constexpr const char* name = "logical_or";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_or(plain(a), plain(b));
+    return math::logical_or(without_mask(a), without_mask(b));
   }
 };
 
@@ -14149,7 +14661,7 @@ struct logical_xor_op : logical_op {
   static constexpr const char* name = "logical_xor";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_xor(plain(a), plain(b));
+    return math::logical_xor(without_mask(a), without_mask(b));
   }
 };
 
@@ -14201,6 +14713,7 @@ struct limited_logit_op : real_op {
     return select(logical_or(x < eps, x > 1 - eps), zero_of(g), g / (x * (1 - x)));
   }
 };
+static_assert(is_elementwise_op<limited_logit_op<float>>);
 
 }  // namespace ops
 
@@ -14261,62 +14774,8 @@ struct logsumexp_op {
 SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
 
 }  // namespace sinter
-// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
+// sinter/ops/matmul.hpp: products of two matrices, of batches of them, and linear layers.
 
-// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
-// the kernel of a product can take work along.
-//
-// y = act(a b + bias) is two entries of the tape: the product, and the work after it. Without an activation the
-// gradient of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient
-// reads anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that
-// of a b.
-
-namespace sinter::detail {
-
-/// A product of two matrices.
-struct product_backward : tape_entry {
-  state_ptr state[2];  ///< of the factors
-  /// Set in a pass that leaves to this entry the gradient of a bias, the sum of the rows of the product's.
-  state_ptr bias;
-  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
-
-  product_backward* as_product() final { return this; }
-  const state_ptr* inputs(int& count) const final {
-    count = 2;
-    return state;
-  }
-};
-
-/// Whether a state has one consumer, and nothing else asks for its gradient.
-inline bool is_between(const state_ptr& s) {
-  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
-         !s->has_grad && !s->retain;
-}
-
-/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
-struct activation_backward {
-  struct ends {
-    storage_ptr
-        kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
-    bool gelu_tanh = false;
-    state_ptr product;  ///< to get the gradient of a b
-    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
-  };
-  /// False where something stands against that.
-  virtual bool open(ends& e) const = 0;
-
- protected:
-  ~activation_backward() = default;
-};
-
-/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
-inline bool open_layer(const state_ptr& s, activation_backward::ends& e) {
-  if (!is_between(s)) return false;
-  const activation_backward* const layer = s->producer->as_layer();
-  return layer != nullptr && layer->open(e);
-}
-
-}  // namespace sinter::detail
 // sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
 
 namespace sinter {
@@ -14417,84 +14876,63 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into_gradient(s, a, b, add);
 }
 
-/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
-/// the activation. False where that is not one kernel.
-template <class T, device D, class A, class B>
-bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    activation_backward::ends e;
-    if (!open_layer(to, e)) return false;
-    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
-    struct guard {
-      const activation_backward::ends& e;
-      grad_state& layer;
-      ~guard() {
-        if (layer.passed_on) return;
-        e.product->drop_gradient();
-        if (e.bias) e.bias->drop_gradient();
-      }
-    } otherwise{e, *to};
-    bool add = false;  // stays so
-    product.gradient(add);
-    if (!product.grad.is_contiguous()) return false;
-    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
-                                                               e.gelu_tanh, e.kept->data, sums);
-    return to->passed_on;
-  } else {
-    return false;
-  }
-}
+/// Backward of y = a b: da = g b^T, db = a^T g. With `transposed`, of y = a b^T: da = g b, db = g^T a.
+template <class T, int R, device D>
+struct matmul_backward : tape_entry {
+  /// Work that a rule has left to this entry in the pass that runs: a second gradient, made together with db.
+  struct work_with_db {
+    state_ptr second;
+    void (*run)(matmul_backward& entry, grad_state& y, const state_ptr& second) = nullptr;
+  };
 
-/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
-template <class T, int R, device D, bool BT>
-struct matmul_backward : product_backward {
-  tensor<T, R, D> a, b;
+  const bool transposed;
+  state_ptr state[2];    ///< of a and b
+  tensor<T, R, D> a, b;  ///< each is kept where the other is tracked
   std::uint64_t a_version = 0, b_version = 0;
+  work_with_db with_db;
 
-  void release() override { a = b = {}; }
+  explicit matmul_backward(bool b_transposed) : transposed(b_transposed) {}
+
+  entry_kind kind() final { return kind_of(*this); }
+  const state_ptr* inputs(int& count) const final {
+    count = 2;
+    return state;
+  }
+  void release() override {
+    a = b = {};
+    with_db = {};
+  }
   void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if (state[0]) {
-      check_version(b, b_version);
-      if constexpr (BT) add_to_left(g, b);
-      else add_to_left(g, b.transpose());
-    }
-    if (state[1]) {
-      check_version(a, a_version);
-      if constexpr (BT) add_to_right(y, g.transpose(), a);
-      else add_to_right(y, a.transpose(), g);
-    }
+    if (state[0]) with_factors_of_da(y, [&](const auto& g, const auto& x) { add_product<T, R, D>(state[0], g, x); });
+    if (state[1]) make_db(y);
   }
-  template <class A, class B>
-  void add_to_left(const A& x, const B& z) {
-    if constexpr (R == 2)
-      if (add_product_through<T, D>(state[0], x, z)) return;
-    add_product<T, R, D>(state[0], x, z);
+  void make_db(grad_state& y) {
+    if (const work_with_db work = std::exchange(with_db, {}); work.run != nullptr)
+      return work.run(*this, y, work.second);
+    with_factors_of_db(y, [&](const auto& x, const auto& z) { add_product<T, R, D>(state[1], x, z); });
   }
-  template <class A, class B>
-  void add_to_right(grad_state& y, const A& x, const B& z) {
-    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
-      if (const state_ptr waiting = std::move(bias)) {
-        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
-        bool add = false, again = false;
-        s.gradient(add);
-        void* const sums = waiting->gradient(again);
-        if (s.grad.is_contiguous() &&
-            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
-          return;
-        waiting->drop_gradient();
-        sum_rows(y, waiting);
-        return multiply_into_gradient(s, x, z, add);
-      }
-    }
-    add_product<T, R, D>(state[1], x, z);
+  /// f(left, right) for the product that da is. Errors: autograd_error if b was written to since.
+  template <class F>
+  auto with_factors_of_da(const grad_state& y, const F& f) const {
+    check_version(b, b_version);
+    return transposed ? f(gradient_of(y), b) : f(gradient_of(y), b.transpose());
+  }
+  /// f(left, right) for the product that db is. Errors: autograd_error if a was written to since.
+  template <class F>
+  auto with_factors_of_db(const grad_state& y, const F& f) const {
+    check_version(a, a_version);
+    return transposed ? f(gradient_of(y).transpose(), a) : f(a.transpose(), gradient_of(y));
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
       refuse<autograd_error>(
           {"backward of 'matmul': its operand of shape ", t.shape(),
            " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+
+ private:
+  static const tensor<T, R, D>& gradient_of(const grad_state& y) {
+    return static_cast<const typed_state<T, R, D>&>(y).grad;
   }
 };
 
@@ -14503,16 +14941,17 @@ matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
-struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>, BT> {
+struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>> {
   using T = element_of<A>;
   static constexpr int R = A::rank;
   using D = device_of<A>;
   lower_order_of<A> left;
   lower_order_of<B> right;
 
-  matmul_graph_backward(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  matmul_graph_backward(const A& x, const B& y)
+      : matmul_backward<T, R, D>(BT), left(lower_order(x)), right(lower_order(y)) {}
   void release() override {
-    matmul_backward<T, R, D, BT>::release();
+    matmul_backward<T, R, D>::release();
     left = {};
     right = {};
   }
@@ -14581,7 +15020,7 @@ struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, ele
     if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
       if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_backward<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_backward<T, R, D, BT>>();
+      else return std::make_unique<detail::matmul_backward<T, R, D>>(BT);
     }();
     node->name = BT ? "linear" : "matmul";
     node->state[0] = sa;
@@ -14959,11 +15398,8 @@ namespace sinter {
 
 namespace ops {
 
-/// What both take. They have no kernels: they are views and a copy.
-struct pixel_blocks_op : kernel_op {
-  static constexpr const char* name = "pixel_shuffle";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-
+/// What both take. It is no kernel op: both are views and a copy.
+struct pixel_blocks {
   template <class X>
   static constexpr auto mistake() {
     using namespace sinter::detail;
@@ -14978,10 +15414,10 @@ struct pixel_blocks_op : kernel_op {
 namespace detail {
 
 /// x seen with two more axes, these in another order, and then in the shape `together`.
-template <class V, std::size_t Apart, std::size_t Together>
-V regrouped(const V& x, const index_t (&apart)[Apart], const index_t (&order)[Apart],
+template <class V, std::size_t Split, std::size_t Together>
+V regrouped(const V& x, const index_t (&split)[Split], const index_t (&order)[Split],
             const index_t (&together)[Together]) {
-  return x.reshape(apart).permute(order).reshape(together);
+  return x.reshape(split).permute(order).reshape(together);
 }
 
 inline void check_block(const char* op, index_t r) {
@@ -14997,7 +15433,7 @@ inline void check_block(const char* op, index_t r) {
 ///
 ///     tensor larger = pixel_shuffle(conv2d(pictures, filters, {.padding = 1}), 2);
 template <class X>
-  requires detail::takes_operands<ops::pixel_blocks_op, X>
+  requires detail::takes_operands<ops::pixel_blocks, X>
 detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
   constexpr int R = rank_of<X>;
   const index_t r = upscale_factor;
@@ -15008,16 +15444,16 @@ detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
     detail::refuse<shape_error>(
         {"pixel_shuffle: blocks of ", r, " x ", r, " do not divide the ", e[R - 3], " channels of shape ", e});
   const index_t channels = e[R - 3] / r / r;
-  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
-  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  index_t split[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) split[d] = together[d] = e[d], order[d] = d;
   const index_t parts[] = {channels, r, r, e[R - 2], e[R - 1]}, places[] = {R - 3, R, R - 2, R + 1, R - 1};
-  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  for (int k = 0; k < 5; ++k) split[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
   together[R - 3] = channels;
   together[R - 2] = e[R - 2] * r;
   together[R - 1] = e[R - 1] * r;
-  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+  return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
-SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
+SINTER_OPERAND_REJECTIONS(pixel_shuffle, ops::pixel_blocks)
 
 /// (..., C, H r, W r) => (..., C r r, H, W): undoes pixel_shuffle, as torch.nn.functional.pixel_unshuffle. Any element
 /// type, rank 3 to 6; runs at once, the result is row-major. Derivative: pixel_shuffle of g. Errors: value_error for a
@@ -15025,7 +15461,7 @@ SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
 ///
 ///     tensor smaller = pixel_unshuffle(pictures, 2);
 template <class X>
-  requires detail::takes_operands<ops::pixel_blocks_op, X>
+  requires detail::takes_operands<ops::pixel_blocks, X>
 detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
   constexpr int R = rank_of<X>;
   const index_t r = downscale_factor;
@@ -15036,16 +15472,16 @@ detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
     detail::refuse<shape_error>(
         {"pixel_unshuffle: blocks of ", r, " x ", r, " do not divide the last two axes of shape ", e});
   const index_t height = e[R - 2] / r, width = e[R - 1] / r;
-  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
-  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  index_t split[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) split[d] = together[d] = e[d], order[d] = d;
   const index_t parts[] = {e[R - 3], height, r, width, r}, places[] = {R - 3, R - 1, R + 1, R - 2, R};
-  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  for (int k = 0; k < 5; ++k) split[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
   together[R - 3] = e[R - 3] * r * r;
   together[R - 2] = height;
   together[R - 1] = width;
-  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+  return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
-SINTER_KERNEL_REJECTIONS(pixel_unshuffle, ops::pixel_blocks_op)
+SINTER_OPERAND_REJECTIONS(pixel_unshuffle, ops::pixel_blocks)
 
 }  // namespace sinter
 // sinter/ops/pow.hpp: a to the power b.
@@ -15090,6 +15526,7 @@ struct power_op : number_op {
     else return g * (exponent * lower.apply(x));
   }
 };
+static_assert(is_elementwise_op<power_op<float>>);
 
 }  // namespace ops
 
@@ -15324,13 +15761,14 @@ struct rms_norm_op : last_axes_op {
   SINTER_WORD auto forward(const Row& r) const {
     using C = typename Row::value_type;
     const auto x = r.keep(r.x());
-    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), static_cast<C>(eps))});
+    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), math::constant<C>(eps))});
   }
   template <class Row>
   SINTER_WORD void reverse(const Row& r) const {
     reverse_norm(r, typename Row::value_type(0));
   }
 };
+static_assert(is_row_op<rms_norm_op>);
 
 }  // namespace ops
 
@@ -15640,6 +16078,7 @@ struct softmax_op : row_op {
     r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
   }
 };
+static_assert(is_row_op<softmax_op>);
 
 }  // namespace ops
 
@@ -15680,6 +16119,7 @@ struct softplus_op : real_op {
     return select(x * beta > threshold, g, -g * expm1(-(y * beta)));  // 1 - e^-ln(1 + e^t) = sigmoid(t)
   }
 };
+static_assert(is_elementwise_op<softplus_op<float>>);
 
 }  // namespace ops
 
@@ -15717,6 +16157,7 @@ struct softshrink_op : real_op {
     return select(abs(x) <= lambda, zero_of(g), g);
   }
 };
+static_assert(is_elementwise_op<softshrink_op<float>>);
 
 }  // namespace ops
 
@@ -15968,6 +16409,7 @@ struct threshold_op : real_op {
     return select(x <= limit, zero_of(g), g);
   }
 };
+static_assert(is_elementwise_op<threshold_op<float>>);
 
 }  // namespace ops
 
@@ -16104,6 +16546,7 @@ struct unfold_op : window_columns_op {
     return floating_of_rank<3, 4, X>();
   }
 };
+static_assert(is_kernel_op<unfold_op>);
 
 struct fold_op : window_columns_op {
   static constexpr const char* name = "fold";
@@ -16137,6 +16580,7 @@ struct fold_op : window_columns_op {
     return floating_of_rank<2, 3, X>();
   }
 };
+static_assert(is_kernel_op<fold_op>);
 
 }  // namespace ops
 
@@ -17393,7 +17837,7 @@ inline constexpr bool has_rounding_instruction = false;
 #endif
 
 #ifdef EIGEN_VECTORIZE_AVX512
-// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the plain ones' undefined
+// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the unmasked ones' undefined
 // source.
 #define SINTER_AVX512(name, ps, pd)                           \
   SINTER_INLINE __m512 avx512_##name(__m512 a) { return ps; } \
@@ -17691,7 +18135,7 @@ SINTER_COMPARISON(==, lane_eq)
 SINTER_COMPARISON(!=, lane_ne)
 #undef SINTER_COMPARISON
 
-// A plain number on either side adopts the element type.
+// A scalar on either side adopts the element type.
 #define SINTER_WITH_NUMBER(op)                        \
   template <class T, int L, arithmetic C>             \
   SINTER_INLINE auto operator op(simd<T, L> a, C b) { \
@@ -20876,7 +21320,7 @@ namespace detail {
 
 // Integers wrap: their products are taken modulo 2^32 or 2^64.
 template <class T>
-void plain_product(const gemm_args<T>& args, thread_pool& pool) {
+void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   run_tasks(args, pool, args.m, [&args](index_t i) {
@@ -20909,7 +21353,7 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
     if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows)) return in_place(args, pool, true).compute();
     if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
   }
-  detail::plain_product(args, pool);
+  detail::product_of_any_type(args, pool);
 }
 
 }  // namespace sinter::cpu_impl
@@ -21039,6 +21483,9 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
+// vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
+
 // sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
 //
 // A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
@@ -21267,6 +21714,8 @@ struct reverse_row : row_folds<T> {
   }
 };
 
+static_assert(ops::is_forward_row<row<float>> && ops::is_reverse_row<reverse_row<float>>);
+
 /// f(first, last) for groups of rows of n values that are enough work to be worth a task.
 template <class F>
 void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
@@ -21377,6 +21826,295 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
       else put_row(d, n, false, value);
       d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// As many rows of n values as a vector has lanes: value j of row k is x[j step + k].
+template <class C>
+struct lane_values {
+  const C* x;
+  index_t step;
+  SINTER_INLINE vector<C> operator()(index_t j) const { return math::read<lanes>(x + j * step); }
+};
+
+/// The sums and maxima of the rows, for the formulas of ops/row_op.hpp.
+template <class C>
+struct lane_folds {
+  using value_type = vector<C>;
+  index_t n;
+
+  SINTER_INLINE vector<C> count() const { return vector<C>(static_cast<C>(n)); }
+  SINTER_INLINE bool any_row(math::mask_t<vector<C>> is) const { return math::any(is); }
+  /// In runs, so that few additions follow one another.
+  template <class V>
+  SINTER_INLINE vector<C> sum(const V& v) const {
+    vector<C> total(C(0));
+    for (index_t j = 0; j < n;) {
+      vector<C> part(C(0));
+      for (const index_t end = n - j < 64 ? n : j + 64; j < end; ++j) part = part + v(j);
+      total = total + part;
+    }
+    return total;
+  }
+  template <class V>
+  SINTER_INLINE vector<C> max(const V& v) const {
+    vector<C> most = v(0);
+    for (index_t j = 1; j < n; ++j) most = math::max(most, v(j));
+    return most;
+  }
+};
+
+/// What a row-wise op leaves of the rows: their values, and the last step.
+template <class C>
+struct unfinished_lanes {
+  lane_values<C> values;
+  ops::last_step<vector<C>> end;
+  SINTER_INLINE vector<C> operator()(index_t j) const { return (values(j) - end.shift) * end.scale - end.rest; }
+};
+
+template <class C>
+struct forward_lanes : lane_folds<C> {
+  static constexpr bool always_keeps = true;
+  lane_values<C> values;
+  C* held;    ///< room for the rows
+  C* of_row;  ///< what backward asks of them
+
+  SINTER_INLINE lane_values<C> x() const { return values; }
+  SINTER_INLINE vector<C> first(const lane_values<C>& v) const { return v(0); }
+  SINTER_INLINE lane_values<C> keep(const lane_values<C>& v) const { return v; }
+  template <class V>
+  SINTER_INLINE ops::values_and_sum<lane_values<C>, vector<C>> keep_and_sum(const V& v) const {
+    const auto sum = lane_folds<C>::sum([&](index_t j) SINTER_INLINE_LAMBDA {
+      const vector<C> one = v(j);
+      math::write(held + j * lanes, one);
+      return one;
+    });
+    return {{held, lanes}, sum};
+  }
+  template <class V>
+  SINTER_INLINE ops::shifted_sum<vector<C>> sum_of_exp(const V& v) const {
+    const vector<C> shift = ops::row_shift(this->max(v));
+    return {shift, this->sum([&](index_t j) SINTER_INLINE_LAMBDA { return math::exp(v(j) - shift); })};
+  }
+  SINTER_INLINE unfinished_lanes<C> finish(const lane_values<C>& v, ops::last_step<vector<C>> end) const {
+    return {v, end};
+  }
+  SINTER_INLINE void save(vector<C> c) const { math::write(of_row, c); }
+};
+
+/// Where the rows of a result go: value j of row k to y[j step + k].
+template <class C>
+struct lane_results {
+  C* y;
+  index_t step;
+  bool add, stream;
+
+  template <class V>
+  SINTER_INLINE void put(index_t n, const V& v) const {
+    if (stream)
+      for (index_t j = 0; j < n; ++j) math::write_past_caches(y + j * step, v(j));
+    else if (add)
+      for (index_t j = 0; j < n; ++j) math::write(y + j * step, math::read<lanes>(y + j * step) + v(j));
+    else
+      for (index_t j = 0; j < n; ++j) math::write(y + j * step, v(j));
+  }
+};
+
+template <class C>
+struct reverse_lanes : lane_folds<C> {
+  lane_values<C> y, g;
+  const C* of_row;
+  lane_results<C> dx;
+
+  SINTER_INLINE lane_values<C> result() const { return y; }
+  SINTER_INLINE lane_values<C> gradient() const { return g; }
+  SINTER_INLINE vector<C> saved() const { return math::read<lanes>(of_row); }
+  template <class V>
+  SINTER_INLINE void put(const V& v) const {
+    dx.put(this->n, v);
+  }
+};
+
+template <class Op, class C>
+[[gnu::noinline]] void run_forward(const Op& op, const forward_lanes<C>& rows, const lane_results<C>& to) {
+  to.put(rows.n, op.forward(rows));
+}
+template <class Op, class C>
+[[gnu::noinline]] void run_reverse(const Op& op, const reverse_lanes<C>& rows) {
+  op.reverse(rows);
+}
+
+/// Where the rows of a tile lie in a tensor: value j of row k at j step + k apart.
+struct tile_place {
+  index_t step, apart;
+  index_t rows;  ///< of the tile that there are; the others are zero
+};
+
+/// values[j lanes + k] = value j of row k.
+template <class T>
+void read_tile(const T* x, const tile_place& at, index_t n, compute_type<T>* values) {
+  if (at.rows == lanes && at.apart == 1) {
+    for (index_t j = 0; j < n; ++j) math::write(values + j * lanes, math::read<lanes>(x + j * at.step));
+    return;
+  }
+  for (index_t j = 0; j < n; ++j)
+    for (index_t k = 0; k < lanes; ++k)
+      values[j * lanes + k] = k < at.rows ? compute_type<T>(x[j * at.step + k * at.apart]) : compute_type<T>(0);
+}
+template <class T>
+void write_tile(T* y, const tile_place& at, index_t n, bool add, const compute_type<T>* values) {
+  using C = compute_type<T>;
+  if (at.rows == lanes && at.apart == 1)
+    return lane_results<T>{y, at.step, add, false}.put(n, lane_values<C>{values, lanes});
+  for (index_t j = 0; j < n; ++j)
+    for (index_t k = 0; k < at.rows; ++k) {
+      T& to = y[j * at.step + k * at.apart];
+      to = static_cast<T>(add ? C(to) + values[j * lanes + k] : values[j * lanes + k]);
+    }
+}
+
+/// One thread's work on tiles of rows of n values. Values of C that lie side by side are read and written where they
+/// are, others through a copy.
+template <class Op, class C>
+struct tile_worker {
+  const Op& op;
+  index_t n;
+  C* room = row_buffer<3, C>(3 * n * lanes);
+
+  C* copy(int number) const { return room + number * n * lanes; }
+  template <class T>
+  static bool in_place(const tile_place& at) {
+    return std::is_same_v<T, C> && at.apart == 1 && at.rows == lanes;
+  }
+  template <class T>
+  lane_values<C> values(const T* x, const tile_place& at, int number) const {
+    if constexpr (std::is_same_v<T, C>)
+      if (in_place<T>(at)) return {x, at.step};
+    read_tile(x, at, n, copy(number));
+    return {copy(number), lanes};
+  }
+  template <class T, class F>
+  void results(T* y, const tile_place& at, bool add, bool stream, const F& f) const {
+    if constexpr (std::is_same_v<T, C>)
+      if (in_place<T>(at)) return f(lane_results<C>{y, at.step, add, stream});
+    f(lane_results<C>{copy(2), lanes, false, false});
+    write_tile(y, at, n, add, copy(2));
+  }
+
+  template <class X, class Y>
+  void forward(const X* x, Y* y, C* saved, const tile_place& at, bool stream) const {
+    alignas(64) C of_row[lanes] = {};
+    const forward_lanes<C> rows{{n}, values(x, at, 0), copy(1), of_row};
+    results(y, at, false, stream, [&](const lane_results<C>& to) { run_forward(op, rows, to); });
+    if (saved != nullptr) std::copy(of_row, of_row + at.rows, saved);
+  }
+  template <class T>
+  void reverse(const T* y, const T* g, const C* saved, T* dx, const tile_place& at, bool add, bool stream) const {
+    alignas(64) C of_row[lanes] = {};
+    if (saved != nullptr) std::copy(saved, saved + at.rows, of_row);
+    const lane_values<C> result = values(y, at, 0), gradient = values(g, at, 1);
+    results(dx, at, add, stream,
+            [&](const lane_results<C>& to) { run_reverse(op, reverse_lanes<C>{{n}, result, gradient, of_row, to}); });
+  }
+};
+
+using sinter::detail::fold_shape;
+
+/// Longer columns do not stay in cache.
+inline constexpr index_t longest_column = 4096;
+/// Are the rows along the middle axis of `s` worked on as columns?
+inline bool are_columns(const fold_shape& s) { return s.inner >= lanes && s.reduced <= longest_column; }
+
+/// f(worker, first element, saved numbers before it, place) for the tiles of all columns.
+template <class T, class Op, class F>
+void each_tile_of_columns(const Op& op, const fold_shape& s, thread_pool& pool, const F& f) {
+  const index_t n = s.reduced, tiles = (s.inner + lanes - 1) / lanes;
+  if (s.outer * n * s.inner == 0) return;
+  in_row_groups(s.outer * tiles, n * lanes, pool, [&](index_t first, index_t last) {
+    const tile_worker<Op, compute_type<T>> worker{op, n};
+    for (index_t t = first; t < last; ++t) {
+      const index_t outer = t / tiles, column = t % tiles * lanes, rest = s.inner - column;
+      f(worker, outer * n * s.inner + column, outer * s.inner + column,
+        tile_place{s.inner, 1, rest < lanes ? rest : lanes});
+    }
+  });
+}
+template <class T>
+bool streams_columns(const T* to, const fold_shape& s) {
+  return streams_rows(to, s.outer * s.reduced, s.inner);
+}
+
+/// y = op(x) and its reverse, of rows along the middle axis; see are_columns().
+template <class Op, class T>
+void run_columns(const Op& op, const fold_shape& s, const T* x, T* y, compute_type<T>* saved, thread_pool& pool) {
+  const bool stream = streams_columns(y, s);
+  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
+    worker.forward(x + at, y + at, saved != nullptr ? saved + row : nullptr, place, stream);
+  });
+}
+template <class Op, class T>
+void reverse_columns(const Op& op, const fold_shape& s, const T* y, const T* g, const compute_type<T>* saved, T* dx,
+                     bool add, thread_pool& pool) {
+  const bool stream = !add && streams_columns(dx, s);
+  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
+    worker.reverse(y + at, g + at, saved != nullptr ? saved + row : nullptr, dx + at, place, add, stream);
+  });
+}
+
+/// Rows that fill no vectors, or too few beside the one that they do not fill, are worked on many at a time.
+inline bool are_short_rows(index_t n) { return n % lanes != 0 && n <= 40; }
+
+/// f(first, last) for runs of short rows that fit in a producer's buffer; the first is a multiple of `lanes`.
+template <class F>
+void in_runs_of_rows(index_t rows, index_t n, index_t most, thread_pool& pool, const F& f) {
+  const index_t together = most / n / lanes * lanes, grain = 4 * together;
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
+    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
+    f(t * grain, end, together);
+  });
+}
+
+/// run_rows of short rows.
+template <class Op, class T, class Epilogue>
+void run_short_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
+                    const Epilogue* after, thread_pool& pool) {
+  using C = compute_type<T>;
+  if (rows * n == 0) return;
+  const producer<C> p(l, is_leaf);
+  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t together) {
+    alignas(64) typename producer<C>::buffer_type produced, made;
+    const tile_worker<Op, C> worker{op, n};
+    std::optional<typename Epilogue::rows> finish;
+    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(C)), streams_rows(out, rows, n));
+    for (index_t first = begin; first < end; first += together) {
+      const index_t count = end - first < together ? end - first : together;
+      const C* const x = p.get(first * n, count * n, produced);
+      for (index_t row = 0; row < count; row += lanes) {
+        const tile_place place{1, n, count - row < lanes ? count - row : lanes};
+        C* const of_row = saved != nullptr ? saved + first + row : nullptr;
+        if (finish) worker.forward(x + row * n, made + row * n, of_row, place, false);
+        else worker.forward(x + row * n, out + (first + row) * n, of_row, place, false);
+      }
+      if (finish) finish->run(first * n, (first + count) * n, made, row_end{});
+    }
+  });
+}
+template <class Op, class T>
+void reverse_short_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
+                        index_t n, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  if (rows * n == 0) return;
+  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t) {
+    const tile_worker<Op, C> worker{op, n};
+    for (index_t row = begin; row < end; row += lanes) {
+      const tile_place place{1, n, end - row < lanes ? end - row : lanes};
+      worker.reverse(y + row * n, g + row * n, saved != nullptr ? saved + row : nullptr, dx + row * n, place, add,
+                     false);
     }
   });
 }
@@ -21973,16 +22711,40 @@ struct backend<D> {
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
                    const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+    const index_t count = n > 0 ? to.numel() / n : 0;
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
-                         pool());
+      if (cpu_impl::are_short_rows(n))
+        cpu_impl::run_short_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
+      else cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
     });
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
-                           n > 0 ? y.numel() / n : 0, n, add, pool());
+    const index_t count = n > 0 ? y.numel() / n : 0;
+    if (cpu_impl::are_short_rows(n))
+      cpu_impl::reverse_short_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count,
+                                   n, add, pool());
+    else
+      cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count, n, add,
+                             pool());
+  }
+  /// Are rows along an axis that is not the last worked on where they lie? The tensors are then dense.
+  template <int R>
+  static bool takes_columns(const extents<R>& shape, int axis) {
+    return cpu_impl::are_columns(around_axis(shape.data(), R, axis));
+  }
+  template <class Op, class T, auto S>
+  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
+                      const tensor<compute_type<T>, 1, D>& saved) {
+    cpu_impl::run_columns(op, around_axis(x.shape().data(), x.rank, op.axis), access::data(x), access::data(to),
+                          access::data(saved), pool());
+  }
+  template <class Op, class T, auto S>
+  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    cpu_impl::reverse_columns(op, around_axis(y.shape().data(), y.rank, op.axis), access::data(y), access::data(g),
+                              access::data(saved), access::data(dx), add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).
@@ -22067,6 +22829,8 @@ struct backend<D> {
                       pool());
   }
 };
+
+static_assert(is_backend<backend<cpu>, cpu>);
 
 }  // namespace sinter::detail
 // sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
@@ -22238,7 +23002,7 @@ struct patches {
   index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
   /// Is the matrix of patches the image itself?
-  bool plain() const {
+  bool is_image() const {
     for (const conv_axis& a : axes)
       if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
     return true;
@@ -22906,7 +23670,7 @@ struct weight_product {
   const T* dy;
   index_t filters, dy_stride;
   bool few_filters;  ///< packing a strip would cost more than it gains
-  bool plain;        ///< strips are packed from the image itself
+  bool from_image;   ///< strips are packed from the image itself
   bool tap_by_tap;   ///< no strip crosses taps
   index_t rows, columns, strips, filter_parts, column_parts, blocks, block_rows, parts;
   temporary_array<T> partial;
@@ -22917,15 +23681,15 @@ struct weight_product {
         filters(filter_count),
         dy_stride(gradient_stride),
         few_filters(filters <= max_few_filters && image.channels <= patch_block<T>),
-        plain(image.plain()),
+        from_image(image.is_image()),
         tap_by_tap(image.channels % shape::max_columns == 0),
         rows(image.rows()),
         columns(image.columns()),
         strips(ceil_div(columns, shape::max_columns)),
         filter_parts(ceil_div(filters, max_filters)),
         // Where patches are copied before they are packed, there is room for fewer.
-        column_parts(ceil_div(strips, (plain || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
-        blocks(ceil_div(rows, plain || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
+        column_parts(ceil_div(strips, (from_image || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
+        blocks(ceil_div(rows, from_image || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
         block_rows(blocks > 0 ? ceil_div(rows, blocks) : 0),
         parts(plan_parts()),
         partial(parts * filters * columns) {}
@@ -22981,7 +23745,7 @@ struct weight_product {
     T* c;
   };
 
-  bool copies() const { return !plain && !tap_by_tap; }
+  bool copies() const { return !from_image && !tap_by_tap; }
 
   void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
     constexpr index_t lanes = shape::lanes, words = static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
@@ -23022,9 +23786,9 @@ struct weight_product {
     index_t pixels_of = -1;  // the number of their tap
     for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
       const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
-      if (plain || copies()) {
-        const T* const from = plain ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
-        const index_t step = plain ? a.pixel_stride : t.copied_stride;
+      if (from_image || copies()) {
+        const T* const from = from_image ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const index_t step = from_image ? a.pixel_stride : t.copied_stride;
         // The first panel packs a strip of full width on its way.
         const bool on_the_way = width == shape::max_columns && (valid == width || copies());
         if (!on_the_way) pack_strip(t.strip, width, strip_source<T>{from, 1, step, valid, valid}, count);
@@ -23237,7 +24001,7 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
     const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
     T* const to = dw + g * filters * w_strides.filter;
     T* const sums = db != nullptr ? db + g * filters : nullptr;
-    if (patches.plain() && filters > channels && db == nullptr) {
+    if (patches.is_image() && filters > channels && db == nullptr) {
       // dw transposed: x, the narrower factor, is the one that is packed for the L2 cache.
       const detail::patches<T> swapped(dy + g * filters, s.batch, s.filters, filters, axes);
       detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
@@ -24945,12 +25709,12 @@ struct bound {
     return s.template get<Tag>();
   }
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
   }
   template <int, int, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M&, Scope& s, const Rec&, const G& g) const {
@@ -24978,7 +25742,7 @@ struct let {
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
   }
   template <class RX, class RB, class V>
-  struct record {
+  struct forward_values {
     RX x;
     RB body;
     V value;
@@ -24988,7 +25752,7 @@ struct let {
     auto rx = x.template forward<L + Body::leaves, true>(m, s);
     using V = decltype(rx.value);
     auto rb = body.template forward<L, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
-    return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
+    return forward_values<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -25962,7 +26726,7 @@ SINTER_WORD T* behind(T* p, index_t i, index_t step) {
 }
 /// Neighbours from p on, where not all are valid, or they do not lie side by side.
 template <class T, int lanes>
-SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+SINTER_WORD_NOINLINE chunk<T, lanes> read_out_of_line(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) c.value[i] = *behind(p, i < valid ? i : 0, step);  // no branch for each lane
@@ -25971,7 +26735,7 @@ SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step
 template <class T, int lanes>
 SINTER_WORD chunk<T, lanes> read_chunk(const T* p, bool whole, int valid, index_t step) {
   if (whole) return *reinterpret_cast<const chunk<T, lanes>*>(in_memory(p));
-  return read_apart<T, lanes>(p, valid, step);
+  return read_out_of_line<T, lanes>(p, valid, step);
 }
 template <class T, int lanes>
 SINTER_WORD void write_whole(T* p, const chunk<compute_type<T>, lanes>& c) {
@@ -25997,7 +26761,7 @@ SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add
   }
 }
 
-/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes stand apart.
+/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes are kept elsewhere.
 struct operand_place {
   char* data;
   index_t step;  ///< along the inner axis
@@ -26006,8 +26770,8 @@ struct operand_place {
   bool wide;     ///< holds float though its elements are narrow: terms that are folded later
   int sum;       ///< the number of the sum that it is a term of, unless below 0
 
-  /// Nothing but to be overwritten in whole chunks.
-  bool plain() const { return whole && !add && !wide && sum < 0; }
+  /// Is nothing done but to overwrite whole chunks?
+  bool overwritten() const { return whole && !add && !wide && sum < 0; }
 };
 
 }  // namespace sinter::cuda_impl
@@ -26101,7 +26865,7 @@ SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number,
 }
 /// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
 template <int lanes, class Types, class Places>
-SINTER_WORD_APART held<Types, lanes> read_elements_apart(const Places& from, index_t number, int valid) {
+SINTER_WORD_NOINLINE held<Types, lanes> read_elements_out_of_line(const Places& from, index_t number, int valid) {
   return read_elements<lanes, Types>(from, number, valid);
 }
 /// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
@@ -26253,7 +27017,7 @@ struct element_source : element_places<K::leaves, Most> {
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
     if constexpr (inputs::registers <= most_read_at_once)
-      return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+      return read_elements_out_of_line<lanes, leaf_types, places>(*this, number, valid);
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
@@ -26510,9 +27274,9 @@ SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const ad
 }
 /// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
 template <class T, int lanes, class Place, class Sums>
-SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to,
-                               const Sums& sums) {
-  if (plain) return write_whole(reinterpret_cast<T*>(at), c);
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool overwritten, int valid,
+                               const Place& to, const Sums& sums) {
+  if (overwritten) return write_whole(reinterpret_cast<T*>(at), c);
   if (sums.add(to, c, valid)) return;
   const bool whole = to.whole && valid == lanes;
   if constexpr (narrow_element<T>) {
@@ -26526,14 +27290,14 @@ SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at,
 /// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too
 /// much.
 template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
-                                                 const operand_place* from) {
+SINTER_WORD_NOINLINE held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
+                                                    const operand_place* from) {
   return read_operands<lanes>(Types{}, at, whole, valid, from);
 }
 template <class T, int lanes, class Sums>
-SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid,
-                                    const operand_place& to, const Sums sums) {
-  write_operand<T, lanes>(c, at, plain, valid, to, sums);
+SINTER_WORD_NOINLINE void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool overwritten, int valid,
+                                       const operand_place& to, const Sums sums) {
+  write_operand<T, lanes>(c, at, overwritten, valid, to, sums);
 }
 
 /// Random words that the formula of a pass spends on an element.
@@ -26604,7 +27368,8 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   m.first = frame.find(row, column, in, out);
   const index_t left = frame.row_length() - column;
   const int valid = left < lanes ? static_cast<int>(left) : lanes;
-  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
+  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0,
+                      overwritten = valid == lanes ? frame.overwritten_outputs : 0;
   if constexpr (inputs::count > 0) {
     if constexpr (Frame::shared && inputs::registers <= most_read_at_once)
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
@@ -26622,9 +27387,9 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
       chunk<compute_type<U>, lanes> c;
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) c.value[i] = m.written.template get<compute_type<U>>(s, i);
-      const bool is_plain = (plain >> s & 1) != 0;
-      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
-      else write_operand<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      const bool is_overwritten = (overwritten >> s & 1) != 0;
+      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
+      else write_operand<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
       ++s;
     };
     (write_one.template operator()<T>(), ...);
@@ -26684,12 +27449,12 @@ struct pass_operands {
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go
-  /// where `room` of each operand follow each other.
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and which outputs are
+  /// overwritten. Strides go where `room` of each operand follow each other.
   [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out,
-                                   std::uint64_t& whole, std::uint64_t& plain, index_t* in_strides,
+                                   std::uint64_t& whole, std::uint64_t& overwritten, index_t* in_strides,
                                    index_t* out_strides, int room) const {
-    whole = plain = 0;
+    whole = overwritten = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
       in[to] = place(s, lanes);
@@ -26700,7 +27465,7 @@ struct pass_operands {
     for (int s = 0; s < outputs; ++s) {
       out[s] = place(inputs + s, lanes);
       axes.copy_strides(inputs + s, out_strides + s * room, size[inputs + s]);
-      plain |= std::uint64_t{out[s].plain()} << s;
+      overwritten |= std::uint64_t{out[s].overwritten()} << s;
     }
   }
 };
@@ -26736,11 +27501,11 @@ struct map_frame : chunk_space<Most> {
   operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
   index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] =
                                                               {};  ///< `room` of each operand
-  std::uint64_t whole_inputs, plain_outputs;                       ///< a bit for each
+  std::uint64_t whole_inputs, overwritten_outputs;                 ///< a bit for each
 
   /// The axes of p are coalesced.
   map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
-    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride, out_stride, room);
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, overwritten_outputs, in_stride, out_stride, room);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
@@ -26879,7 +27644,7 @@ struct group_body {
     index_t n, end;
     flat_places<Pass::inputs> in;
     flat_places<Pass::outputs> out;
-    std::uint64_t whole_inputs, plain_outputs;
+    std::uint64_t whole_inputs, overwritten_outputs;
 
     SINTER_WORD index_t row_length() const { return n; }
     SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in,
@@ -26944,7 +27709,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
     for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
     for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
     item.in.aligned = item.out.aligned = bits % 16 == 0;
-    item.whole_inputs = item.plain_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
+    item.whole_inputs = item.overwritten_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
     item.end = blocks_ += blocks;
   }
   void run() override {
@@ -27189,12 +27954,12 @@ struct sums_plan : sums_grid {
   sink_kind kind[sinter::detail::max_operands] = {};
   double* partial[sinter::detail::max_operands] = {};
 
-  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& plain, sum_place* to) const {
+  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& overwritten, sum_place* to) const {
     int n = 0;
     for (int s = 0; s < outputs; ++s) {
       if (kind[s] == sink_kind::element) continue;
       out[s].sum = n;
-      plain &= ~(std::uint64_t{1} << s);
+      overwritten &= ~(std::uint64_t{1} << s);
       static_cast<operand_place&>(to[n]) = out[s];
       to[n].partial = partial[s];
       to[n].output = s;
@@ -27208,11 +27973,13 @@ struct sums_plan : sums_grid {
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
 struct team {
-  int place, size, apart;          ///< of the thread among them; how many; how far they lie from each other
+  int lane_in_team;                ///< the number of the thread in its team
+  int team_size;                   ///< in threads
+  int thread_stride;               ///< between the numbers of neighbours in the team
   int count;                       ///< their sums, neighbours
   int pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
   index_t row, column;             ///< of the first sum
-  index_t pitch;                   ///< how far the sums of two blocks lie apart
+  index_t pitch;                   ///< from the sums of one block to those of the next
 };
 
 template <class F>
@@ -27280,7 +28047,7 @@ struct sums_part {
 };
 /// That part; what a thread gathers begins at 0.
 template <class Sum, int lanes, class G>
-SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
+SINTER_WORD_NOINLINE sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
   for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
     for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
@@ -27297,17 +28064,17 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
-      for (int p = t.place; p < t.pieces; p += t.size)
+      for (int p = t.lane_in_team; p < t.pieces; p += t.team_size)
         share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
     });
   } else if (to.kind != sink_kind::column) {
     for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
   }
-  for (int step = t.size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
+  for (int step = t.team_size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
     g.sync();
-    if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
+    if (t.lane_in_team < step) each_of(t, [&](int i) { share[i] += share[step * t.thread_stride * lanes + i]; });
   }
-  if (t.place != 0) return;
+  if (t.lane_in_team != 0) return;
   if (t.pieces > 1 && !merging)
     return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
@@ -27329,8 +28096,9 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when
 /// through of all. Then the block that comes last adds up what all have left. All kernels share it.
 template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
-SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
-                              const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+SINTER_WORD_NOINLINE void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
+                                 const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row,
+                                 bool through) {
   const G& g = terms.g;
   const sums_block block(g, grid);
   double* const share = g.template shared<double>() + g.thread() * lanes;
@@ -27375,7 +28143,7 @@ struct sums_frame : sums_grid {
 
   sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan)
       : sums_grid(plan), at(p, inputs_read) {
-    sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
+    sums = plan.place_sums(outputs, at.out, at.overwritten_outputs, place);
   }
 };
 
@@ -27422,22 +28190,22 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made
-/// another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
-inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
+/// Plans a pass with sums of the outputs that fold. False, with separate[s] set, where those of output s have to be
+/// made another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* separate, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
   bool fits = true;
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
-    if (!folds[s] || apart[s]) continue;
+    if (!folds[s] || separate[s]) continue;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;
     else
-      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
-    if (!apart[s] && room-- <= 0) apart[s] = true;
-    fits = fits && !apart[s];
+      for (int d = 0; d + 1 < axes.rank; ++d) separate[s] = separate[s] || in_group(s, d) != in_group(first, d);
+    if (!separate[s] && room-- <= 0) separate[s] = true;
+    fits = fits && !separate[s];
   }
   if (!fits) return false;
   index_t numel = 1;
@@ -27461,7 +28229,7 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
     for (int s = 0; s < p.outputs; ++s)
-      apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
+      separate[s] = separate[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do
@@ -27595,7 +28363,7 @@ struct blas_product {
 
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
-struct plain_product_body {
+struct strided_product_body {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
@@ -27636,7 +28404,7 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate},
+  launch_on<D>({"matmul", shape, 3}, strided_product_body<T>{a, b, c, accumulate},
                {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
@@ -28042,9 +28810,12 @@ struct forward_row : row_of_team<Team, Number> {
   const Put& store;
   Number* of_row;  ///< what backward asks of this row; null for none
 
+  template <class V>
+  using kept = decltype(std::declval<const Team&>().keep(std::declval<const V&>()));
+
   SINTER_WORD const X& x() const { return values; }
   template <class V>
-  SINTER_WORD auto keep(const V& v) const {
+  SINTER_WORD kept<V> keep(const V& v) const {
     return this->team.keep(v);
   }
   /// Read anew by every thread: no other has to be waited for.
@@ -28053,9 +28824,9 @@ struct forward_row : row_of_team<Team, Number> {
     return values(0, this->team.valid(0)).value[0];
   }
   template <class V>
-  SINTER_WORD auto keep_and_sum(const V& v) const {
-    const auto kept = this->team.keep(v);
-    return ops::values_and_sum<decltype(kept), Number>{kept, this->team.sum(kept)};
+  SINTER_WORD ops::values_and_sum<kept<V>, Number> keep_and_sum(const V& v) const {
+    const auto values_kept = this->team.keep(v);
+    return {values_kept, this->team.sum(values_kept)};
   }
   template <class V>
   SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
@@ -28216,6 +28987,11 @@ struct memory_row {
     return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
   }
 };
+
+// The rows of a team of threads; of the grid, protocols ask nothing.
+using any_row_team = row_team<float, row_lanes<float>, int>;
+static_assert(ops::is_forward_row<forward_row<any_row_team, memory_row<float>, int, float>> &&
+              ops::is_reverse_row<reverse_row<any_row_team, memory_row<float>, int, float>>);
 
 template <class Op, class T>
 struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
@@ -29182,8 +29958,8 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   pass_axes axes(shape.data, shape.rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
-  const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
-  T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
+  const temporary<D> memory(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
+  T* const sums = static_cast<T*>(at_once ? sink.data : memory.data());
   reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{},
                                                          axes, reduced, store_results<T>{sums});
   if (at_once) return;
@@ -29223,7 +29999,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
   for (int d = 0; d < shape.rank; ++d) numel *= shape.data[d];
-  bool apart[sinter::detail::max_operands] = {};
+  bool separate[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
   const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
   for (bool done = false; !done;) {
@@ -29231,7 +30007,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     plan.format = pass.format;
     pass_operands now = p;
     now.axes.coalesce();
-    done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
+    done = plan_sums(now, pass.lanes, pass.room, folds, separate, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
         if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.inner()))
@@ -29241,7 +30017,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     }
     for (int s = 0; s < p.outputs; ++s) {
       const int at = p.inputs + s;
-      if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
+      if (!separate[s] || p.axes.data[at] != sinks[s].data) continue;
       if (sinter::detail::kernel::is_narrow(pass.format[s])) {
         p.size[at] = sizeof(float);
         p.wide[s] = true;
@@ -29251,7 +30027,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     }
   }
   for (int s = 0; s < p.outputs; ++s) {
-    if (!apart[s]) continue;
+    if (!separate[s]) continue;
     const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, p.axes.data[p.inputs + s], sinks[s]); };
     const gradient_format format = pass.format[s];
     if constexpr (Narrow) {
@@ -29302,7 +30078,7 @@ struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
   /// that.
   struct epilogue {
-    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see activation_backward
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see cuda/product_rules.hpp
     bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
@@ -29494,28 +30270,6 @@ struct backend<D> {
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
   }
-  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no
-  /// kernel does all that.
-  template <class T>
-  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh,
-                                 void* kept, void* sums) {
-    cuda_impl::product_tail tail;
-    tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
-    tail.slope = true;
-    tail.kept = kept;
-    tail.sums = sums;
-    if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
-    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
-  }
-  /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
-  template <class T>
-  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                              bool of_left, void* sums) {
-    cuda_impl::product_tail tail;
-    tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
-    tail.sums = sums;
-    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
-  }
 
  private:
   template <class T>
@@ -29578,6 +30332,8 @@ struct backend<D> {
             {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
+
+static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
 
 }  // namespace sinter::detail
 // sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU; those of half and bfloat16 with float sums.
@@ -31789,133 +32545,6 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
-// sinter/cuda/layer.hpp: the work after a product on the tape, where cuBLASLt has a part in its backward.
-
-namespace sinter::cuda_impl {
-
-using sinter::detail::grad_state;
-using sinter::detail::saved_leaf;
-using sinter::detail::state_ptr;
-using sinter::detail::storage_ptr;
-
-/// The gradient of a bias: the sum of the rows of the product's.
-template <class T, device D>
-void sum_rows(grad_state& product, const state_ptr& bias) {
-  const auto& g = static_cast<sinter::detail::typed_state<T, 2, D>&>(product).grad;
-  const tensor<T, 1, D> sums = sum(g, 0);
-  sinter::detail::add_gradient(bias, sums);
-}
-
-/// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
-template <device D, class T, class K, class F, bool Sums>
-struct layer_statement final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
-                               sinter::detail::activation_backward {
-  using statement = sinter::detail::statement_backward<D, T, K, 2, Sums>;
-  using activation = product_tail::activation;
-  static constexpr activation act = tail_formula<F>::act;
-  storage_ptr kept;
-
-  using statement::statement;
-  sinter::detail::activation_backward* as_layer() override { return this; }
-  void release() override {
-    statement::release();
-    kept = {};
-  }
-
-  bool open(ends& e) const override {
-    if (!kept || !find(e) || has_gradient(e.bias)) return false;
-    e.kept = kept;
-    e.gelu_tanh = act == activation::gelu_tanh;
-    return true;
-  }
-
-  void backward(grad_state& y) override {
-    if constexpr (act == activation::none) {
-      for (const state_ptr& s : this->state)  // an earlier pass may have ended in an error
-        if (s && s->producer != nullptr && s->producer->as_product() != nullptr) s->producer->as_product()->bias = {};
-      ends e;
-      if (find(e) && hand_over(y, e)) return;
-    }
-    if constexpr (act == activation::gelu_tanh)
-      if (kept) return reverse_kept(y);
-    statement::backward(y);
-  }
-
- private:
-  using tensor_state = sinter::detail::typed_state<T, 2, D>;
-
-  static bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
-
-  /// Which leaf is the product, of which nothing but this statement has come, and which one the bias.
-  bool find(ends& e) const {
-    if (this->result.rank != 2 || this->space.rank > 0) return false;  // a sum's gradient may have one axis
-    const extents<sinter::max_rank>& shape = this->result.shape;
-    for (std::size_t s = 0; s < this->target.size(); ++s) {
-      const saved_leaf& l = this->target[s];
-      const state_ptr& at = this->state[s];
-      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 &&
-          l.shape[0] == shape[0] && l.shape[1] == shape[1])
-        e.product = at;
-      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1]) e.bias = at;
-      else if (at) return false;
-    }
-    return bool(e.product);
-  }
-
-  /// Leaves the gradient of the bias to the product for the weights'.
-  static bool leave_sums(const ends& e) {
-    sinter::detail::product_backward& product = *e.product->producer->as_product();
-    // its own producer, if any, must come after the product in the walk
-    if (has_gradient(e.bias) || !product.state[1] || e.bias->order > e.product->order) return false;
-    product.bias = e.bias;
-    product.sum_rows = &sum_rows<T, D>;
-    return true;
-  }
-
-  /// Without an activation the gradient of the product is that of the result.
-  static bool hand_over(grad_state& y, const ends& e) {
-    auto& to = static_cast<tensor_state&>(*e.product);
-    if (!(to.dense == static_cast<tensor_state&>(y).dense) || (e.bias && !leave_sums(e))) return false;
-    to.grad = static_cast<tensor_state&>(y).grad;
-    to.has_grad = true;
-    return true;
-  }
-
-  /// From the argument of the activation, which the kernel of forward has kept, instead of the leaves.
-  void reverse_kept(grad_state& y) const {
-    using P = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
-    ends e;
-    if (!find(e)) throw std::logic_error("sinter: a layer has lost its product");
-    const auto& g = static_cast<tensor_state&>(y).grad;
-    bool add = false;  // stays so
-    auto& to = static_cast<tensor_state&>(*e.product);
-    to.gradient(add);
-    product_tail tail;
-    tail.act = act;
-    const extents<2>& shape = g.shape();
-    const index_t strides[] = {tail.kept_leading(shape[1]), 1};
-    leaf_ref in[2] = {{kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
-    const sink_ref out = sinter::detail::sink_of(to.grad);
-    sinter::detail::backend<D>::template reverse<T>(P{}, sinter::detail::shape_upto<2>(shape), in, &out);
-    if (!e.bias) return;
-    e.product->producer->as_product()->bias = {};  // an earlier pass may have ended in an error
-    if (!leave_sums(e)) sum_rows<T, D>(to, e.bias);
-  }
-};
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::detail {
-
-template <class Ready>
-  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
-           cuda_impl::tail_formula<lowered<false, Ready>>::fits)
-struct node_type<Ready> {
-  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                          lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
-};
-
-}  // namespace sinter::detail
 // sinter/cuda/native.hpp: the stream and the memory behind tensors on a GPU, for kernels and libraries of the caller's
 // own.
 
@@ -32009,6 +32638,219 @@ template <class X, class Problem = typename detail::device_pointer_mistake<X>::p
 void device_pointer(const X&) = delete;
 
 }  // namespace sinter
+// sinter/cuda/product_rules.hpp: rules by which a BLAS does more than a product in backward.
+//
+// y = act(a b + bias) is two entries of the tape: the product a b, and its tail, which is the work after it. In
+// backward a BLAS can do three things in the kernel of a product that it computes anyway:
+// - (product, tail without activation): the gradient of the product is that of y. The gradient of the bias is the sum
+// of
+//   its rows. The kernel of db reads those rows, and sums them too.
+// - (product, tail with gelu_tanh): the kernel of forward kept the argument of gelu_tanh. The gradient of the product
+//   is made from it. The gradient of the bias is made as above.
+// - (tail with relu or gelu_tanh, product): y is the left factor of another product. The kernel that makes the gradient
+//   of y multiplies it by the slope of the activation, and sums the rows for the bias. It writes the gradient of a b.
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::entry_pair;
+using sinter::detail::grad_state;
+using sinter::detail::state_ptr;
+using sinter::detail::storage_ptr;
+using activation = product_tail::activation;
+
+template <class T, device D>
+using product_entry = sinter::detail::matmul_backward<T, 2, D>;
+template <class T, device D>
+using matrix_state = sinter::detail::typed_state<T, 2, D>;
+
+/// What rules see of the tape entry of a product's tail.
+template <class T, device D, activation Act>
+struct tail_entry {
+  sinter::detail::elementwise_backward& statement;
+  /// Stored by the kernel of forward, in the layout of the BLAS: for relu the signs of the result, a bit each; for
+  /// gelu_tanh its argument. Null where the tail did not run in that kernel.
+  storage_ptr kept;
+
+  struct inputs {
+    state_ptr product;
+    state_ptr bias;  ///< null where there is none, or it is not tracked
+  };
+  /// Finds them among the tracked leaves. False if those are not one matrix with the shape of the result, which has no
+  /// other consumer, and at most one row.
+  bool find(inputs& found) const {
+    const auto& shape = statement.result.shape;
+    // A tail that was summed at once has a gradient of fewer axes.
+    if (statement.result.rank != 2 || statement.space.rank > 0) return false;
+    for (std::size_t i = 0; i < statement.target.size(); ++i) {
+      const sinter::detail::saved_leaf& l = statement.target[i];
+      const state_ptr& s = statement.state[i];
+      if (!found.product && has_one_consumer(s) && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
+        found.product = s;
+      else if (s && !found.bias && l.rank == 1 && l.shape[0] == shape[1]) found.bias = s;
+      else if (s) return false;
+    }
+    return bool(found.product);
+  }
+};
+
+inline bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
+
+/// The gradient of a bias in a kernel of its own: the sum of the rows of the product's.
+template <class T, device D>
+void sum_rows(const grad_state& product, const state_ptr& bias) {
+  const tensor<T, 1, D> sums = sum(static_cast<const matrix_state<T, D>&>(product).grad, 0);
+  sinter::detail::add_gradient(bias, sums);
+}
+
+/// db, and the gradient of a bias: the sum of the rows of y's gradient. In one kernel where the BLAS has one.
+template <class T, device D>
+void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr& bias) {
+  using sinter::detail::matrix_of;
+  entry.with_factors_of_db(y, [&](const auto& left, const auto& right) {
+    auto& to = static_cast<matrix_state<T, D>&>(*entry.state[1]);
+    bool add = false, add_sums = false;  // the second stays false, as the bias has no gradient
+    to.gradient(add);
+    product_tail tail;
+    tail.sums = bias->gradient(add_sums);
+    tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
+    if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
+        multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
+      return;
+    bias->drop_gradient();
+    sum_rows<T, D>(y, bias);
+    multiply_into_gradient(to, left, right, add);
+  });
+}
+
+/// Leaves the gradient of the bias to the kernel of db. False where that would come at the wrong time: the BLAS writes
+/// over a gradient that is there, and the entry that made the bias must run after the product's.
+template <class T, device D>
+bool leave_sums(product_entry<T, D>& product, const grad_state& value, const state_ptr& bias) {
+  if (has_gradient(bias) || !product.state[1] || bias->order > value.order) return false;
+  product.with_db = {bias, &make_db_and_sums<T, D>};
+  return true;
+}
+
+/// Backward of product + bias, or of a copy of the product, without a kernel.
+template <class T, device D>
+bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::none>>& p) {
+  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  typename tail_entry<T, D, activation::none>::inputs found;
+  if (!p.consumer.find(found) || found.product.get() != &p.value) return false;
+  auto& to = static_cast<matrix_state<T, D>&>(p.value);
+  const auto& y = static_cast<const matrix_state<T, D>&>(p.result);
+  if (!(to.dense == y.dense) || (found.bias && !leave_sums(p.producer, p.value, found.bias))) return false;
+  to.grad = y.grad;
+  to.has_grad = true;
+  return true;
+}
+
+/// Backward of gelu_tanh(product + bias) from its argument, which is kept instead of the leaves.
+template <class T, device D>
+bool reverse_gelu_tanh(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::gelu_tanh>>& p) {
+  using formula = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
+  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  typename tail_entry<T, D, activation::gelu_tanh>::inputs found;
+  if (!p.consumer.kept || !p.consumer.find(found) || found.product.get() != &p.value) return false;
+  const auto& g = static_cast<const matrix_state<T, D>&>(p.result).grad;
+  auto& to = static_cast<matrix_state<T, D>&>(p.value);
+  bool add = false;  // stays false, as the value has no gradient
+  to.gradient(add);
+  const extents<2>& shape = g.shape();
+  product_tail tail;
+  tail.act = activation::gelu_tanh;
+  const index_t strides[] = {tail.kept_leading(shape[1]), 1};
+  leaf_ref in[2] = {{p.consumer.kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
+  const sink_ref out = sinter::detail::sink_of(to.grad);
+  sinter::detail::backend<D>::template reverse<T>(formula{}, sinter::detail::shape_upto<2>(shape), in, &out);
+  if (found.bias && !leave_sums(p.producer, p.value, found.bias)) sum_rows<T, D>(to, found.bias);
+  return true;
+}
+
+/// Backward of a product whose left factor is the result of a tail with an activation, and of that tail.
+template <class T, device D, activation Act>
+bool multiply_by_slope(const entry_pair<tail_entry<T, D, Act>, product_entry<T, D>>& p) {
+  using sinter::detail::matrix_of;
+  typename tail_entry<T, D, Act>::inputs found;
+  if (p.input != 0 || !p.producer.kept || !p.producer.find(found) || has_gradient(found.bias)) return false;
+  auto& to = static_cast<matrix_state<T, D>&>(*found.product);
+  struct guard {
+    const typename tail_entry<T, D, Act>::inputs& found;
+    const grad_state& value;
+    ~guard() {
+      if (value.producer_done) return;
+      found.product->drop_gradient();
+      if (found.bias) found.bias->drop_gradient();
+    }
+  } undo{found, p.value};
+  bool add = false;  // stays false, as neither has a gradient
+  to.gradient(add);
+  if (!to.grad.is_contiguous() || to.grad.numel() == 0) return false;
+  product_tail tail;
+  tail.act = Act;
+  tail.slope = true;
+  tail.kept = p.producer.kept->data;
+  if (found.bias) {
+    tail.of = product_tail::summed::product;
+    tail.sums = found.bias->gradient(add);
+  }
+  p.value.producer_done = p.consumer.with_factors_of_da(p.result, [&](const auto& left, const auto& right) {
+    return multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), false, tail);
+  });
+  if (!p.value.producer_done) return false;
+  if (p.consumer.state[1]) p.consumer.make_db(p.result);
+  return true;
+}
+
+template <class T, device D>
+inline const sinter::detail::backward_rule<product_entry<T, D>, tail_entry<T, D, activation::none>> sums_with_db{
+    &share_gradient<T, D>};
+template <class T, device D>
+inline const sinter::detail::backward_rule<product_entry<T, D>, tail_entry<T, D, activation::gelu_tanh>>
+    gelu_tanh_from_argument{&reverse_gelu_tanh<T, D>};
+template <class T, device D, activation Act>
+inline const sinter::detail::backward_rule<tail_entry<T, D, Act>, product_entry<T, D>> slope_with_da{
+    &multiply_by_slope<T, D, Act>};
+
+/// The tape entry of act(product + bias), or of a statement of that form: F is its formula, without the marks of what
+/// is tracked.
+template <device D, class T, class K, class F, bool Sums>
+struct tail_backward final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
+                             tail_entry<T, D, tail_formula<F>::act> {
+  using statement_type = sinter::detail::statement_backward<D, T, K, 2, Sums>;
+  using entry = tail_entry<T, D, tail_formula<F>::act>;
+  static constexpr activation act = tail_formula<F>::act;
+
+  explicit tail_backward(const K& k) : statement_type(k), entry{*this, {}} {
+    if constexpr (act == activation::none) sums_with_db<T, D>.require();
+    else slope_with_da<T, D, act>.require();
+    if constexpr (act == activation::gelu_tanh) gelu_tanh_from_argument<T, D>.require();
+  }
+
+  sinter::detail::entry_kind kind() override { return sinter::detail::kind_of<entry>(*this); }
+  void release() override {
+    statement_type::release();
+    this->kept = {};
+  }
+  void backward(grad_state& y) override {
+    if (act == activation::gelu_tanh && this->kept) throw std::logic_error("sinter: a tail has lost its product");
+    statement_type::backward(y);
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <class Ready>
+  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
+           cuda_impl::tail_formula<lowered<false, Ready>>::fits)
+struct node_type<Ready> {
+  using type = cuda_impl::tail_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                        lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
+};
+
+}  // namespace sinter::detail
 #if SINTER_WITH_CUDNN
 // sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, for who calls it on Sinter's tensors.
 
@@ -32622,7 +33464,7 @@ inline random_key draw_key(generator& gen) {
 namespace sinter {
 namespace detail {
 
-/// One value per lane -> V, a vector or (one lane) a plain number.
+/// One value per lane -> V, a vector or (one lane) a scalar.
 template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
   if constexpr (N == 1) return lane[0];
@@ -32966,7 +33808,7 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
     detail::refuse<value_error>({"randperm: ", n, " numbers do not fit ", element_name<T>()});
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
-  const random_key key = gen.next();
+  const random_key key = detail::draw_key(gen);
   // The first i are in random order; i goes to a random place among them. Where, is found for many numbers at once, so
   // that what lies there is on its way to the cache.
   constexpr index_t together = 64;
@@ -33987,9 +34829,9 @@ struct idx_options {
   index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
 };
 
-/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory
-/// grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is
-/// shorter or longer than its header says.
+/// The idx file of elements T and rank R, as it is or (a name ending in .gz) compressed. The header is not trusted:
+/// memory grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank,
+/// or is shorter or longer than its header says.
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
@@ -34664,10 +35506,10 @@ SINTER_COLD inline std::string npy_head(element_kind element, const index_t* sha
 
 }  // namespace detail
 
-/// The array of a .npy file of elements T and rank R, plain or (a name ending in .gz) packed; row-major, whatever its
-/// order in the file. Types are bool, the integers of tensors, half, float and double, in either byte order. The header
-/// is not trusted: memory grows with the bytes that are there. Errors: io_error for a file that is no .npy file, holds
-/// another type or rank, records or Python objects, or is shorter or longer than its header says.
+/// The array of a .npy file of elements T and rank R, as it is or (a name ending in .gz) compressed; row-major,
+/// whatever its order in the file. Types are bool, the integers of tensors, half, float and double, in either byte
+/// order. The header is not trusted: memory grows with the bytes that are there. Errors: io_error for a file that is no
+/// .npy file, holds another type or rank, records or Python objects, or is shorter or longer than its header says.
 /// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 ///
 ///     tensor x = read_npy<float, 2>("x.npy");
@@ -35646,7 +36488,7 @@ struct dropout : drawn<bernoulli_numbers<T>> {
   }
 
   template <class RA, class V>
-  struct record {
+  struct forward_values {
     RA a;
     V value;
   };
@@ -35655,9 +36497,9 @@ struct dropout : drawn<bernoulli_numbers<T>> {
     auto ra = a.template forward<L, Need>(m, s);
     if constexpr (Need) {
       const auto value = ra.value * this->values(m);
-      return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
+      return forward_values<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
     } else {
-      return record<decltype(ra), unneeded>{ra, {}};
+      return forward_values<decltype(ra), unneeded>{ra, {}};
     }
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -38326,11 +39168,49 @@ class optimizer {
   double lr_ = 0;
 };
 
-/// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory;
-/// and, if steps are numbered, count(options, lr), which comes before the update.
+namespace detail {
+
+template <class Rule>
+concept has_options = requires(const typename Rule::options& options) {
+  { options.lr } -> std::convertible_to<double>;
+  Rule::validate(options);
+};
+template <class Rule, class T, class D>
+concept has_state = requires(typename Rule::template state<T, D> state, const typename Rule::options& options,
+                             const flat_parameter<T, D>& parameter) {
+  state.reserve(index_t{1}, options);
+  state.update(parameter, options, 0.1, 1.0);
+};
+
+/// True; for a class that is no optimizer rule, an error that names what is missing.
+template <class Rule>
+constexpr bool check_optimizer_rule() {
+  constexpr bool options = has_options<Rule>, state = has_state<Rule, float, cpu>;
+  static_assert(options,
+                "sinter: an optimizer rule needs a type 'options' with a member 'lr', and 'validate(options)'");
+  static_assert(state,
+                "sinter: an optimizer rule needs a template 'state<T, D>' with 'reserve(numel, options)' and "
+                "'update(parameter, options, lr, gradient_scale)'");
+  return true;
+}
+
+}  // namespace detail
+
+/// What an optimizer does to its parameters.
+template <class Rule>
+concept optimizer_rule =
+    // options: the settings, among them the learning rate lr; validate(options) throws value_error for senseless ones.
+    detail::has_options<Rule> &&
+    // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
+    // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
+    // before.
+    detail::has_state<Rule, float, cpu>;
+
+/// An optimizer by its Rule.
 template <class Rule>
 class rule_optimizer : public optimizer {
+  static_assert(detail::check_optimizer_rule<Rule>());
+
  public:
   using options_type = typename Rule::options;
 
@@ -38600,6 +39480,8 @@ struct adam_rule {
     }
   };
 };
+
+static_assert(optimizer_rule<adam_rule<adam_options, false>>);
 
 }  // namespace detail
 
@@ -38903,7 +39785,7 @@ class grad_scaler {
 };
 
 }  // namespace sinter::optim
-// sinter/optim/rmsprop.hpp: RMSprop, plain, centred and with momentum.
+// sinter/optim/rmsprop.hpp: RMSprop, also centred and with momentum.
 
 namespace sinter::optim {
 
@@ -38992,6 +39874,8 @@ struct rmsprop_rule {
     }
   };
 };
+
+static_assert(optimizer_rule<rmsprop_rule>);
 
 }  // namespace detail
 
@@ -39188,6 +40072,8 @@ struct sgd_rule {
   };
 };
 
+static_assert(optimizer_rule<sgd_rule>);
+
 }  // namespace detail
 
 /// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it
@@ -39199,6 +40085,468 @@ using sgd = rule_optimizer<detail::sgd_rule>;
 }  // namespace sinter::optim
 // sinter/parallel.hpp: models over several devices.
 
+// sinter/parallel/checkpoint.hpp: functions and modules that run again in backward instead of keeping what it needs.
+//
+// T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", arXiv 1604.06174 (2016).
+//
+// The second run is a graph of its own, walked by a pass inside the pass that came to the call. What was there before,
+// parameters and operands among them, belongs to the pass around: gradients go to it directly, so that leaves which
+// only the function reaches are finished with the others, and a pass that fails leaves all gradients as they were.
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_of_a_checkpoint_that_are_not_all_tensors;
+struct capture_the_others_in_the_function;
+template <class...>
+struct checkpointed_function_that_does_not_take;
+struct take_one_tensor_or_variable_for_each_operand;
+template <class>
+struct checkpointed_function_that_returns;
+struct return_one_tensor_variable_or_expression;
+template <int>
+struct checkpoint_of_variables_of_order;
+struct use_variables_of_order_1;
+template <class>
+struct checkpointed_module_that_is_no_module;
+struct give_a_module_or_call_sinter_checkpoint_with_a_function;
+
+namespace detail {
+
+/// The device to keep X on: Store, or where it is.
+template <class X, class Store>
+using kept_device = std::conditional_t<std::is_same_v<Store, any_device>, device_of<X>, Store>;
+
+/// An operand from forward to backward: its value on Store, and its place in the graph.
+template <class X, class Store>
+class checkpoint_operand {
+  using value_type = tensor<element_of<X>, rank_of<X>, kept_device<X, Store>>;
+
+ public:
+  explicit checkpoint_operand(const X& x)
+      : value_(plain(x).template to<device_of<value_type>>()), state_(state_of(x)), version_(version()) {}
+  const state_ptr& state() const { return state_; }
+  /// Errors: autograd_error if it was written to since.
+  void check(int number) const {
+    if (version() != version_)
+      refuse<autograd_error>({"checkpoint: operand ", number, " of shape ", value_.shape(),
+                              " was modified in place after the call; its backward runs the function again: pass a "
+                              "clone(), or write to it after backward()"});
+  }
+  X get() const {
+    const auto value = value_.template to<device_of<X>>();
+    if constexpr (is_variable<X>) return access::make_variable<1>(value, state_);
+    else return value;
+  }
+
+ private:
+  static state_ptr state_of(const X& x) {
+    if constexpr (is_variable<X>) return access::state_of(x);
+    else return {};
+  }
+  std::uint64_t version() const { return access::storage_of(value_)->version.load(std::memory_order_relaxed); }
+
+  value_type value_;
+  state_ptr state_;
+  std::uint64_t version_;
+};
+
+}  // namespace detail
+
+namespace nn::detail {
+
+/// Calls f(name, version) for each parameter that has a value.
+template <class F>
+struct pick_versions {
+  F f;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_parameter<X>)
+      if (x.defined())
+        f(name, sinter::detail::access::storage_of(stored_value(x))->version.load(std::memory_order_relaxed));
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+template <class F>
+pick_versions(F) -> pick_versions<F>;
+
+/// The versions of a module's parameters: lists them, or looks whether one was written to since.
+struct parameter_versions {
+  std::vector<std::uint64_t> seen;
+
+  template <class M>
+  void list(const M& m) {
+    const pick_versions now{[this](const member_name&, std::uint64_t v) { seen.push_back(v); }};
+    walk(nullptr, now, m);
+  }
+  /// Errors: autograd_error with the name of one that was.
+  template <class M>
+  void check(const M& m) const {
+    std::size_t i = 0;
+    const pick_versions now{[&](const member_name& name, std::uint64_t v) {
+      if (v != seen[i++])
+        sinter::detail::refuse<autograd_error>(
+            {"checkpoint: parameter '", name.text(),
+             "' was modified in place after the call; its backward runs the module again: call backward() first, and "
+             "then step the optimizer"});
+    }};
+    walk(nullptr, now, m);
+  }
+};
+
+}  // namespace nn::detail
+
+namespace detail {
+
+/// The tape entry of a call of F that gave a Y.
+template <class F, class Y, class Store, class... X>
+class checkpoint_backward final : public tape_entry {
+ public:
+  explicit checkpoint_backward(const F& function, const X&... x)
+      : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(first_sample()) {
+    name = "checkpoint";
+    operands_->each([this](const auto& operand) { states_.push_back(operand.state()); });
+    if constexpr (nn::is_module<F>) versions_.list(*function_);
+  }
+
+  /// The first run, of the caller's own function, which records nothing.
+  auto run(const F& function, const X&... x) {
+    const no_grad guard;
+    const draw_source draws(draws_, draw_source::role::writes);
+    const nn::detail::buffer_run buffers(buffers_, nn::detail::buffer_run::which::first);
+    return plain(Y(eval(function(x...))));
+  }
+
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(states_.size());
+    return states_.data();
+  }
+  void release() override {
+    function_.reset();
+    operands_.reset();
+    buffers_.entries.clear();
+  }
+
+  void backward(grad_state& of_result) override {
+    auto& y = static_cast<typed_state<element_of<Y>, Y::rank, device_of<Y>>&>(of_result);
+    int number = 0;
+    operands_->each([&](const auto& operand) { operand.check(++number); });
+    if constexpr (nn::is_module<F>) versions_.check(*function_);
+    const std::uint64_t first_order = grad_state::next_order();
+    state_ptr root;
+    {
+      const Y again = run_again();
+      if (!(again.shape() == y.shape))
+        refuse<shape_error>({"checkpoint: the function gave shape ", again.shape(), " when it ran again, and ", y.shape,
+                             " before; it must do the same in every run"});
+      root = access::state_of(again);
+    }
+    if (!root) return;  // nothing in it is tracked
+    add_gradient(root, y.retain ? y.grad : tensor<element_of<Y>, Y::rank, device_of<Y>>(std::move(y.grad)));
+    walk_back(root, false, first_order);
+  }
+
+ private:
+  /// On a thread that may be another, and under whatever guards: what the first run had, and records.
+  Y run_again() {
+    struct recording_on {
+      const int guards = std::exchange(no_grad_guards(), 0);
+      ~recording_on() { no_grad_guards() = guards; }
+    } const recorded;
+    const samples_from samples(samples_);
+    const draw_source draws(draws_, draw_source::role::repeats);
+    const nn::detail::buffer_run buffers(buffers_, nn::detail::buffer_run::which::again);
+    return operands_->apply([this](const auto&... operand) { return Y(eval((*function_)(operand.get()...))); });
+  }
+
+  std::optional<F> function_;
+  std::optional<pack<checkpoint_operand<X, Store>...>> operands_;
+  std::vector<state_ptr> states_;
+  index_t samples_;
+  draw_log draws_;
+  nn::detail::buffer_log buffers_;
+  nn::detail::parameter_versions versions_;
+};
+
+template <class F, class... X>
+using checkpoint_result = decltype(std::declval<const F&>()(std::declval<const X&>()...));
+
+template <class F, class... X>
+concept runs_on = requires(const F& f, const X&... x) { f(x...); };
+
+template <class F, class... X>
+constexpr auto find_checkpoint_mistake() {
+  if constexpr (!(expression<X> && ...))
+    return mistake<operands_of_a_checkpoint_that_are_not_all_tensors<X...>, capture_the_others_in_the_function>{};
+  else if constexpr (((X::order > 1) || ...))
+    return mistake<checkpoint_of_variables_of_order<2>, use_variables_of_order_1>{};
+  else if constexpr (nn::is_module<F> && sizeof...(X) == 1 && !(same_device<X, F> && ...))
+    return mistake<module_fed_from_another_device<device_of<X>..., device_of<F>>, copy_the_input_with_dot_to>{};
+  else if constexpr (!runs_on<F, evaluated<X>...>)
+    return mistake<checkpointed_function_that_does_not_take<evaluated<X>...>,
+                   take_one_tensor_or_variable_for_each_operand>{};
+  else if constexpr (!expression<checkpoint_result<F, evaluated<X>...>>)
+    return mistake<checkpointed_function_that_returns<checkpoint_result<F, evaluated<X>...>>,
+                   return_one_tensor_variable_or_expression>{};
+  else if constexpr ((bare<checkpoint_result<F, evaluated<X>...>>::order > 1))
+    return mistake<checkpoint_of_variables_of_order<2>, use_variables_of_order_1>{};
+  else return fitting<void>{};
+}
+template <class F, class... X>
+using checkpoint_mistake = decltype(find_checkpoint_mistake<bare<F>, bare<X>...>());
+
+template <class Store, class F, class... X>
+auto run_checkpoint(const F& f, const X&... x) {
+  using Y = evaluated<checkpoint_result<F, X...>>;
+  if constexpr (!is_variable<Y>) {
+    return Y(eval(f(x...)));
+  } else {
+    if (!recording()) return Y(eval(f(x...)));
+    (check_defined("checkpoint", x), ...);
+    auto entry = std::make_unique<checkpoint_backward<F, Y, Store, X...>>(f, x...);
+    const auto value = entry->run(f, x...);
+    return Y(produced<1>(value, std::move(entry)));
+  }
+}
+
+}  // namespace detail
+
+/// f(x...), of which only the operands are kept for backward: there f runs again, with what backward needs recorded. So
+/// the memory of a chain of checkpoints is that of their operands and of the largest one alone, for one more forward in
+/// time. As torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False). f is a module, or a function of tensors and
+/// variables that returns one of them or an expression; the result is what f(x...) evaluates to.
+///
+/// The second run repeats the first: dropout and other draws have the same numbers, and generators are not moved on;
+/// buffers of modules, such as the running moments of a batch norm, are read as they were and not written to again.
+/// f is copied. Whatever it refers to must be there, and as it was, in backward: a variable that it captures gets its
+/// gradient as an operand does. Checkpoints may stand inside one another.
+///
+/// With checkpoint<Store>(f, x...) the values of the operands lie on device Store from forward to backward: their
+/// memory where they are is free meanwhile, if nobody else holds it. Both copies are waited for.
+///
+/// Errors, all in backward(): autograd_error for an operand, or a parameter or buffer of a module f, that was written
+/// to after the call; value_error where f draws more often, and shape_error where it gives another shape, than in its
+/// first run.
+///
+///     variable y = checkpoint(block, x);                                                    // a module
+///     variable z = checkpoint<cpu>([&](const auto& a, const auto& b) { return relu(fc(a) + b); }, x, y);
+template <device Store, class F, class... X>
+  requires(sizeof...(X) > 0 && detail::is_fitting<detail::checkpoint_mistake<F, X...>>)
+auto checkpoint(const F& f, X&&... x) {
+  return detail::run_checkpoint<Store>(f, detail::eval_to_read(std::forward<X>(x))...);
+}
+template <class F, class... X>
+  requires(sizeof...(X) > 0 && detail::is_fitting<detail::checkpoint_mistake<F, X...>>)
+auto checkpoint(const F& f, X&&... x) {
+  return detail::run_checkpoint<any_device>(f, detail::eval_to_read(std::forward<X>(x))...);
+}
+template <class F, class... X, class Problem = typename detail::checkpoint_mistake<F, X...>::problem,
+          class Fix = typename detail::checkpoint_mistake<F, X...>::fix>
+  requires(sizeof...(X) > 0)
+void checkpoint(const F&, X&&...) = delete;
+template <device Store, class F, class... X, class Problem = typename detail::checkpoint_mistake<F, X...>::problem,
+          class Fix = typename detail::checkpoint_mistake<F, X...>::fix>
+  requires(sizeof...(X) > 0)
+void checkpoint(const F&, X&&...) = delete;
+
+namespace nn {
+
+namespace detail {
+
+/// Names where the output is, for modules that say so.
+template <class M>
+struct output_as_of {};
+template <class M>
+  requires requires { typename M::output_device; }
+struct output_as_of<M> {
+  using output_device = typename M::output_device;
+};
+
+}  // namespace detail
+
+/// What checkpointed() returns: M, each call of which is a checkpoint(). Parameters and buffers have M's names.
+template <is_module M, class Store = any_device>
+struct checkpointed_module : module<checkpointed_module<M, Store>>, detail::output_as_of<M> {
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class To, class K>
+  using rebind = checkpointed_module<typename detail::rebound<M, To, K>::type, Store>;
+  template <class K>
+  using as = checkpointed_module<typename detail::kind_changed<M, K>::type, Store>;
+
+  checkpointed_module() = default;
+  explicit checkpointed_module(M m) : module(std::move(m)) {}
+
+  M module;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (std::is_same_v<Store, any_device>) return sinter::checkpoint(module, std::forward<X>(x));
+    else return sinter::checkpoint<Store>(module, std::forward<X>(x));
+  }
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    if constexpr (detail::is_erased<M>) f("module", s.module...);
+    else M::visit(f, s.module...);
+  }
+};
+
+/// The module with each call as a checkpoint(); with checkpointed<Store>(m) its operand lies on Store until backward.
+/// It shares m's parameters, and named_parameters() and state() are m's.
+///
+///     nn::module_list blocks(12, [&] { return nn::checkpointed(make_block(gen)); });
+///     nn::sequential model{nn::checkpointed<cpu>(first), nn::checkpointed<cpu>(second), last};
+template <class M>
+  requires is_module<M>
+checkpointed_module<M> checkpointed(const M& m) {
+  return checkpointed_module<M>(m);
+}
+template <device Store, class M>
+  requires is_module<M>
+checkpointed_module<M, Store> checkpointed(const M& m) {
+  return checkpointed_module<M, Store>(m);
+}
+template <class M, class Problem = checkpointed_module_that_is_no_module<M>,
+          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
+  requires(!is_module<M>)
+void checkpointed(const M&) = delete;
+template <device Store, class M, class Problem = checkpointed_module_that_is_no_module<M>,
+          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
+  requires(!is_module<M>)
+void checkpointed(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/copy_worker.hpp: the one thread per device on which copies to it run beside the program.
+
+namespace sinter::detail {
+
+/// Runs jobs one after the other on a thread of its own. Who waits for a job that has not begun runs it, so all jobs
+/// end also where there is no thread: where the system grants none, at the end of the program, and in a forked child.
+class copy_worker {
+  struct work {
+    enum class step { waits, runs, done };
+    std::function<void()> run;
+    step at = step::waits;
+    std::exception_ptr failure;
+  };
+
+ public:
+  using job = std::shared_ptr<work>;
+
+  copy_worker() = default;
+  copy_worker(const copy_worker&) = delete;
+  copy_worker& operator=(const copy_worker&) = delete;
+  ~copy_worker() { close(); }
+
+  /// Starts f() beside the program. It must own what it uses.
+  template <class F>
+  job post(F f) {
+    auto one = std::make_shared<work>();
+    one->run = std::move(f);
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(one);
+    if (!thread_.joinable() && !closed_) start();
+    changed_.notify_all();
+    return one;
+  }
+
+  /// Returns when the job is done. Errors: what it threw.
+  void wait(const job& one) {
+    std::unique_lock lock(mutex_);
+    if (one->at == work::step::waits) {
+      queue_.erase(std::find(queue_.begin(), queue_.end(), one));
+      run(one, lock);
+    }
+    changed_.wait(lock, [&] { return one->at == work::step::done; });
+    if (one->failure) std::rethrow_exception(one->failure);
+  }
+
+  /// Ends the thread; jobs that have not begun are run by those who wait for them.
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  /// For fork_watch. A job that was running in the parent runs again in the child, from its beginning.
+  void at_fork(fork_step step) {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child) {
+      forget_thread(thread_);
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
+      if (running_ != nullptr) {
+        running_->at = work::step::waits;
+        queue_.push_front(std::exchange(running_, nullptr));
+      }
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  void start() {
+    try {
+      thread_ = std::thread([this] { serve(); });
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+      if (closed_) return;
+      running_ = queue_.front();
+      queue_.pop_front();
+      run(running_, lock);
+      running_ = nullptr;
+    }
+  }
+  void run(const job& one, std::unique_lock<std::mutex>& lock) {
+    const job held = one;
+    held->at = work::step::runs;
+    lock.unlock();
+    try {
+      held->run();
+    } catch (...) {
+      held->failure = std::current_exception();
+    }
+    held->run = nullptr;
+    lock.lock();
+    held->at = work::step::done;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<job> queue_;
+  job running_;  ///< on the thread
+  bool closed_ = false;
+  std::thread thread_;
+  fork_watch watch_{*this};
+};
+
+/// The worker of D. Never destroyed, as pools of threads are not; its thread ends with the program.
+template <device D>
+copy_worker& copy_worker_of() {
+  static constinit std::atomic<copy_worker*> worker{nullptr};
+  return make_once(worker, [] {
+    auto one = std::make_unique<copy_worker>();
+    std::atexit([] {
+      if (copy_worker* const used = worker.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
+}
+
+}  // namespace sinter::detail
 // sinter/parallel/data_parallel.hpp: a module whose batch is cut over devices, each with a replica.
 
 // sinter/parallel/replicas.hpp: the parameters and buffers of a module beside those of its copy on another device.
@@ -39471,6 +40819,13 @@ struct part_slots<std::index_sequence<I...>, T...> : part_slot<I, T>... {
   explicit part_slots(T... value) : part_slot<I, T>{std::move(value)}... {}
 };
 
+template <std::size_t I, class T>
+T part_type(const part_slot<I, T>*);
+/// Number I of T.
+template <std::size_t I, class... T>
+using type_of_part =
+    decltype(part_type<I>(static_cast<const part_slots<std::index_sequence_for<T...>, T...>*>(nullptr)));
+
 /// One T for each part.
 template <class... T>
 class parts : part_slots<std::index_sequence_for<T...>, T...> {
@@ -39573,7 +40928,7 @@ class shards {
   explicit shards(const X& batch) : samples_(batch.extent(0)) {
     sinter::detail::each_part<count>([&](auto part) {
       const auto cut = range(int{part()});
-      using D0 = device_of<std::remove_cvref_t<decltype(this->at<part()>())>>;
+      using D0 = sinter::detail::type_of_part<part(), D...>;
       at_mutable<part()>() = batch.slice(0, cut.begin, cut.end).template to<D0>();
     });
   }
@@ -39776,7 +41131,7 @@ class replica_set {
   explicit replica_set(const M& original)
       : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
     sinter::detail::each_part<count>([&](auto part) {
-      using D0 = device_of<std::remove_cvref_t<decltype(this->replica<part()>())>>;
+      using D0 = sinter::detail::type_of_part<part(), D...>;
       pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
     });
   }
@@ -40083,8 +41438,7 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     if constexpr (detail::is_shards<X>) {
       return x.template at<P>();
     } else {
-      using D0 = device_of<std::remove_cvref_t<decltype(std::declval<set&>().template replica<P>())>>;
-      return x.slice(0, own.begin, own.end).template to<D0>();
+      return x.slice(0, own.begin, own.end).template to<sinter::detail::type_of_part<P, D...>>();
     }
   }
   /// The samples of one part on its device: a leaf where x is tracked.
@@ -40135,6 +41489,753 @@ data_parallel_over<M, D...> data_parallel(const M& model) {
 template <device... D, class M, class Problem = typename detail::replication_mistake<M, D...>::problem,
           class Fix = typename detail::replication_mistake<M, D...>::fix>
 void data_parallel(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/offloaded.hpp: modules of many tasks on the host, of which a device holds those in use.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct modules_offloaded_to_their_own_device;
+struct name_another_device_than_theirs;
+template <class>
+struct offloaded_module_whose_members_are_hidden;
+struct offload_the_modules_that_any_module_holds;
+struct offloaded_has_no_forward;
+struct call_what_fetch_returns;
+
+namespace nn {
+
+struct offload_options {
+  index_t slots = 2;  ///< most copies that the device holds
+};
+
+template <device D, is_module M>
+class offloaded;
+
+namespace detail {
+
+template <class M, class D>
+constexpr auto find_offload_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (std::is_same_v<device_of<M>, D>)
+    return mistake<modules_offloaded_to_their_own_device<D>, name_another_device_than_theirs>{};
+  else if constexpr (is_erased<M>)
+    return mistake<offloaded_module_whose_members_are_hidden<M>, offload_the_modules_that_any_module_holds>{};
+  else if constexpr (!has_twin_on<M, D> || !on_one_device<M>)
+    return mistake<module_that_is_no_template_of_device_and_kind<M>,
+                   declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M, class D>
+using offload_mistake = decltype(find_offload_mistake<M, D>());
+
+/// The copy on D of one task's M. Parameters are leaves that nobody trains: what is fetched shows their values.
+template <class M, class D>
+class task_copy {
+  using H = device_of<M>;
+
+ public:
+  using there = typename M::template rebind<D, typename M::kind>;
+
+  explicit task_copy(const M& master)
+      : module(master.template to<D>()), pairs_(pairs_of<D>(member_handles<H>(master), module)) {
+    const list_memory list{memory_};
+    walk(nullptr, list, module);
+    for (const auto& s : memory_) own_uses_.push_back(s.use_count());
+  }
+
+  /// Does nobody use it: no fetched module, no graph?
+  bool idle() const {
+    for (std::size_t i = 0; i < memory_.size(); ++i)
+      if (memory_[i].use_count() != own_uses_[i]) return false;
+    return true;
+  }
+  /// Copies home what forward has changed, as batch norms do.
+  void write_home() {
+    for (const auto& pair : pairs_) {
+      if (!pair->changed()) continue;
+      pair->merge({pair.get()}, {1.});
+      pair->refresh();
+    }
+  }
+  /// And here what has changed at home.
+  void bring_up_to_date() {
+    write_home();
+    for (const auto& pair : pairs_) pair->refresh();
+  }
+
+  there module;
+
+ private:
+  struct list_memory {
+    std::vector<sinter::detail::storage_ptr>& to;
+    template <class X>
+    void operator()(const member_name&, const X& x) const {
+      if constexpr (is_stored<X>) {
+        if (!x.defined()) return;
+        const auto& s = access::storage_of(sinter::detail::bare<decltype(stored_value(x))>(stored_value(x)));
+        for (const auto& known : to)
+          if (known.get() == s.get()) return;
+        to.push_back(s);
+      }
+    }
+    template <class X, class Problem = offloaded_module_whose_members_are_hidden<X>,
+              class Fix = offload_the_modules_that_any_module_holds>
+    void erased(const member_name*, const X&) const = delete;
+  };
+
+  member_pairs pairs_;
+  std::vector<sinter::detail::storage_ptr> memory_;
+  std::vector<std::int64_t> own_uses_;
+};
+
+/// Makes the members of a fetched module: the values of a copy, their gradients on the way to the master.
+struct lend_members {
+  template <class To, class Copy, class Master>
+  void operator()(const member_name&, To& to, const Copy& copy, const Master& master) const {
+    if constexpr (is_variable<To>) {
+      if (!copy.defined()) return;
+      using H = device_of<Master>;
+      using D = device_of<To>;
+      const state_ptr& home = access::state_of(master);
+      if (!home || !sinter::detail::recording()) to = sinter::detail::unrecorded<1>(copy.value());
+      else
+        to = sinter::detail::produced<1>(
+            copy.value(), std::make_unique<sinter::detail::transfer_backward<element_of<To>, rank_of<To>, H, D>>(home));
+    } else {
+      to = copy;
+    }
+  }
+  template <class To, class Copy, class Master>
+  void erased(const member_name*, To&, const Copy&, const Master&) const {}
+};
+
+/// Copies what is neither parameter nor buffer, or generators alone.
+template <bool GeneratorsOnly>
+struct copy_settings_of {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, From& from) const {
+    using X = std::remove_cvref_t<To>;
+    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
+                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+      to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, From&) const {}
+};
+
+/// The masters of an offloaded, and its copies on D.
+template <device D, class M>
+class task_store {
+  using copy = task_copy<M, D>;
+  using worker = sinter::detail::copy_worker;
+
+ public:
+  std::vector<M> masters;
+  index_t slots = 2;
+
+  /// Calls f(copy, master) of a task, whose copy is on D and up to date.
+  template <class F>
+  auto with_copy(index_t task, const F& f) {
+    const std::lock_guard lock(mutex_);
+    slot* s = slot_of(task);
+    if (s != nullptr && s->coming) arrive(*s);
+    if (s != nullptr) {
+      s->here->bring_up_to_date();
+    } else {
+      s = &free_slot("fetch", true);
+      s->here = in_words(task, [&] { return std::make_unique<copy>(master(task)); });
+      s->task = task;
+    }
+    s->used = ++uses_;
+    return f(*s->here, master(task));
+  }
+
+  void prefetch(index_t task) {
+    const std::lock_guard lock(mutex_);
+    if (slot_of(task) != nullptr || has_gradient(task)) return;
+    slot& s = free_slot("prefetch", false);
+    s.arriving = std::make_shared<std::unique_ptr<copy>>();
+    s.coming = sinter::detail::copy_worker_of<D>().post(
+        [to = s.arriving, from = master(task)] { *to = std::make_unique<copy>(from); });
+    s.task = task;
+    s.used = ++uses_;
+  }
+
+  /// Waits for copies on their way, so that masters may be written to, and writes home what forwards have changed.
+  void settle() {
+    const std::lock_guard lock(mutex_);
+    for (slot& s : all_) {
+      if (s.coming) {
+        try {
+          sinter::detail::copy_worker_of<D>().wait(s.coming);
+        } catch (...) {  // fetch() will tell
+        }
+      } else if (s.here) {
+        s.here->write_home();
+      }
+    }
+  }
+
+  index_t copies() const {
+    const std::lock_guard lock(mutex_);
+    index_t n = 0;
+    for (const slot& s : all_) n += s.task >= 0 ? 1 : 0;
+    return n;
+  }
+
+ private:
+  struct slot {
+    index_t task = -1;
+    std::unique_ptr<copy> here;
+    worker::job coming;  ///< null unless it is on its way
+    std::shared_ptr<std::unique_ptr<copy>> arriving;
+    std::uint64_t used = 0;
+  };
+
+  const M& master(index_t task) const { return masters[static_cast<std::size_t>(task)]; }
+  slot* slot_of(index_t task) {
+    for (slot& s : all_)
+      if (s.task == task) return &s;
+    return nullptr;
+  }
+  bool has_gradient(index_t task) const {
+    bool any = false;
+    const auto look = [&any](const member_name&, const auto& p) {
+      if constexpr (is_variable<bare<decltype(p)>>) any = any || p.has_grad();
+    };
+    const pick_members<false, decltype(look)> pick{look};
+    walk(nullptr, pick, master(task));
+    return any;
+  }
+
+  template <class F>
+  static auto in_words(index_t task, const F& f) {
+    try {
+      return f();
+    } catch (...) {
+      sinter::detail::rethrow_with(std::current_exception(),
+                                   "offloaded: task " + std::to_string(task) + " to " + device_name<D>());
+    }
+  }
+  /// Waits for what is on its way. After an error the slot is empty.
+  void arrive(slot& s) {
+    const worker::job coming = std::move(s.coming);
+    const auto arriving = std::move(s.arriving);
+    const index_t task = std::exchange(s.task, -1);
+    in_words(task, [&] { sinter::detail::copy_worker_of<D>().wait(coming); });
+    s.here = std::move(*arriving);
+    s.task = task;
+  }
+  /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes.
+  slot& free_slot(const char* who, bool may_wait) {
+    if (all_.empty()) all_.resize(static_cast<std::size_t>(slots));
+    slot* found = nullptr;
+    const auto older = [&found](const slot& s) { return found == nullptr || s.used < found->used; };
+    for (slot& s : all_) {
+      if (s.task < 0) return s;
+      if (!s.coming && s.here->idle() && older(s)) found = &s;
+    }
+    if (found == nullptr && may_wait)
+      for (slot& s : all_)
+        if (s.coming && older(s)) found = &s;
+    if (found == nullptr) refuse_full(who);
+    if (found->coming) {
+      try {
+        arrive(*found);
+      } catch (...) {  // not of the task that is asked for
+      }
+    }
+    if (found->here) found->here->write_home();
+    found->here.reset();
+    found->task = -1;
+    return *found;
+  }
+  [[noreturn]] SINTER_COLD void refuse_full(const char* who) const {
+    std::string tasks;
+    for (const slot& s : all_) tasks += (tasks.empty() ? "" : ", ") + std::to_string(s.task);
+    sinter::detail::refuse<value_error>(
+        {"offloaded: ", who, ": all ", slots, " copies on ", device_name<D>(), " are in use, by tasks ", tasks,
+         "; end what uses one, which is a fetched module or a graph through it, or raise .slots"});
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<slot> all_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace detail
+
+/// What offloaded::fetch() returns: the module of one task on D. Parameters and buffers have M's names; -> reaches
+/// them.
+template <device D, is_module M>
+class fetched : public module<fetched<D, M>> {
+  using store = detail::task_store<D, M>;
+
+ public:
+  using device_type = D;
+  using kind = typename M::kind;
+  using module_type = typename M::template rebind<D, kind>;
+
+  fetched() = default;
+
+  const module_type* operator->() const { return &module_; }
+  const module_type& operator*() const { return module_; }
+
+  /// What the module gives, with the mode, settings and draws of the master.
+  template <class X>
+  auto forward(X&& x) const {
+    const M& master = store_->masters[static_cast<std::size_t>(task_)];
+    const detail::copy_settings_of<false> in;
+    detail::walk(nullptr, in, module_, master);
+    auto y = module_(std::forward<X>(x));
+    const detail::copy_settings_of<true> back;
+    detail::walk(nullptr, back, master, module_);
+    return y;
+  }
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    M::visit(f, s.module_...);
+  }
+
+ private:
+  friend class offloaded<D, M>;
+  template <class, class>
+  friend class detail::task_copy;
+
+  std::shared_ptr<store> store_;
+  index_t task_ = 0;
+  mutable module_type module_;
+};
+
+/// Modules of T tasks whose parameters live on their own device, usually the cpu, with gradients and optimizer, while
+/// at most `slots` of them have a copy on D. fetch(t) copies what is not there yet or was written to since, and returns
+/// a module on D; backward through it adds to the gradients of t's parameters where they live. Tasks that no loss has
+/// used have no gradient, so that optimizers pass them over. What all tasks share is a module on D beside it, or an
+/// offloaded of one task.
+///
+/// A copy is in use while a fetched module or a graph through one is alive. Where all are in use, fetch() and
+/// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room. A task
+/// fetched twice has one copy, and both gradients count. Where a parameter was written to since, as by an optimizer,
+/// fetch() brings the copy up to date in place, and a graph that is still to be walked fails as for any parameter that
+/// was modified. Dropout draws as the module of the task would; running moments go home when the members are walked
+/// (state(), to save) or the task is fetched again or makes room.
+///
+/// Names are those of a module_list: "3.weight". Copies of an offloaded share tasks and copies. Several threads may
+/// fetch; a walk over the members waits for what is on its way.
+///
+///     nn::offloaded<cuda<0>, nn::linear<>> heads(100, [&] { return nn::linear(512, 10, gen); }, {.slots = 2});
+///     optim::adam optimizer(heads);
+///     const auto head = heads.fetch(task);
+///     heads.prefetch(next_task);
+///     variable(cross_entropy(head(features), labels)).backward();
+template <device D, is_module M>
+class offloaded : public module<offloaded<D, M>> {
+  using store = detail::task_store<D, M>;
+
+ public:
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class K>
+  using as = offloaded<D, typename detail::kind_changed<M, K>::type>;
+
+  offloaded() : store_(std::make_shared<store>()) {}
+  /// T modules, each what make() or make(its number) gives. Errors: value_error for a negative T and less than 1 slot.
+  template <class Make>
+    requires((std::invocable<Make&, index_t> || std::invocable<Make&>) &&
+             sinter::detail::is_fitting<detail::offload_mistake<M, D>>)
+  offloaded(sinter::detail::whole tasks, Make make, offload_options options = {}) : offloaded() {
+    if (tasks < 0 || options.slots < 1)
+      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.slots,
+                                           " slots; there must be at least 0 tasks and 1 slot"});
+    store_->slots = options.slots;
+    for (index_t t = 0; t < tasks; ++t) {
+      if constexpr (std::invocable<Make&, index_t>) store_->masters.push_back(make(t));
+      else store_->masters.push_back(make());
+    }
+  }
+  template <class Make, class M0 = M, class Problem = typename detail::offload_mistake<M0, D>::problem,
+            class Fix = typename detail::offload_mistake<M0, D>::fix>
+  offloaded(sinter::detail::whole, Make, offload_options = {}) = delete;
+
+  index_t size() const noexcept { return static_cast<index_t>(store_->masters.size()); }
+  /// How many tasks have a copy on D, or one on its way.
+  index_t copies() const { return store_->copies(); }
+  /// The module of a task, where its parameters live. Errors: index_error.
+  const M& operator[](sinter::detail::whole task) const { return store_->masters[place(task)]; }
+
+  /// The module of a task on D; see above. Waits for a copy that is on its way. Errors: index_error; value_error where
+  /// all copies are in use; what went wrong on the way, and then the next call tries again.
+  fetched<D, M> fetch(sinter::detail::whole task) const {
+    const auto t = static_cast<index_t>(place(task));
+    return store_->with_copy(t, [&](const auto& copy, const M& master) {
+      fetched<D, M> f;
+      const detail::lend_members lend;
+      detail::walk(nullptr, lend, f.module_, copy.module, master);
+      f.store_ = store_;
+      f.task_ = t;
+      return f;
+    });
+  }
+
+  /// Starts to copy the module of a task to D beside the program, on the device's one worker for that. Does nothing for
+  /// a task that has a copy, nor for one with a gradient, whose parameters are about to be updated: fetch() copies them
+  /// then. Until it is fetched the task's parameters must not be written to. Errors: index_error; value_error where all
+  /// copies are in use or on their way.
+  void prefetch(sinter::detail::whole task) const { store_->prefetch(static_cast<index_t>(place(task))); }
+
+  template <class X, class Problem = offloaded_has_no_forward, class Fix = call_what_fetch_returns>
+  void operator()(X&&) const = delete;
+
+  /// As module_list::visit.
+  template <class F, class First, class... Rest>
+  static void visit(F&& f, First& first, Rest&... rest) {
+    first.store_->settle();
+    (rest.store_->settle(), ...);
+    auto& own = first.store_->masters;
+    if constexpr (!std::is_const_v<First>) {
+      (own.resize(rest.store_->masters.size()), ...);
+      ((first.store_->slots = rest.store_->slots), ...);
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) f(std::to_string(i), own[i], rest.store_->masters.at(i)...);
+  }
+
+ private:
+  template <device, is_module>
+  friend class offloaded;
+
+  std::size_t place(index_t t) const {
+    const index_t from_start = t < 0 ? t + size() : t;
+    if (from_start < 0 || from_start >= size())
+      sinter::detail::refuse<index_error>({"offloaded: there is no task ", t, " among ", size()});
+    return static_cast<std::size_t>(from_start);
+  }
+
+  std::shared_ptr<store> store_;
+};
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/split_linear.hpp: a fully connected layer whose outputs are computed by several devices.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct split_linear_of_what_is_no_linear_layer;
+struct give_an_nn_linear;
+template <class>
+struct split_linear_without_devices;
+struct name_the_devices_in_angle_brackets;
+
+namespace nn {
+
+namespace detail {
+
+/// What one device is fed with and gives, from forward until its graph is released. Parameters are leaves of its own on
+/// the memory of the layer's, so that each device can walk its graph on a thread.
+template <class X, class Y, class Layer>
+struct split_run {
+  using input = X;
+  std::optional<X> x;
+  std::optional<Y> y;
+  std::optional<Layer> layer;
+};
+
+template <class T, device D, class Kind, bool Bias>
+linear<T, D, Kind, Bias> with_own_leaves(const linear<T, D, Kind, Bias>& from) {
+  linear<T, D, Kind, Bias> to;
+  to.weight = parameter<T, 2, D, Kind>(stored_value(from.weight));
+  if constexpr (Bias) to.bias = parameter<T, 1, D, Kind>(stored_value(from.bias));
+  return to;
+}
+
+/// The value of x on the device of X; a leaf where x is in a graph.
+template <class X, class From>
+X leaf_like(const From& x) {
+  const auto value = stored_value(x).template to<device_of<X>>();
+  if constexpr (is_variable<From>)
+    if (!sinter::detail::access::state_of(x)) return sinter::detail::unrecorded<1>(value);
+  return X(value);
+}
+
+template <class X, class Y, class Layers, class... D>
+struct split_runs;
+template <class X, class Y, class... Layer, class... D>
+struct split_runs<X, Y, sinter::detail::parts<Layer...>, D...> {
+  sinter::detail::parts<split_run<sinter::detail::moved_type<X, D>, sinter::detail::moved_type<Y, D>, Layer>...> each;
+};
+
+/// The tape entry of a call.
+template <class X, class Y, class Layers, class... D>
+class split_backward final : public sinter::detail::tape_entry {
+  using state_ptr = sinter::detail::state_ptr;
+  using access = sinter::detail::access;
+  using Runs = split_runs<X, Y, Layers, D...>;
+  static constexpr int count = sizeof...(D);
+  template <class V>
+  using state_of = sinter::detail::typed_state<element_of<V>, rank_of<V>, device_of<V>>;
+
+ public:
+  split_backward(std::shared_ptr<sinter::detail::team> team, std::shared_ptr<Runs> runs,
+                 const std::vector<index_t>& first, const Layers& layers, state_ptr of_x)
+      : team_(std::move(team)), runs_(std::move(runs)), first_(first), layers_(layers) {
+    name = "split_linear";
+    inputs_.push_back(std::move(of_x));
+    sinter::detail::each_part<count>([this](auto part) {
+      each_parameter(layers_.template at<part()>(), [this](const auto& p) { inputs_.push_back(access::state_of(p)); });
+    });
+  }
+  const state_ptr* inputs(int& n) const override {
+    n = static_cast<int>(inputs_.size());
+    return inputs_.data();
+  }
+  void release() override { runs_.reset(); }
+
+  void backward(sinter::detail::grad_state& y) override {
+    const auto& dy = static_cast<state_of<Y>&>(y).grad;
+    const bool retain = sinter::detail::graph_is_retained();
+    try {
+      team_->run("backward of split_linear", [&](int number) {
+        sinter::detail::with_part<count>(number, [&](auto part) {
+          const auto& run = runs_->each.template at<part()>();
+          if (!run.y || !access::state_of(*run.y)) return;
+          const auto of_part = dy.slice(-1, first_[part()], first_[part() + 1]);
+          run.y->backward(of_part.template to<device_of<decltype(*run.y)>>(), {.retain_graph = retain});
+        });
+      });
+    } catch (...) {
+      each_leaf([](const auto& leaf, const state_ptr&) { leaf.zero_grad(); });
+      throw;
+    }
+    each_leaf([](const auto& leaf, const state_ptr& to) {
+      if (!leaf.has_grad()) return;
+      const auto g = leaf.grad();
+      leaf.zero_grad();
+      sinter::detail::add_gradient(to, g);
+    });
+  }
+
+ private:
+  template <class Layer, class F>
+  static void each_parameter(const Layer& layer, const F& f) {
+    if constexpr (is_variable<bare<decltype(layer.weight)>>)
+      layer.for_each_parameter([&f](const auto&, const auto& p) { f(p); });
+  }
+  /// f(leaf of a run, state that its gradient is for), device after device, with x's gradient moved home.
+  template <class F>
+  void each_leaf(const F& f) {
+    const std::size_t parameters = (inputs_.size() - 1) / sizeof...(D);
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& run = runs_->each.template at<part()>();
+      if (!run.y) return;
+      std::size_t next = 1 + part() * parameters;
+      each_parameter(*run.layer, [&](const auto& leaf) { f(leaf, inputs_[next++]); });
+      if constexpr (is_variable<X>)
+        if (inputs_[0]) f(at_home{*run.x}, inputs_[0]);
+    });
+  }
+  /// A leaf on another device whose gradient is asked for on x's.
+  template <class Leaf>
+  struct at_home {
+    const Leaf& leaf;
+    void zero_grad() const { leaf.zero_grad(); }
+    bool has_grad() const { return leaf.has_grad(); }
+    auto grad() const { return leaf.grad().template to<device_of<X>>(); }
+  };
+  template <class Leaf>
+  at_home(const Leaf&) -> at_home<Leaf>;
+
+  std::shared_ptr<sinter::detail::team> team_;
+  std::shared_ptr<Runs> runs_;
+  std::vector<index_t> first_;
+  Layers layers_;
+  std::vector<state_ptr> inputs_;  ///< of x, and of each part's parameters
+};
+
+template <class M>
+inline constexpr bool is_linear_layer = false;
+template <class T, class H, class Kind, bool Bias>
+inline constexpr bool is_linear_layer<linear<T, H, Kind, Bias>> = true;
+
+template <class M, class... D>
+constexpr auto find_split_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_linear_layer<M>) return mistake<split_linear_of_what_is_no_linear_layer<M>, give_an_nn_linear>{};
+  else if constexpr (sizeof...(D) == 0)
+    return mistake<split_linear_without_devices<M>, name_the_devices_in_angle_brackets>{};
+  else if constexpr (!sinter::detail::all_different<D...>)
+    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M, class... D>
+using split_mistake = decltype(find_split_mistake<bare<M>, D...>());
+
+}  // namespace detail
+
+/// What split_linear() returns; see there.
+template <floating_element T, device H, class Kind, bool Bias, device... D>
+class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...>> {
+  using parts = sinter::detail::parts<linear<T, D, Kind, Bias>...>;
+  using whole_layer = linear<T, H, Kind, Bias>;
+  static constexpr int count = sizeof...(D);
+
+ public:
+  using device_type = H;
+  using output_device = H;
+  using kind = Kind;
+  template <class K>
+  using as = split_linear_over<T, H, K, Bias, D...>;
+
+  split_linear_over() : team_(std::make_shared<sinter::detail::team>(std::vector{device_name<D>()...})) {}
+  split_linear_over(const whole_layer& layer, const std::vector<index_t>& columns) : split_linear_over() {
+    check(layer, columns);
+    index_t begin = 0;
+    sinter::detail::each_part<count>([&](auto part) {
+      auto& to = parts_.template at<part()>();
+      using D0 = device_of<std::remove_cvref_t<decltype(to)>>;
+      const index_t end = begin + columns[part()];
+      const auto copied = [&](const auto& p) {
+        return detail::stored_value(p).slice(0, begin, end).clone().template to<D0>();
+      };
+      to.weight = copied(layer.weight);
+      if constexpr (Bias) to.bias = copied(layer.bias);
+      begin = end;
+    });
+  }
+
+  /// The layer of part I, on device number I of D.
+  template <std::size_t I>
+  const auto& part() const {
+    return parts_.template at<I>();
+  }
+  template <std::size_t I>
+  auto& part() {
+    return parts_.template at<I>();
+  }
+  /// A layer on the home device with copies of all parameters, as to save them under PyTorch's names.
+  whole_layer joined() const {
+    const std::vector<index_t> first = first_columns();
+    const index_t inputs = parts_.template at<0>().weight.extent(1);
+    whole_layer all;
+    all.weight = zeros<T, H>(extents<2>{{first.back(), inputs}});
+    if constexpr (Bias) all.bias = zeros<T, H>(extents<1>{{first.back()}});
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& from = parts_.template at<part()>();
+      const auto put = [&](const auto& to, const auto& p) {
+        detail::stored_value(to).slice(0, first[part()], first[part() + 1]).in_place() =
+            detail::stored_value(p).template to<H>();
+      };
+      put(all.weight, from.weight);
+      if constexpr (Bias) put(all.bias, from.bias);
+    });
+    return all;
+  }
+
+  /// Errors: shape_error as linear, with the name of the device.
+  template <class E>
+  auto forward(const E& input) const {
+    using X = sinter::detail::evaluated<E>;
+    using Y = sinter::detail::evaluated<decltype(std::declval<const whole_layer&>()(std::declval<const X&>()))>;
+    const X x = sinter::detail::eval_to_read(input);
+    const auto runs = std::make_shared<detail::split_runs<X, Y, parts, D...>>();
+    const std::vector<index_t> first = first_columns();
+    team_->run("split_linear", [&](int number) {
+      sinter::detail::with_part<count>(number, [&](auto part) {
+        if (first[part()] == first[part() + 1]) return;
+        auto& run = runs->each.template at<part()>();
+        run.x.emplace(detail::leaf_like<typename std::remove_cvref_t<decltype(run)>::input>(x));
+        run.layer.emplace(detail::with_own_leaves(parts_.template at<part()>()));
+        run.y.emplace(eval((*run.layer)(*run.x)));
+      });
+    });
+    const auto value = joined_columns<Y>(*runs, x.shape(), first);
+    if constexpr (detail::is_variable<Y>) {
+      if (!sinter::detail::recording()) return Y(sinter::detail::unrecorded<1>(value));
+      sinter::detail::state_ptr of_x;
+      if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
+      using entry = detail::split_backward<X, Y, parts, D...>;
+      return Y(sinter::detail::produced<1>(value, std::make_unique<entry>(team_, runs, first, parts_, of_x)));
+    } else {
+      return value;
+    }
+  }
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    sinter::detail::each_part<count>([&](auto part) { f(std::to_string(part()), s.template part<part()>()...); });
+  }
+
+ private:
+  static void check(const whole_layer& layer, const std::vector<index_t>& columns) {
+    if (!layer.weight.defined()) throw value_error("split_linear: the layer is empty");
+    bool fits = columns.size() == sizeof...(D);
+    for (const index_t c : columns) fits = fits && c >= 0;
+    std::string text;
+    for (const index_t c : columns) text += (text.empty() ? "" : ", ") + std::to_string(c);
+    if (!fits || std::accumulate(columns.begin(), columns.end(), index_t{0}) != layer.weight.extent(0))
+      sinter::detail::refuse<value_error>({"split_linear: columns ", text, " on ", count, " devices, of a layer with ",
+                                           layer.weight.extent(0), " outputs; name as many on each as add up to that"});
+  }
+  /// The number of the first column of each part, and that of all.
+  std::vector<index_t> first_columns() const {
+    std::vector<index_t> first{0};
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& weight = parts_.template at<part()>().weight;
+      first.push_back(first.back() + (weight.defined() ? weight.extent(0) : 0));
+    });
+    return first;
+  }
+  template <class Y, class Runs, int R>
+  static tensor<T, R, H> joined_columns(const Runs& runs, extents<R> shape, const std::vector<index_t>& first) {
+    shape[R - 1] = first.back();
+    const auto all = tensor<T, R, H>::uninitialized(shape);
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& run = runs.each.template at<part()>();
+      if (!run.y) return;
+      all.slice(-1, first[part()], first[part() + 1]).in_place() = detail::stored_value(*run.y).template to<H>();
+    });
+    return all;
+  }
+
+  parts parts_;
+  std::shared_ptr<sinter::detail::team> team_;
+};
+
+/// A linear layer whose output columns are cut over devices D: part i holds the rows of the weight, and the part of the
+/// bias, of its columns. Input and output are on the layer's device; each device gets a copy of the input, the parts
+/// run at the same time, and their columns are joined. Backward does the same: each device makes the gradients of its
+/// parameters and its share of the input's, and the shares are added in the order of the devices.
+///
+/// Parameters are copies of the layer's. They live on their devices, with their gradients, and optimizers update them
+/// there: a layer that no device could hold alone. They are named "0.weight", "0.bias", "1.weight", ...; joined() puts
+/// them together. Columns are shared out evenly, or as `columns` says. Errors: value_error for columns that do not add
+/// up to the layer's outputs.
+///
+///     const auto wide = nn::split_linear<cuda<0>, cuda<1>>(nn::linear(4096, 4096, gen));
+///     const auto uneven = nn::split_linear<cuda<0>, cpu>(layer, {4000, 96});
+template <device... D, class M>
+  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
+auto split_linear(const M& layer, const std::vector<index_t>& columns) {
+  return [&]<class T, class H, class Kind, bool Bias>(const linear<T, H, Kind, Bias>& l) {
+    return split_linear_over<T, H, Kind, Bias, D...>(l, columns);
+  }(layer);
+}
+template <device... D, class M>
+  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
+auto split_linear(const M& layer) {
+  constexpr index_t parts = sizeof...(D);
+  const index_t all = layer.weight.defined() ? layer.weight.extent(0) : 0;
+  std::vector<index_t> columns;
+  for (index_t i = 0; i < parts; ++i) columns.push_back(all / parts + (i < all % parts ? 1 : 0));
+  return split_linear<D...>(layer, columns);
+}
+template <device... D, class M, class Problem = typename detail::split_mistake<M, D...>::problem,
+          class Fix = typename detail::split_mistake<M, D...>::fix>
+void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
 
 }  // namespace nn
 }  // namespace sinter
