@@ -132,6 +132,19 @@ TEST_CASE("checkpoints stand inside one another, under any_module, in lists and 
   CHECK(distance(infer(wrapped)(data), infer(plainly)(data)) == 0);
 }
 
+TEST_CASE("running moments of replicas inside a checkpoint move once", "[parallel]") {
+  const nn::sequential plainly{nn::data_parallel<d0, d1>(network(2))};
+  const nn::sequential again{nn::checkpointed(nn::data_parallel<d0, d1>(network(2)))};
+  for (int step = 0; step < 2; ++step) {
+    generator gen(static_cast<std::uint64_t>(step));
+    const tensor x = randn<double>(gen, {8, 6});
+    variable(sum(square(plainly(x)))).backward();
+    variable(sum(square(again(x)))).backward();
+    same_gradients(plainly, again);
+    same_buffers(plainly, again);
+  }
+}
+
 TEST_CASE("what a checkpoint reads must be as it was", "[parallel]") {
   auto model = nn::checkpointed(network(1));
   const auto& m = model.module;
