@@ -93,7 +93,7 @@ class task_copy {
     void operator()(const member_name&, const X& x) const {
       if constexpr (is_stored<X>) {
         if (!x.defined()) return;
-        const auto& s = access::storage_of(sinter::detail::bare<decltype(stored_value(x))>(stored_value(x)));
+        const sinter::detail::storage_ptr s = access::storage_of(stored_value(x));
         for (const auto& known : to)
           if (known.get() == s.get()) return;
         to.push_back(s);
