@@ -23,13 +23,13 @@ using head_type = decltype(head(std::declval<generator&>()));
 using tasks_on_d0 = nn::offloaded<d0, head_type>;
 using matrices = nn::offloaded<d0, nn::linear<double>>;
 
-tasks_on_d0 heads(index_t tasks, index_t slots = 2) {
+tasks_on_d0 heads(index_t tasks, index_t copies = 2) {
   generator gen(3);
-  return tasks_on_d0(tasks, [&] { return head(gen); }, {.slots = slots});
+  return tasks_on_d0(tasks, [&] { return head(gen); }, {.copies = copies});
 }
-matrices layers(index_t tasks, index_t slots = 2) {
+matrices layers(index_t tasks, index_t copies = 2) {
   generator gen(5);
-  return matrices(tasks, [&] { return nn::linear<double>(40, 50, gen); }, {.slots = slots});
+  return matrices(tasks, [&] { return nn::linear<double>(40, 50, gen); }, {.copies = copies});
 }
 
 template <class M>
@@ -78,7 +78,7 @@ TEST_CASE("offloaded tasks train as on one device, and those that are not used a
   }
 }
 
-TEST_CASE("the device holds at most as many copies as there are slots", "[parallel]") {
+TEST_CASE("the device holds at most as many copies as it is told", "[parallel]") {
   const auto peak = [](index_t tasks) {
     const auto many = layers(tasks);
     optim::sgd optimizer(many, {.lr = 0.1});

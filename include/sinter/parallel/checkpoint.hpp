@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/nn/buffer_log.hpp"
 #include "sinter/nn/module.hpp"
@@ -50,7 +51,7 @@ class checkpoint_operand {
       : value_(plain(x).template to<device_of<value_type>>()), state_(state_of(x)), version_(version()) {}
   const state_ptr& state() const { return state_; }
   /// Errors: autograd_error if it was written to since.
-  void check(int number) const {
+  void check_version(int number) const {
     if (version() != version_)
       refuse<autograd_error>({"checkpoint: operand ", number, " of shape ", value_.shape(),
                               " was modified in place after the call; its backward runs the function again: pass a "
@@ -107,7 +108,7 @@ struct parameter_versions {
   }
   /// Errors: autograd_error with the name of one that was.
   template <class M>
-  void check(const M& m) const {
+  void check_versions(const M& m) const {
     std::size_t i = 0;
     const pick_versions now{[&](const member_name& name, std::uint64_t v) {
       if (v != seen[i++])
@@ -156,8 +157,8 @@ class checkpoint_backward final : public tape_entry {
   void backward(grad_state& of_result) override {
     auto& y = static_cast<typed_state<element_of<Y>, Y::rank, device_of<Y>>&>(of_result);
     int number = 0;
-    operands_->each([&](const auto& operand) { operand.check(++number); });
-    if constexpr (nn::is_module<F>) versions_.check(*function_);
+    operands_->each([&](const auto& operand) { operand.check_version(++number); });
+    if constexpr (nn::is_module<F>) versions_.check_versions(*function_);
     const std::uint64_t first_order = grad_state::next_order();
     state_ptr root;
     {

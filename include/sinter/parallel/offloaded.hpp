@@ -26,7 +26,7 @@ struct call_what_fetch_returns;
 namespace nn {
 
 struct offload_options {
-  index_t slots = 2;  ///< most copies that the device holds
+  index_t copies = 2;  ///< most copies that the device holds
 };
 
 template <device D, is_module M>
@@ -152,7 +152,7 @@ class task_store {
 
  public:
   std::vector<M> masters;
-  index_t slots = 2;
+  index_t limit = 2;
 
   /// Calls f(copy, master) of a task, whose copy is on D and up to date.
   template <class F>
@@ -249,7 +249,7 @@ class task_store {
   }
   /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes.
   slot& free_slot(const char* who, bool may_wait) {
-    if (all_.empty()) all_.resize(static_cast<std::size_t>(slots));
+    if (all_.empty()) all_.resize(static_cast<std::size_t>(limit));
     slot* found = nullptr;
     const auto older = [&found](const slot& s) { return found == nullptr || s.used < found->used; };
     for (slot& s : all_) {
@@ -275,8 +275,8 @@ class task_store {
     std::string tasks;
     for (const slot& s : all_) tasks += (tasks.empty() ? "" : ", ") + std::to_string(s.task);
     sinter::detail::refuse<value_error>(
-        {"offloaded: ", who, ": all ", slots, " copies on ", device_name<D>(), " are in use, by tasks ", tasks,
-         "; end what uses one, which is a fetched module or a graph through it, or raise .slots"});
+        {"offloaded: ", who, ": all ", limit, " copies on ", device_name<D>(), " are in use, by tasks ", tasks,
+         "; end what uses one, which is a fetched module or a graph through it, or raise .copies"});
   }
 
   mutable std::mutex mutex_;
@@ -329,10 +329,10 @@ class fetched : public module<fetched<D, M>> {
 };
 
 /// Modules of T tasks whose parameters live on their own device, usually the cpu, with gradients and optimizer, while
-/// at most `slots` of them have a copy on D. fetch(t) copies what is not there yet or was written to since, and returns
-/// a module on D; backward through it adds to the gradients of t's parameters where they live. Tasks that no loss has
-/// used have no gradient, so that optimizers pass them over. What all tasks share is a module on D beside it, or an
-/// offloaded of one task.
+/// at most `copies` of them have a copy on D. fetch(t) copies what is not there yet or was written to since, and
+/// returns a module on D; backward through it adds to the gradients of t's parameters where they live. Tasks that no
+/// loss has used have no gradient, so that optimizers pass them over. What all tasks share is a module on D beside it,
+/// or an offloaded of one task.
 ///
 /// A copy is in use while a fetched module or a graph through one is alive. Where all are in use, fetch() and
 /// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room. A task
@@ -344,7 +344,7 @@ class fetched : public module<fetched<D, M>> {
 /// Names are those of a module_list: "3.weight". Copies of an offloaded share tasks and copies. Several threads may
 /// fetch; a walk over the members waits for what is on its way.
 ///
-///     nn::offloaded<cuda<0>, nn::linear<>> heads(100, [&] { return nn::linear(512, 10, gen); }, {.slots = 2});
+///     nn::offloaded<cuda<0>, nn::linear<>> heads(100, [&] { return nn::linear(512, 10, gen); }, {.copies = 2});
 ///     optim::adam optimizer(heads);
 ///     const auto head = heads.fetch(task);
 ///     heads.prefetch(next_task);
@@ -365,10 +365,10 @@ class offloaded : public module<offloaded<D, M>> {
     requires((std::invocable<Make&, index_t> || std::invocable<Make&>) &&
              sinter::detail::is_fitting<detail::offload_mistake<M, D>>)
   offloaded(sinter::detail::whole tasks, Make make, offload_options options = {}) : offloaded() {
-    if (tasks < 0 || options.slots < 1)
-      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.slots,
-                                           " slots; there must be at least 0 tasks and 1 slot"});
-    store_->slots = options.slots;
+    if (tasks < 0 || options.copies < 1)
+      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.copies,
+                                           " copies; there must be at least 0 tasks and 1 copy"});
+    store_->limit = options.copies;
     for (index_t t = 0; t < tasks; ++t) {
       if constexpr (std::invocable<Make&, index_t>) store_->masters.push_back(make(t));
       else store_->masters.push_back(make());
@@ -415,7 +415,7 @@ class offloaded : public module<offloaded<D, M>> {
     auto& own = first.store_->masters;
     if constexpr (!std::is_const_v<First>) {
       (own.resize(rest.store_->masters.size()), ...);
-      ((first.store_->slots = rest.store_->slots), ...);
+      ((first.store_->limit = rest.store_->limit), ...);
     }
     for (std::size_t i = 0; i < own.size(); ++i) f(std::to_string(i), own[i], rest.store_->masters.at(i)...);
   }

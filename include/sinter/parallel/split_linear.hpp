@@ -126,7 +126,7 @@ class split_backward final : public sinter::detail::tape_entry {
       std::size_t next = 1 + part() * parameters;
       each_parameter(*run.layer, [&](const auto& leaf) { f(leaf, inputs_[next++]); });
       if constexpr (is_variable<X>)
-        if (inputs_[0]) f(at_home{*run.x}, inputs_[0]);
+        if (inputs_[0]) f(at_home<std::remove_cvref_t<decltype(*run.x)>>{*run.x}, inputs_[0]);
     });
   }
   /// A leaf on another device whose gradient is asked for on x's.
@@ -137,8 +137,6 @@ class split_backward final : public sinter::detail::tape_entry {
     bool has_grad() const { return leaf.has_grad(); }
     auto grad() const { return leaf.grad().template to<device_of<X>>(); }
   };
-  template <class Leaf>
-  at_home(const Leaf&) -> at_home<Leaf>;
 
   std::shared_ptr<sinter::detail::team> team_;
   std::shared_ptr<Runs> runs_;
@@ -183,7 +181,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
 
   split_linear_over() : team_(std::make_shared<sinter::detail::team>(std::vector{device_name<D>()...})) {}
   split_linear_over(const whole_layer& layer, const std::vector<index_t>& columns) : split_linear_over() {
-    check(layer, columns);
+    check_columns(layer, columns);
     index_t begin = 0;
     sinter::detail::each_part<count>([&](auto part) {
       auto& to = parts_.template at<part()>();
@@ -261,7 +259,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
   }
 
  private:
-  static void check(const whole_layer& layer, const std::vector<index_t>& columns) {
+  static void check_columns(const whole_layer& layer, const std::vector<index_t>& columns) {
     if (!layer.weight.defined()) throw value_error("split_linear: the layer is empty");
     bool fits = columns.size() == sizeof...(D);
     for (const index_t c : columns) fits = fits && c >= 0;
