@@ -84,6 +84,11 @@ TEST_CASE("a checkpointed function gives gradients to what it captures", "[paral
   };
   const auto expected = gradients(false), given = gradients(true);
   for (std::size_t i = 0; i < 3; ++i) CHECK(distance(expected[i], given[i]) < 1e-13);
+
+  x.zero_grad();
+  const variable same = checkpoint([](const auto& a) { return a; }, x * 3);
+  variable(sum(same)).backward();
+  CHECK(distance(x.grad(), full<double>({3, 3}, 3.)) == 0);
 }
 
 TEST_CASE("checkpoints stand inside one another, under any_module, in lists and in replicas", "[parallel]") {
@@ -167,6 +172,12 @@ TEST_CASE("what a checkpoint reads must be as it was", "[parallel]") {
   const variable v = checkpoint([&](const auto& a) { return a * late; }, x);
   late = variable(ones<double>({4, 6}));
   fails(v, "made after its call");
+  const variable is_late = checkpoint([&](const auto&) { return late; }, x);
+  late = variable(ones<double>({4, 6}));
+  fails(is_late, "made after its call");
+  CHECK_FALSE(late.has_grad());
+  variable(sum(late)).backward();
+  CHECK(distance(late.grad(), ones<double>({4, 6})) == 0);  // nothing is left of the pass that failed
   index_t n = 4;
   const variable w = checkpoint([&](const auto& a) { return a.slice(0, 0, n); }, x);
   n = 3;

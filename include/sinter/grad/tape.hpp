@@ -192,9 +192,8 @@ struct running_pass {
     heap.pop_back();
     return newest;
   }
-
- private:
-  /// A state that the pass inside has come to.
+  /// A state that was there before the graph which this pass's entry has made anew. Errors: autograd_error if it was
+  /// made after the entry itself.
   void take_over(const state_ptr& s) {
     if (s->order > now)
       refuse<autograd_error>(

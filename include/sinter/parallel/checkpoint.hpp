@@ -169,8 +169,10 @@ class checkpoint_backward final : public tape_entry {
       root = access::state_of(again);
     }
     if (!root) return;  // nothing in it is tracked
+    const bool is_new = root->order >= first_order;
+    if (!is_new) running_pass::current()->take_over(root);  // an operand, or what the function captures
     add_gradient(root, y.retain ? y.grad : tensor<element_of<Y>, Y::rank, device_of<Y>>(std::move(y.grad)));
-    walk_back(root, false, first_order);
+    if (is_new) walk_back(root, false, first_order);
   }
 
  private:

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "sinter/core/device.hpp"
 #include "sinter/core/fork.hpp"
@@ -77,10 +78,11 @@ class copy_worker {
     if (step == fork_step::in_child) {
       forget_thread(thread_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;
-      if (running_ != nullptr) {
-        running_->at = work::step::waits;
-        queue_.push_front(std::exchange(running_, nullptr));
+      for (const job& lost : running_) {
+        lost->at = work::step::waits;
+        queue_.push_front(lost);
       }
+      running_.clear();
     }
     mutex_.unlock();
   }
@@ -98,31 +100,33 @@ class copy_worker {
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
       if (closed_) return;
-      running_ = queue_.front();
+      const job next = queue_.front();
       queue_.pop_front();
-      run(running_, lock);
-      running_ = nullptr;
+      run(next, lock);
     }
   }
   void run(const job& one, std::unique_lock<std::mutex>& lock) {
-    const job held = one;
-    held->at = work::step::runs;
+    running_.push_back(one);
+    one->at = work::step::runs;
     lock.unlock();
+    std::exception_ptr failure;
     try {
-      held->run();
+      one->run();
     } catch (...) {
-      held->failure = std::current_exception();
+      failure = std::current_exception();
     }
-    held->run = nullptr;
     lock.lock();
-    held->at = work::step::done;
+    one->failure = failure;
+    one->run = nullptr;
+    one->at = work::step::done;
+    running_.erase(std::find(running_.begin(), running_.end(), one));
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<job> queue_;
-  job running_;  ///< on the thread
+  std::vector<job> running_;  ///< on the thread, and on those that wait
   bool closed_ = false;
   std::thread thread_;
   fork_watch watch_{*this};
