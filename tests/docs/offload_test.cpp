@@ -52,7 +52,7 @@ TEST_CASE("docs: offload.md, tasks") {
 
   // [docs:offloaded]
   const nn::linear<float, numa<0>> shared(16, 12, gen);  // what all tasks use: on the device
-  const nn::offloaded<numa<0>, nn::linear<>> heads(100, [&] { return nn::linear(12, 4, gen); }, {.slots = 2});
+  const nn::offloaded<numa<0>, nn::linear<>> heads(100, [&] { return nn::linear(12, 4, gen); }, {.copies = 2});
   optim::adam optimizer(shared);
   optimizer.add(heads);  // updates the heads on the cpu, where they and their gradients are
   for (std::size_t i = 0; i < batches.size(); ++i) {
