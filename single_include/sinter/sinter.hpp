@@ -5010,9 +5010,8 @@ struct running_pass {
     heap.pop_back();
     return newest;
   }
-
- private:
-  /// A state that the pass inside has come to.
+  /// A state that was there before the graph which this pass's entry has made anew. Errors: autograd_error if it was
+  /// made after the entry itself.
   void take_over(const state_ptr& s) {
     if (s->order > now)
       refuse<autograd_error>(
@@ -40128,7 +40127,7 @@ class checkpoint_operand {
       : value_(plain(x).template to<device_of<value_type>>()), state_(state_of(x)), version_(version()) {}
   const state_ptr& state() const { return state_; }
   /// Errors: autograd_error if it was written to since.
-  void check(int number) const {
+  void check_version(int number) const {
     if (version() != version_)
       refuse<autograd_error>({"checkpoint: operand ", number, " of shape ", value_.shape(),
                               " was modified in place after the call; its backward runs the function again: pass a "
@@ -40185,7 +40184,7 @@ struct parameter_versions {
   }
   /// Errors: autograd_error with the name of one that was.
   template <class M>
-  void check(const M& m) const {
+  void check_versions(const M& m) const {
     std::size_t i = 0;
     const pick_versions now{[&](const member_name& name, std::uint64_t v) {
       if (v != seen[i++])
@@ -40234,8 +40233,8 @@ class checkpoint_backward final : public tape_entry {
   void backward(grad_state& of_result) override {
     auto& y = static_cast<typed_state<element_of<Y>, Y::rank, device_of<Y>>&>(of_result);
     int number = 0;
-    operands_->each([&](const auto& operand) { operand.check(++number); });
-    if constexpr (nn::is_module<F>) versions_.check(*function_);
+    operands_->each([&](const auto& operand) { operand.check_version(++number); });
+    if constexpr (nn::is_module<F>) versions_.check_versions(*function_);
     const std::uint64_t first_order = grad_state::next_order();
     state_ptr root;
     {
@@ -40246,8 +40245,10 @@ class checkpoint_backward final : public tape_entry {
       root = access::state_of(again);
     }
     if (!root) return;  // nothing in it is tracked
+    const bool is_new = root->order >= first_order;
+    if (!is_new) running_pass::current()->take_over(root);  // an operand, or what the function captures
     add_gradient(root, y.retain ? y.grad : tensor<element_of<Y>, Y::rank, device_of<Y>>(std::move(y.grad)));
-    walk_back(root, false, first_order);
+    if (is_new) walk_back(root, false, first_order);
   }
 
  private:
@@ -40482,10 +40483,11 @@ class copy_worker {
     if (step == fork_step::in_child) {
       forget_thread(thread_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;
-      if (running_ != nullptr) {
-        running_->at = work::step::waits;
-        queue_.push_front(std::exchange(running_, nullptr));
+      for (const job& lost : running_) {
+        lost->at = work::step::waits;
+        queue_.push_front(lost);
       }
+      running_.clear();
     }
     mutex_.unlock();
   }
@@ -40503,31 +40505,33 @@ class copy_worker {
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
       if (closed_) return;
-      running_ = queue_.front();
+      const job next = queue_.front();
       queue_.pop_front();
-      run(running_, lock);
-      running_ = nullptr;
+      run(next, lock);
     }
   }
   void run(const job& one, std::unique_lock<std::mutex>& lock) {
-    const job held = one;
-    held->at = work::step::runs;
+    running_.push_back(one);
+    one->at = work::step::runs;
     lock.unlock();
+    std::exception_ptr failure;
     try {
-      held->run();
+      one->run();
     } catch (...) {
-      held->failure = std::current_exception();
+      failure = std::current_exception();
     }
-    held->run = nullptr;
     lock.lock();
-    held->at = work::step::done;
+    one->failure = failure;
+    one->run = nullptr;
+    one->at = work::step::done;
+    running_.erase(std::find(running_.begin(), running_.end(), one));
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<job> queue_;
-  job running_;  ///< on the thread
+  std::vector<job> running_;  ///< on the thread, and on those that wait
   bool closed_ = false;
   std::thread thread_;
   fork_watch watch_{*this};
@@ -41509,7 +41513,7 @@ struct call_what_fetch_returns;
 namespace nn {
 
 struct offload_options {
-  index_t slots = 2;  ///< most copies that the device holds
+  index_t copies = 2;  ///< most copies that the device holds
 };
 
 template <device D, is_module M>
@@ -41576,7 +41580,7 @@ class task_copy {
     void operator()(const member_name&, const X& x) const {
       if constexpr (is_stored<X>) {
         if (!x.defined()) return;
-        const auto& s = access::storage_of(sinter::detail::bare<decltype(stored_value(x))>(stored_value(x)));
+        const sinter::detail::storage_ptr s = access::storage_of(stored_value(x));
         for (const auto& known : to)
           if (known.get() == s.get()) return;
         to.push_back(s);
@@ -41635,7 +41639,7 @@ class task_store {
 
  public:
   std::vector<M> masters;
-  index_t slots = 2;
+  index_t limit = 2;
 
   /// Calls f(copy, master) of a task, whose copy is on D and up to date.
   template <class F>
@@ -41732,7 +41736,7 @@ class task_store {
   }
   /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes.
   slot& free_slot(const char* who, bool may_wait) {
-    if (all_.empty()) all_.resize(static_cast<std::size_t>(slots));
+    if (all_.empty()) all_.resize(static_cast<std::size_t>(limit));
     slot* found = nullptr;
     const auto older = [&found](const slot& s) { return found == nullptr || s.used < found->used; };
     for (slot& s : all_) {
@@ -41758,8 +41762,8 @@ class task_store {
     std::string tasks;
     for (const slot& s : all_) tasks += (tasks.empty() ? "" : ", ") + std::to_string(s.task);
     sinter::detail::refuse<value_error>(
-        {"offloaded: ", who, ": all ", slots, " copies on ", device_name<D>(), " are in use, by tasks ", tasks,
-         "; end what uses one, which is a fetched module or a graph through it, or raise .slots"});
+        {"offloaded: ", who, ": all ", limit, " copies on ", device_name<D>(), " are in use, by tasks ", tasks,
+         "; end what uses one, which is a fetched module or a graph through it, or raise .copies"});
   }
 
   mutable std::mutex mutex_;
@@ -41812,10 +41816,10 @@ class fetched : public module<fetched<D, M>> {
 };
 
 /// Modules of T tasks whose parameters live on their own device, usually the cpu, with gradients and optimizer, while
-/// at most `slots` of them have a copy on D. fetch(t) copies what is not there yet or was written to since, and returns
-/// a module on D; backward through it adds to the gradients of t's parameters where they live. Tasks that no loss has
-/// used have no gradient, so that optimizers pass them over. What all tasks share is a module on D beside it, or an
-/// offloaded of one task.
+/// at most `copies` of them have a copy on D. fetch(t) copies what is not there yet or was written to since, and
+/// returns a module on D; backward through it adds to the gradients of t's parameters where they live. Tasks that no
+/// loss has used have no gradient, so that optimizers pass them over. What all tasks share is a module on D beside it,
+/// or an offloaded of one task.
 ///
 /// A copy is in use while a fetched module or a graph through one is alive. Where all are in use, fetch() and
 /// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room. A task
@@ -41827,7 +41831,7 @@ class fetched : public module<fetched<D, M>> {
 /// Names are those of a module_list: "3.weight". Copies of an offloaded share tasks and copies. Several threads may
 /// fetch; a walk over the members waits for what is on its way.
 ///
-///     nn::offloaded<cuda<0>, nn::linear<>> heads(100, [&] { return nn::linear(512, 10, gen); }, {.slots = 2});
+///     nn::offloaded<cuda<0>, nn::linear<>> heads(100, [&] { return nn::linear(512, 10, gen); }, {.copies = 2});
 ///     optim::adam optimizer(heads);
 ///     const auto head = heads.fetch(task);
 ///     heads.prefetch(next_task);
@@ -41848,10 +41852,10 @@ class offloaded : public module<offloaded<D, M>> {
     requires((std::invocable<Make&, index_t> || std::invocable<Make&>) &&
              sinter::detail::is_fitting<detail::offload_mistake<M, D>>)
   offloaded(sinter::detail::whole tasks, Make make, offload_options options = {}) : offloaded() {
-    if (tasks < 0 || options.slots < 1)
-      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.slots,
-                                           " slots; there must be at least 0 tasks and 1 slot"});
-    store_->slots = options.slots;
+    if (tasks < 0 || options.copies < 1)
+      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.copies,
+                                           " copies; there must be at least 0 tasks and 1 copy"});
+    store_->limit = options.copies;
     for (index_t t = 0; t < tasks; ++t) {
       if constexpr (std::invocable<Make&, index_t>) store_->masters.push_back(make(t));
       else store_->masters.push_back(make());
@@ -41898,7 +41902,7 @@ class offloaded : public module<offloaded<D, M>> {
     auto& own = first.store_->masters;
     if constexpr (!std::is_const_v<First>) {
       (own.resize(rest.store_->masters.size()), ...);
-      ((first.store_->slots = rest.store_->slots), ...);
+      ((first.store_->limit = rest.store_->limit), ...);
     }
     for (std::size_t i = 0; i < own.size(); ++i) f(std::to_string(i), own[i], rest.store_->masters.at(i)...);
   }
@@ -42035,7 +42039,7 @@ class split_backward final : public sinter::detail::tape_entry {
       std::size_t next = 1 + part() * parameters;
       each_parameter(*run.layer, [&](const auto& leaf) { f(leaf, inputs_[next++]); });
       if constexpr (is_variable<X>)
-        if (inputs_[0]) f(at_home{*run.x}, inputs_[0]);
+        if (inputs_[0]) f(at_home<std::remove_cvref_t<decltype(*run.x)>>{*run.x}, inputs_[0]);
     });
   }
   /// A leaf on another device whose gradient is asked for on x's.
@@ -42046,8 +42050,6 @@ class split_backward final : public sinter::detail::tape_entry {
     bool has_grad() const { return leaf.has_grad(); }
     auto grad() const { return leaf.grad().template to<device_of<X>>(); }
   };
-  template <class Leaf>
-  at_home(const Leaf&) -> at_home<Leaf>;
 
   std::shared_ptr<sinter::detail::team> team_;
   std::shared_ptr<Runs> runs_;
@@ -42092,7 +42094,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
 
   split_linear_over() : team_(std::make_shared<sinter::detail::team>(std::vector{device_name<D>()...})) {}
   split_linear_over(const whole_layer& layer, const std::vector<index_t>& columns) : split_linear_over() {
-    check(layer, columns);
+    check_columns(layer, columns);
     index_t begin = 0;
     sinter::detail::each_part<count>([&](auto part) {
       auto& to = parts_.template at<part()>();
@@ -42170,7 +42172,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
   }
 
  private:
-  static void check(const whole_layer& layer, const std::vector<index_t>& columns) {
+  static void check_columns(const whole_layer& layer, const std::vector<index_t>& columns) {
     if (!layer.weight.defined()) throw value_error("split_linear: the layer is empty");
     bool fits = columns.size() == sizeof...(D);
     for (const index_t c : columns) fits = fits && c >= 0;
