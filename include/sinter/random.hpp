@@ -6,3 +6,4 @@
 #include "sinter/random/dropout.hpp"
 #include "sinter/random/generator.hpp"
 #include "sinter/random/philox.hpp"
+#include "sinter/random/window.hpp"

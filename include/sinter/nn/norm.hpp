@@ -88,7 +88,7 @@ struct batch_norm : module<Self> {
   batch_norm_settings settings;
   mode state;
 
- private:
+  /// Counts a batch, and gives its part in the new running moments.
   double next_momentum() const {
     num_batches_tracked.value().in_place() += 1;
     if (settings.momentum) return *settings.momentum;

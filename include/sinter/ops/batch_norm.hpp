@@ -116,18 +116,12 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
   return channel_moments<one>{now[0], now[1]};
 }
 
-template <class X, class Running, class... W>
-auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
-                      const W&... affine) {
-  check_defined("batch_norm", operand);
-  checked_eps("batch_norm", o.eps);
-  const auto x = eval(std::forward<X>(operand));
-  using T = element_of<decltype(x)>;
-  using C = compute_type<T>;
-  constexpr int R = rank_of<decltype(x)>;
-  check_channel_operands("batch_norm", x, affine...);
-  const auto moments = moments_for_batch_norm(x, mean, variance, o);
-  const auto inverse = eval(rsqrt(moments.variance + static_cast<C>(o.eps)));
+/// (x - mean) / sqrt(variance + eps) * weight + bias, of an evaluated x; weight and bias may be missing.
+template <class X, class V, class... W>
+auto normalised_channels(const X& x, const channel_moments<V>& moments, double eps, const W&... affine) {
+  using T = element_of<X>;
+  constexpr int R = rank_of<X>;
+  const auto inverse = eval(rsqrt(moments.variance + static_cast<compute_type<T>>(eps)));
   // The mean is a constant in the pass over x, and shift has its gradient: it is a multiple of that of the bias, and
   // need not be summed over pixels again.
   const auto shifted_by = [&](const auto& scale, const auto&... bias) {
@@ -140,6 +134,16 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
     return [&](const auto& weight, const auto&... bias) {
       return shifted_by(eval(to_compute(weight) * inverse), bias...);
     }(affine...);
+}
+
+template <class X, class Running, class... W>
+auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
+                      const W&... affine) {
+  check_defined("batch_norm", operand);
+  checked_eps("batch_norm", o.eps);
+  const auto x = eval(std::forward<X>(operand));
+  check_channel_operands("batch_norm", x, affine...);
+  return normalised_channels(x, moments_for_batch_norm(x, mean, variance, o), o.eps, affine...);
 }
 
 }  // namespace detail
