@@ -8,11 +8,11 @@ using namespace sinter;
 using grid = nn::tiles<1, 2, numa<0>, numa<1>>;
 
 #ifdef SINTER_MUST_FAIL
-void f(const nn::conv2d<>& model, const tensor<float, 4, numa<0>>& x) {
+void f(const nn::batch_norm2d<>& model, const tensor<float, 4, numa<0>>& x) {
   nn::tile_parallel<grid>(model)(x);
 }
 #else
-void f(const nn::conv2d<>& model, const tensor<float, 4>& x) {
+void f(const nn::batch_norm2d<>& model, const tensor<float, 4>& x) {
   nn::tile_parallel<grid>(model)(x);
 }
 #endif
