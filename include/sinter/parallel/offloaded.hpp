@@ -130,20 +130,6 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
-/// Copies what is neither parameter nor buffer, or generators alone.
-template <bool GeneratorsOnly>
-struct copy_settings_of {
-  template <class To, class From>
-  void operator()(const member_name&, To& to, From& from) const {
-    using X = std::remove_cvref_t<To>;
-    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>))
-      to = from;
-  }
-  template <class To, class From>
-  void erased(const member_name*, To&, From&) const {}
-};
-
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {

@@ -207,6 +207,20 @@ member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
   return pairs;
 }
 
+/// Copies what is neither parameter nor buffer, or generators alone.
+template <bool GeneratorsOnly>
+struct copy_settings_of {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, From& from) const {
+    using X = std::remove_cvref_t<To>;
+    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
+                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+      to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, From&) const {}
+};
+
 /// Makes the members of a replica. On the original's own device parameters share its memory, as leaves of their own.
 struct replicate_members {
   member_copies& copies;
