@@ -22,5 +22,6 @@
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"
+#include "sinter/cpu/stage_threads.hpp"
 #include "sinter/cpu/threads.hpp"
 #include "sinter/cpu/unfold.hpp"
