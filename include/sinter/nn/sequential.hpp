@@ -100,7 +100,12 @@ struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
 
   template <class X>
   auto run(const X& x) const {
-    return (carried<X>{x} | ... | static_cast<const slot<I, M>&>(*this)).value;
+    return through(carried<X>{x}).value;
+  }
+  /// c | first module | second module | ...
+  template <class C>
+  auto through(C c) const {
+    return (std::move(c) | ... | static_cast<const slot<I, M>&>(*this));
   }
   template <class F, class... S>
   static void visit_all(F& f, S&... s) {
