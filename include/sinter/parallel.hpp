@@ -1,6 +1,8 @@
 // sinter/parallel.hpp: models over several devices.
 #pragma once
 
+#include "sinter/parallel/advice.hpp"
+#include "sinter/parallel/advise.hpp"
 #include "sinter/parallel/checkpoint.hpp"
 #include "sinter/parallel/copy_worker.hpp"
 #include "sinter/parallel/data_parallel.hpp"
@@ -10,9 +12,12 @@
 #include "sinter/parallel/pipeline_report.hpp"
 #include "sinter/parallel/pipeline_step.hpp"
 #include "sinter/parallel/placed.hpp"
+#include "sinter/parallel/placement_cost.hpp"
 #include "sinter/parallel/replicas.hpp"
 #include "sinter/parallel/schedule.hpp"
 #include "sinter/parallel/schedule_run.hpp"
+#include "sinter/parallel/segment_times.hpp"
+#include "sinter/parallel/segments.hpp"
 #include "sinter/parallel/shards.hpp"
 #include "sinter/parallel/split_linear.hpp"
 #include "sinter/parallel/step_guard.hpp"
