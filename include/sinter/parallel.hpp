@@ -29,3 +29,4 @@
 #include "sinter/parallel/tile_rule.hpp"
 #include "sinter/parallel/tile_stage.hpp"
 #include "sinter/parallel/tiles.hpp"
+#include "sinter/parallel/usage.hpp"

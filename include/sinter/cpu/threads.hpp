@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -11,12 +12,14 @@
 #include <system_error>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/fork.hpp"
 #include "sinter/core/types.hpp"
+#include "sinter/core/usage.hpp"
 #include "sinter/cpu/detail/float_control.hpp"
 #include "sinter/cpu/detail/thread_topology.hpp"
 
@@ -54,6 +57,7 @@ class thread_pool {
   /// thread holds it, the tasks run one after the other on the calling thread.
   void run(index_t tasks, task_body body, void* context) {
     if (tasks <= 0) return;
+    const busy_time measured(*this);
     if (tasks == 1) return body(context, 0);
     if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
     if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
@@ -89,6 +93,9 @@ class thread_pool {
     release();
   }
 
+  /// Counts the time of runs, those of a task's own left out, while a usage meter lives.
+  const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
+
   /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
   void at_fork(sinter::detail::fork_step step) noexcept {
     if (step == sinter::detail::fork_step::before) return team_.lock();
@@ -109,6 +116,33 @@ class thread_pool {
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
   static constexpr index_t max_batch = index_t{1} << 31;
+
+  /// The pool whose run is measured on this thread.
+  static thread_pool*& measured_pool() noexcept {
+    static constinit thread_local thread_pool* pool = nullptr;
+    return pool;
+  }
+  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of the time already.
+  class busy_time {
+   public:
+    explicit busy_time(thread_pool& pool) noexcept {
+      if (!sinter::detail::usage_is_measured() || measured_pool() == &pool) return;
+      before_ = std::exchange(measured_pool(), &pool);
+      pool_ = &pool;
+      begin_ = std::chrono::steady_clock::now();
+    }
+    busy_time(const busy_time&) = delete;
+    busy_time& operator=(const busy_time&) = delete;
+    ~busy_time() {
+      if (pool_ == nullptr) return;
+      measured_pool() = before_;
+      pool_->usage_.add(begin_, 0);
+    }
+
+   private:
+    thread_pool *pool_ = nullptr, *before_ = nullptr;
+    std::chrono::steady_clock::time_point begin_;
+  };
 
   static int checked(int threads) {
     if (threads < 1 || threads > detail::most_threads)
@@ -198,6 +232,7 @@ class thread_pool {
   }
 
   void worker() noexcept {
+    measured_pool() = this;
     if (node_ >= 0) detail::pin_to_node(node_);
     int seen = epoch_.load(std::memory_order_seq_cst);
     while (true) {
@@ -258,6 +293,7 @@ class thread_pool {
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<int> target_;
   int node_;
+  sinter::detail::usage_counter usage_;
   std::mutex team_;  ///< held while the list of workers changes
   std::vector<std::thread> workers_;
   sinter::detail::fork_watch watch_{*this};
