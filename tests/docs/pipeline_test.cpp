@@ -23,8 +23,8 @@ TEST_CASE("docs: pipeline.md") {
   optimizer.zero_grad();
   const nn::pipeline_report r = pipe.step(images.to<numa<0>>(), labels, loss, {.microbatches = 8});
   optimizer.step();
-  std::cout << r.loss << '\n' << r;                             // the loss of all 32, and the times of the stages
-  tensor scores = infer(pipe)(images.to<numa<0>>()).to<cpu>();  // one stage after the other
+  std::cout << r.loss << '\n' << r;                         // the loss of all 32, and the times of the stages
+  tensor scores = eval(infer(pipe)(images.to<numa<0>>()));  // on numa<1>; one stage after the other
   // [docs:end]
   CHECK(r.loss > 0);
   CHECK(scores.extent(0) == 32);
