@@ -10,6 +10,7 @@
 #include <sinter/sinter.hpp>
 
 #include "command_line.hpp"
+#include "digits.hpp"
 
 using namespace sinter;
 
@@ -35,49 +36,6 @@ struct settings {
   double lr = 0.005;
   std::string data, device = "cpu", out = ".";
 };
-
-// ---- data
-
-using pictures = tensor<float, 4>;  // (N, 1, height, width), grey values from 0 to 1
-using labels = tensor<std::int64_t, 1>;
-struct digits {
-  pictures train_x;
-  labels train_y;
-  pictures test_x;
-  labels test_y;
-  double mark;  // the test accuracy in % that training must reach
-  bool is_mnist() const { return train_x.extent(3) == 28; }
-};
-
-bool exists(const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  return file != nullptr && std::fclose(file) == 0;
-}
-
-// The 1797 lines in a random but fixed order: the first 1437 to train on, the other 360 to test.
-digits read_digits(const std::string& path) {
-  const tensor table = read_csv<float>(path);
-  if (table.shape() != extents<2>{{1797, 65}})
-    throw io_error(path + ": " + std::to_string(table.extent(0)) + " rows of " + std::to_string(table.extent(1)) +
-                   " numbers, not 1797 of 65");
-  generator gen(2024);
-  const tensor mixed = index_select(table, 0, randperm(gen, 1797));
-  const pictures x = mixed.slice(1, 0, 64).reshape({1797, 1, 8, 8}) / 16.f;
-  const labels y = cast<std::int64_t>(mixed.select(1, 64));
-  return {x.slice(0, 0, 1437), y.slice(0, 0, 1437), x.slice(0, 1437, 1797), y.slice(0, 1437, 1797), 98.5};
-}
-
-digits read_mnist(const std::string& folder) {
-  const auto path = [&](std::string name) { return exists(name = folder + "/" + name) ? name : name + ".gz"; };
-  const auto read_x = [&](const char* name) -> pictures {
-    return cast<float>(read_idx<std::uint8_t, 3>(path(name)).unsqueeze(1)) / 255.f;
-  };
-  const auto read_y = [&](const char* name) -> labels {
-    return cast<std::int64_t>(read_idx<std::uint8_t, 1>(path(name)));
-  };
-  return {read_x("train-images-idx3-ubyte"), read_y("train-labels-idx1-ubyte"), read_x("t10k-images-idx3-ubyte"),
-          read_y("t10k-labels-idx1-ubyte"), 99.2};
-}
 
 // ---- the network
 
@@ -206,8 +164,9 @@ int report(const outcome& result, const digits& data, const settings& s) {
   draw_filters(s.out + "/convnet_filters.svg", result.filters);
   std::printf("\n\ntest accuracy %.2f %%\nwrote convnet_curve.svg, convnet_misread.svg and convnet_filters.svg in %s\n",
               result.accuracy.back(), s.out.c_str());
-  if (result.accuracy.back() >= data.mark) return 0;
-  std::fprintf(stderr, "convnet: the test accuracy is below %.1f %%\n", data.mark);
+  const double mark = data.is_mnist() ? 99.2 : 98.5;
+  if (result.accuracy.back() >= mark) return 0;
+  std::fprintf(stderr, "convnet: the test accuracy is below %.1f %%\n", mark);
   return 1;
 }
 
@@ -230,11 +189,8 @@ int main(int argc, char** argv) {
   if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)
     line.refuse("--device " + s.device + ": this program was built without CUDA; use cpu");
   try {
-    const bool mnist = exists(s.data + "/train-images-idx3-ubyte") || exists(s.data + "/train-images-idx3-ubyte.gz");
-    if (!mnist && !exists(s.data + "/digits.csv"))
-      throw io_error(s.data +
-                     ": holds neither digits.csv nor train-images-idx3-ubyte(.gz); name the folder with --data");
-    const digits data = mnist ? read_mnist(s.data) : read_digits(s.data + "/digits.csv");
+    const digits data = read_digits(s.data);
+    const bool mnist = data.is_mnist();
     if (s.epochs == 0) s.epochs = mnist ? 5 : 80;
     if (s.batch == 0) s.batch = mnist ? 128 : 32;
     if (s.threads > 0) set_num_threads(s.threads);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <type_traits>
 
@@ -13,13 +14,20 @@
 ///     line.take("--epochs", epochs, 1, 1000);   // leaves `epochs` as it is where the option is not given
 ///     line.take("--out", folder);
 ///     line.finish();                            // refuses options that nobody took
+///
+/// `flags` are options without a value; has() tells which are given.
 class command_line {
  public:
-  command_line(const char* program, const char* help, int argc, char** argv) : program_(program) {
+  command_line(const char* program, const char* help, int argc, char** argv, std::set<std::string> flags = {})
+      : program_(program) {
     for (int i = 1; i < argc; ++i)
       if (const std::string option = argv[i]; option == "--help" || option == "-h")
         std::exit(std::fputs(help, stdout) < 0);
     for (int i = 1; i < argc; i += 2) {
+      if (flags.contains(argv[i])) {
+        given_.insert(argv[i--]);
+        continue;
+      }
       const std::string value = i + 1 < argc ? argv[i + 1] : "";  // take() tells where it is missing
       if (!values_.emplace(argv[i], value).second) refuse(std::string(argv[i]) + " is given twice");
     }
@@ -51,6 +59,8 @@ class command_line {
     to = static_cast<Number>(x);
   }
 
+  bool has(const std::string& flag) const { return given_.contains(flag); }
+
   void finish() const {
     if (!values_.empty()) refuse("unknown option " + values_.begin()->first);
   }
@@ -64,4 +74,5 @@ class command_line {
  private:
   const char* program_;
   std::map<std::string, std::string> values_;
+  std::set<std::string> given_;
 };

@@ -13,6 +13,7 @@ handwritten digits that are in this repository.
                      02_expressions   what expressions are
                      03_convnet       a convolutional network on the same digits, or on MNIST
                      04_cifar         a residual network on CIFAR-10, or on synthetic pictures
+                     05_devices       one network on several devices in six ways
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example

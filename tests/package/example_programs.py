@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the programs 03_convnet and 04_cifar with right and wrong options and data, and checks exit codes, messages and files.
+"""Runs the programs 03_convnet, 04_cifar and 05_devices with right and wrong options and data, and checks exit codes, messages and files.
 
   example_programs.py FOLDER    the folder of the programs
 """
@@ -36,7 +36,7 @@ def safetensors(tensors):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    convnet, cifar = (Path(sys.argv[1]).resolve() / name for name in ("03_convnet", "04_cifar"))
+    convnet, cifar, devices = (Path(sys.argv[1]).resolve() / name for name in ("03_convnet", "04_cifar", "05_devices"))
     failures, checks = [], 0
 
     def check(program, options, exit_code, *texts):
@@ -119,6 +119,15 @@ def main():
               "other: holds no residual network for CIFAR-10: no tensor is named layer1.0.conv1.weight")
         check(cifar, ["--weights", write(folder / "near", safetensors({"layer1.0.conv1.weight": [16, 16, 5, 5]}))], 1,
               "near: is no ResNet-8 for CIFAR-10", "'layer1.0.conv1.weight' has shape (16, 16, 5, 5) in the state")
+
+        # Six ways over devices. A diverging training makes them differ.
+        check(devices, ["--help"], 0, "--advise", "Exit code:")
+        check(devices, ["--advise", "--steps", "0"], 2, "--steps needs a whole number from 1 to 1000000, not '0'")
+        check(devices, ["--advise", "--steps"], 2, "--steps needs a value")
+        check(devices, ["--device", "moon"], 2, "--device moon: this program was built for numa")
+        check(devices, ["--data", folder / "nowhere"], 1, f"{folder}/nowhere: holds neither digits.csv")
+        check(devices, ["--data", DIGITS, "--steps", "1", "--batch", "3", "--threads", "2"], 0, "steps: 1 of 3 samples, with 2 threads", "differ by")
+        check(devices, ["--data", DIGITS, "--steps", "20", "--lr", "1e30"], 1, "devices: the losses differ")
     tools.report("example_programs", failures, checks)
 
 
