@@ -189,9 +189,10 @@ class typed_segment final : public erased_segment {
   }
   index_t parameter_bytes() const override {
     index_t bytes = 0;
-    module.for_each_parameter([&bytes](const std::string&, const auto& p) {
+    const auto count = [&bytes](const std::string&, const auto& p) {
       bytes += p.numel() * static_cast<index_t>(sizeof(element_of<decltype(p)>));
-    });
+    };
+    this->module.for_each_parameter(count);
     return bytes;
   }
 
