@@ -27,12 +27,12 @@ struct stateless : module<Self> {
   static void visit(F&&, M&...) {}
 };
 
-#define SINTER_ACTIVATION(name)                \
-  struct name : stateless<name> {              \
-    template <class X>                         \
-    auto forward(X&& x) const {                \
-      return sinter::name(std::forward<X>(x)); \
-    }                                          \
+#define SINTER_ACTIVATION(name)                                               \
+  struct name : stateless<name> {                                             \
+    template <class X>                                                        \
+    auto forward(X&& x) const -> decltype(sinter::name(std::forward<X>(x))) { \
+      return sinter::name(std::forward<X>(x));                                \
+    }                                                                         \
   };
 SINTER_ACTIVATION(relu)
 SINTER_ACTIVATION(sigmoid)
@@ -43,19 +43,20 @@ SINTER_ACTIVATION(softplus)
 #undef SINTER_ACTIVATION
 
 /// The functions of the same names with a setting: the slope below zero, or the axis.
-#define SINTER_ACTIVATION_WITH(name, type, setting, initially) \
-  struct name : stateless<name> {                              \
-    name() = default;                                          \
-    explicit name(type x) : setting(x) {}                      \
-    template <class X>                                         \
-    auto forward(X&& x) const {                                \
-      return sinter::name(std::forward<X>(x), setting);        \
-    }                                                          \
-    template <class F, class... M>                             \
-    static void visit(F&& f, M&... m) {                        \
-      f(#setting, m.setting...);                               \
-    }                                                          \
-    type setting = initially;                                  \
+#define SINTER_ACTIVATION_WITH(name, type, setting, initially)                        \
+  struct name : stateless<name> {                                                     \
+    name() = default;                                                                 \
+    explicit name(type x) : setting(x) {}                                             \
+    template <class X>                                                                \
+      requires requires(X&& x, type with) { sinter::name(std::forward<X>(x), with); } \
+    auto forward(X&& x) const {                                                       \
+      return sinter::name(std::forward<X>(x), setting);                               \
+    }                                                                                 \
+    template <class F, class... M>                                                    \
+    static void visit(F&& f, M&... m) {                                               \
+      f(#setting, m.setting...);                                                      \
+    }                                                                                 \
+    type setting = initially;                                                         \
   };
 SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
 SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
@@ -89,7 +90,8 @@ struct dropping : module<Self> {
       sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
-  template <class X>
+  template <class X, class S = Self>  // S, as clang 14 asks Self while it is incomplete
+    requires(std::is_same_v<Kind, plain> || requires(X&& x, generator& g) { S::drop(std::forward<X>(x), 0.5, g); })
   auto forward(X&& x) const {
     if constexpr (std::is_same_v<Kind, plain>) {
       return sinter::detail::bare<X>(std::forward<X>(x));
@@ -113,17 +115,17 @@ struct dropping : module<Self> {
 
 }  // namespace detail
 
-#define SINTER_DROPOUT(name)                                                                     \
-  template <class Kind = tracked>                                                                \
-  struct name : detail::dropping<name<Kind>, Kind> {                                             \
-    template <class, class K>                                                                    \
-    using rebind = name<K>;                                                                      \
-    name() = default;                                                                            \
-    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {} \
-    template <class X>                                                                           \
-    static auto drop(X&& x, double p, generator& source) {                                       \
-      return sinter::name(std::forward<X>(x), p, source);                                        \
-    }                                                                                            \
+#define SINTER_DROPOUT(name)                                                                                        \
+  template <class Kind = tracked>                                                                                   \
+  struct name : detail::dropping<name<Kind>, Kind> {                                                                \
+    template <class, class K>                                                                                       \
+    using rebind = name<K>;                                                                                         \
+    name() = default;                                                                                               \
+    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {}                    \
+    template <class X>                                                                                              \
+    static auto drop(X&& x, double p, generator& source) -> decltype(sinter::name(std::forward<X>(x), p, source)) { \
+      return sinter::name(std::forward<X>(x), p, source);                                                           \
+    }                                                                                                               \
   };
 /// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout, and sinter::dropout2d
 /// for whole channels. Holds a generator of its own, split off the one given.

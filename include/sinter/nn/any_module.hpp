@@ -92,6 +92,24 @@ struct holdable_members {
   void erased(const member_name*, const M&) const {}
 };
 
+/// Goes through the types of members that SINTER_MEMBERS lists, for the first one, Found, that no any_module<T, ..., D,
+/// Kind> can hold.
+template <class T, class D, class Kind, class Found = void>
+struct find_unholdable {
+  using found = Found;
+};
+template <class T, class D, class Kind, class Found, class X>
+auto operator+(find_unholdable<T, D, Kind, Found> so_far, std::type_identity<X>) {
+  if constexpr (!std::is_void_v<Found>) return so_far;
+  else if constexpr (is_stored<X> && number_in<X>(held_types<T, D, Kind>{}) < 0)
+    return find_unholdable<T, D, Kind, X>{};
+  else if constexpr (requires { X::template fold_types<find_unholdable<T, D, Kind>, X>(); })
+    return decltype(X::template fold_types<find_unholdable<T, D, Kind>, X>()){};  // declared, never defined
+  else return so_far;
+}
+template <class M, class T, class D, class Kind>
+using unholdable_in = typename decltype(find_unholdable<T, D, Kind>{} + std::type_identity<M>{})::found;
+
 template <class T, int R, class To, class Kind, class Devices>
 struct held_mover {
   any_module<T, R, To, Kind, Devices> (*moved)(const void*, member_copies&);
@@ -148,7 +166,7 @@ inline constexpr bool goes_everywhere<M, D, devices<Ds...>> =
     has_plain_twin<M> && (requires { typename rebound<M, Ds, typename M::kind>::type; } && ...);
 
 /// What is wrong with holding M.
-template <class M, class D, class Devices>
+template <class M, class T, int R, class D, class Kind, class Devices>
 constexpr auto find_held_mistake() {
   using sinter::detail::mistake;
   if constexpr (!is_module<M> || is_erased<M>) return sinter::detail::not_operands{};
@@ -157,10 +175,13 @@ constexpr auto find_held_mistake() {
   else if constexpr (!goes_everywhere<M, D, Devices>)
     return mistake<module_that_is_no_template_of_device_and_kind<M>,
                    declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
-  else return sinter::detail::fitting<void>{};
+  else if constexpr (!std::is_void_v<unholdable_in<M, T, D, Kind>>)
+    return mistake<parameter_or_buffer_that_any_module_cannot_hold<unholdable_in<M, T, D, Kind>>,
+                   use_rank_0_to_5_and_the_element_type_of_any_module>{};
+  else return input_check<const parameter<T, R, D, Kind>&, M>{};
 }
-template <class M, class D, class Devices>
-using held_mistake = decltype(find_held_mistake<bare<M>, D, Devices>());
+template <class M, class T, int R, class D, class Kind, class Devices>
+using held_mistake = decltype(find_held_mistake<bare<M>, T, R, D, Kind, Devices>());
 
 }  // namespace detail
 
@@ -192,11 +213,11 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
 
   any_module() = default;
   template <class M>
-    requires(sinter::detail::is_fitting<detail::held_mistake<M, D, Devices>>)
+    requires(sinter::detail::is_fitting<detail::held_mistake<M, T, R, D, Kind, Devices>>)
   any_module(M held)  // NOLINT: implicit on purpose
       : any_module(std::make_unique<M>(std::move(held))) {}
-  template <class M, class Problem = typename detail::held_mistake<M, D, Devices>::problem,
-            class Fix = typename detail::held_mistake<M, D, Devices>::fix>
+  template <class M, class Problem = typename detail::held_mistake<M, T, R, D, Kind, Devices>::problem,
+            class Fix = typename detail::held_mistake<M, T, R, D, Kind, Devices>::fix>
   any_module(M) = delete;
 
   any_module(const any_module& other)
@@ -216,6 +237,10 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   /// Whether it holds a module.
   bool defined() const noexcept { return held_ != nullptr; }
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::conversion_mistake<X, T, R, D, std::is_same_v<Kind, tracked> && is_tracked_v<X> ? 1 : 0>{};
+  }
   template <class X>
   value_type_of_module forward(const X& x) const {
     if (held_ == nullptr) throw value_error("any_module: it holds no module");

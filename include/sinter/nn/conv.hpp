@@ -21,8 +21,16 @@ template <int N, class Self, class Options, floating_element T, device D, class 
 struct convolution : module<Self> {
   using device_type = D;
   using kind = Kind;
+  using op = std::conditional_t<std::is_same_v<Options, conv_options<N>>, ops::conv_op<N, Bias>,
+                                ops::conv_transpose_op<N, Bias>>;
 
   convolution() = default;
+
+  template <class X>
+  static constexpr auto mistake() {
+    if constexpr (Bias) return sinter::detail::kernel_check<op, X, decltype(weight), decltype(bias)>{};
+    else return sinter::detail::kernel_check<op, X, decltype(weight)>{};
+  }
 
   /// Multiply-adds of one call that gives this shape; see summary().
   template <int R>

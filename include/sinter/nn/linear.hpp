@@ -47,6 +47,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t, index_t) = delete;
 
   template <class X>
+  static constexpr auto mistake() {
+    if constexpr (Bias) return sinter::detail::linear_mistake<X, decltype(weight), decltype(bias)>{};
+    else return sinter::detail::linear_mistake<X, decltype(weight)>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
     else return sinter::linear(std::forward<X>(x), weight);

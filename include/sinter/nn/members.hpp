@@ -18,12 +18,21 @@ namespace nn::detail {
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t align) { return (bytes + align - 1) / align * align; }
 
+/// Sums up types of members: how many bytes they take in a module aligned to Align.
+template <std::size_t Bytes, std::size_t Align>
+struct bytes_of_members {
+  static constexpr std::size_t bytes = Bytes;
+};
+template <std::size_t Bytes, std::size_t Align, class X>
+bytes_of_members<Bytes + rounded_up(sizeof(X), Align), Align> operator+(bytes_of_members<Bytes, Align>,
+                                                                        std::type_identity<X>);
+
 /// False only if M holds more than what its line lists: no order of the members takes more room than each of them
 /// rounded up to the alignment of M.
 template <class M>
 constexpr bool lists_all_members() {
-  if constexpr (requires { M::template listed_bytes<M>(); })
-    return sizeof(M) <= rounded_up(decltype(M::template listed_bytes<M>())::value +
+  if constexpr (requires { M::template fold_types<bytes_of_members<0, alignof(M)>, M>(); })
+    return sizeof(M) <= rounded_up(decltype(M::template fold_types<bytes_of_members<0, alignof(M)>, M>())::bytes +
                                        (std::is_polymorphic_v<M> ? sizeof(void*) : 0) + (std::is_empty_v<M> ? 1 : 0),
                                    alignof(M));
   else return true;
@@ -45,26 +54,26 @@ constexpr void check_list() = delete;
 /// the module tells: one that fits between others, such as a bool beside an int, goes unseen.
 ///
 ///     SINTER_MEMBERS(fc, scale)
-#define SINTER_MEMBERS(...)                                                                                  \
-  template <class SinterVisitor, class... SinterModule>                                                      \
-  static void visit([[maybe_unused]] SinterVisitor&& sinter_visitor,                                         \
-                    [[maybe_unused]] SinterModule&... sinter_module) {                                       \
-    __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_VISIT_EACH(__VA_ARGS__)))                                  \
-  }                                                                                                          \
-  template <class SinterModule>                                                                              \
-  static auto listed_bytes()                                                                                 \
-      -> ::std::integral_constant<::std::size_t,                                                             \
-                                  0 __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_SIZE_EACH(__VA_ARGS__)))>; \
+#define SINTER_MEMBERS(...)                                                                              \
+  template <class SinterVisitor, class... SinterModule>                                                  \
+  static void visit([[maybe_unused]] SinterVisitor&& sinter_visitor,                                     \
+                    [[maybe_unused]] SinterModule&... sinter_module) {                                   \
+    __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_VISIT_EACH(__VA_ARGS__)))                              \
+  }                                                                                                      \
+  template <class SinterFold, class SinterModule>                                                        \
+  static auto fold_types()                                                                               \
+      -> decltype(SinterFold {} __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_TYPE_EACH(__VA_ARGS__)))); \
   static_assert(true)
 
 #define SINTER_DETAIL_VISIT_EACH(member, ...)       \
   sinter_visitor(#member, sinter_module.member...); \
   __VA_OPT__(SINTER_DETAIL_VISIT_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
 #define SINTER_DETAIL_VISIT_AGAIN() SINTER_DETAIL_VISIT_EACH
-#define SINTER_DETAIL_SIZE_EACH(member, ...)                                                               \
-  +::sinter::nn::detail::rounded_up(sizeof(::std::declval<SinterModule&>().member), alignof(SinterModule)) \
-      __VA_OPT__(SINTER_DETAIL_SIZE_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
-#define SINTER_DETAIL_SIZE_AGAIN() SINTER_DETAIL_SIZE_EACH
+#define SINTER_DETAIL_TYPE_EACH(member, ...)                                \
+  +::std::type_identity<decltype(::std::declval<SinterModule&>().member)> { \
+  }                                                                         \
+  __VA_OPT__(SINTER_DETAIL_TYPE_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
+#define SINTER_DETAIL_TYPE_AGAIN() SINTER_DETAIL_TYPE_EACH
 #define SINTER_DETAIL_PARENTHESES ()
 // Each level expands four times as often as the one below it.
 #define SINTER_DETAIL_EXPAND(...) \

@@ -16,6 +16,9 @@ template <class...>
 struct module_fed_from_another_device;
 struct copy_the_input_with_dot_to;
 template <class>
+struct input_that_the_module_does_not_take;
+struct use_the_element_type_and_rank_that_its_forward_takes;
+template <class>
 struct module_that_is_no_template_of_device_and_kind;
 struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
 
@@ -78,15 +81,24 @@ struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
 
+/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
+/// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
-  else
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
+  using E = bare<X>;
+  if constexpr (!expression<E>) return sinter::detail::not_operands{};
+  else if constexpr (!same_device<E, M>)
+    return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<E>(); }) return M::template mistake<E>();
+  else if constexpr (requires(const M& m, X&& x) { m.forward(std::forward<X>(x)); })
+    return sinter::detail::fitting<element_of<E>>{};
+  else
+    return sinter::detail::mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
+                                   use_the_element_type_and_rank_that_its_forward_takes>{};
 }
 template <class X, class M>
-using input_check = decltype(find_input_mistake<bare<X>, M>());
+using input_check = decltype(find_input_mistake<X, M>());
 
 }  // namespace detail
 

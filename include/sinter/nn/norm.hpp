@@ -52,8 +52,13 @@ struct batch_norm : module<Self> {
     }
   }
 
-  template <expression X>
-    requires(rank_of<X> >= Least && rank_of<X> <= Most)
+  template <class X>
+  static constexpr auto mistake() {
+    if constexpr (rank_of<X> < Least || rank_of<X> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>>, use_an_operand_of_rank<Least, Most>>{};
+    else return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     batch_norm_options o{.eps = settings.eps};
     if constexpr (!std::is_same_v<Kind, plain>) {
@@ -224,6 +229,10 @@ struct group_norm : detail::affine_norm<group_norm<T, D, Kind, Affine>, T, D, Ki
       : group_norm(group_count, channels, epsilon) {}
 
   template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     if constexpr (Affine) return sinter::group_norm(std::forward<X>(x), groups, this->weight, this->bias, this->eps);
     else return sinter::group_norm(std::forward<X>(x), groups, this->eps);
@@ -252,6 +261,10 @@ struct instance_norm : detail::affine_norm<instance_norm<T, D, Kind, Affine>, T,
     requires(Affine)
       : instance_norm(channels, epsilon) {}
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     if constexpr (Affine) return sinter::instance_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
@@ -298,6 +311,10 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
       : base("layer_norm", shape, epsilon), features(shape) {}
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::row_norm_mistake<ops::layer_norm_op, X, tensor<T, Axes, D>>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     if constexpr (Bias) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);

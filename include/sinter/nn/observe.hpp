@@ -1,4 +1,4 @@
-// sinter/nn/observe.hpp: who wants to know what modules give, while summary() runs a model.
+// sinter/nn/observe.hpp: reports the calls of modules and their results to summary() while it runs a model.
 #pragma once
 
 #include "sinter/nn/place.hpp"

@@ -33,6 +33,10 @@ struct padding_of : stateless<Self> {
           {"padding of ", N, " axes takes one number or ", 2 * N, ", not ", 2 * each.axes()});
   }
   template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::pad_op<element_of<X>>, X>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     return sinter::pad(std::forward<X>(x), amounts, Mode);
   }
@@ -93,6 +97,10 @@ struct upsample : stateless<upsample> {
   upsample() = default;
   explicit upsample(const interpolate_options& o) : options(o) {}
   template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::interpolate_op, X>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);
   }
@@ -103,19 +111,23 @@ struct upsample : stateless<upsample> {
   interpolate_options options;
 };
 
-#define SINTER_PIXEL_BLOCKS(name)                      \
-  struct name : stateless<name> {                      \
-    name() = default;                                  \
-    explicit name(index_t by) : factor(by) {}          \
-    template <class X>                                 \
-    auto forward(X&& x) const {                        \
-      return sinter::name(std::forward<X>(x), factor); \
-    }                                                  \
-    template <class F, class... M>                     \
-    static void visit(F&& f, M&... m) {                \
-      f("factor", m.factor...);                        \
-    }                                                  \
-    index_t factor = 1;                                \
+#define SINTER_PIXEL_BLOCKS(name)                                  \
+  struct name : stateless<name> {                                  \
+    name() = default;                                              \
+    explicit name(index_t by) : factor(by) {}                      \
+    template <class X>                                             \
+    static constexpr auto mistake() {                              \
+      return sinter::detail::kernel_check<ops::pixel_blocks, X>{}; \
+    }                                                              \
+    template <class X>                                             \
+    auto forward(X&& x) const {                                    \
+      return sinter::name(std::forward<X>(x), factor);             \
+    }                                                              \
+    template <class F, class... M>                                 \
+    static void visit(F&& f, M&... m) {                            \
+      f("factor", m.factor...);                                    \
+    }                                                              \
+    index_t factor = 1;                                            \
   };
 /// The functions of the same names as modules.
 SINTER_PIXEL_BLOCKS(pixel_shuffle)
@@ -126,6 +138,10 @@ SINTER_PIXEL_BLOCKS(pixel_unshuffle)
 struct unfold : stateless<unfold> {
   unfold() = default;
   explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::unfold_op, X>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::unfold(std::forward<X>(x), kernel_size, options);
@@ -144,6 +160,10 @@ struct fold : stateless<fold> {
   fold() = default;
   fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
       : output_size(size), kernel_size(kernel), options(o) {}
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::fold_op, X>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);

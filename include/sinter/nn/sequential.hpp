@@ -91,6 +91,26 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
   return carried<decltype(y)>{std::move(y)};
 }
 
+/// The same of types: what a chain makes of an X, or what is wrong with it.
+template <class Verdict, class X>
+struct carried_type {
+  using verdict = Verdict;
+};
+template <class Verdict, class X, class M>
+auto operator|(carried_type<Verdict, X> c, std::type_identity<M>) {
+  if constexpr (sinter::detail::is_fitting<Verdict>) {
+    using verdict = input_check<X, M>;
+    if constexpr (sinter::detail::is_fitting<verdict>)
+      return carried_type<verdict, decltype(std::declval<const M&>()(std::declval<X>()))>{};
+    else return carried_type<verdict, X>{};
+  } else {
+    return c;
+  }
+}
+template <class X, class... M>
+using chain_mistake =
+    typename decltype((carried_type<sinter::detail::fitting<void>, X>{} | ... | std::type_identity<M>{}))::verdict;
+
 template <class Index, class... M>
 struct slot_pack;
 template <std::size_t... I, class... M>
@@ -150,6 +170,10 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
     requires(!detail::fitting_chain<M...>)
   explicit sequential(M...) = delete;
 
+  template <class X>
+  static constexpr auto mistake() {
+    return detail::chain_mistake<X, M...>{};
+  }
   template <class X>
   auto forward(const X& x) const {
     return slots_.run(x);
