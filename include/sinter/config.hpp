@@ -94,15 +94,15 @@
 
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
-// The same for a lambda, after its parameters.
+// Inlines a lambda; stands after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
-// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on
-// the host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls
-// it.
+// Inlines a function that also runs inside CUDA kernels. It is not __host__ __device__: it works on packets on the
+// host, too, and nvcc accepts those in no __device__ function, called or not. nvcc compiles a constexpr function
+// for the side that calls it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
-// The same for a function that kernels share: compiled once for a file, not for every statement.
+// For a function that kernels share: it is compiled once for a file, not for every statement.
 #define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))
 
 // Before what runs once or when something goes wrong: out of line, and small rather than fast.

@@ -65,7 +65,7 @@ class host_memory {
 
 /// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
 /// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
-/// than the arithmetic that fills it. Source takes memory from the system, null where there is none, and gives it back.
+/// than the arithmetic that fills it. Source takes memory from the system (null if it gets none) and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -184,11 +184,11 @@ class caching_arena {
   bool fits(std::size_t more) const {
     return limit_ == 0 || stats_.bytes_in_use + stats_.bytes_reserved + more <= limit_;
   }
-  /// The same beside all that is cached.
+  /// True if that fits even with all cached blocks kept.
   bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
 
-  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no
-  /// place there.
+  /// Takes back a block that is no longer used. It goes to the free lists, or to the system if the limit or memory
+  /// leaves no room in them.
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
@@ -292,8 +292,8 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the
-/// block next works after that.
+/// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
+/// of the block's next owner runs after that.
 template <class Arena>
 class block {
  public:

@@ -96,7 +96,7 @@ class thread_pool {
   /// Counts the time of runs, those of a task's own left out, while a usage meter lives.
   const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
 
-  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
   void at_fork(sinter::detail::fork_step step) noexcept {
     if (step == sinter::detail::fork_step::before) return team_.lock();
     if (step == sinter::detail::fork_step::in_child) {

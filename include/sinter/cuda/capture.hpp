@@ -1,4 +1,4 @@
-// sinter/cuda/capture.hpp: who may put work on a device while a step on it is captured.
+// sinter/cuda/capture.hpp: which threads may enqueue work on a device while a step on it is captured.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,10 @@
 
 namespace sinter::cuda_impl {
 
-/// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds
-/// what enter() or wait() returns until it is there: no capture begins in between.
+/// Knows of one device whether a step on it is being captured, and by which thread. All work of the device goes to one
+/// stream. So during a capture no other thread may enqueue work there, and the capturing thread may enqueue work
+/// nowhere else. Callers keep the lock from enter() or wait() until their work is enqueued, so that no capture starts
+/// in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;
@@ -37,8 +38,8 @@ class capture_state {
     on_.store(false);
   }
 
-  /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
-  /// captures.
+  /// Call it before work is enqueued on the device. Errors: device_error for the wrong thread, or the wrong device of a
+  /// thread that captures.
   [[nodiscard]] hold enter(const char* what) const {
     refuse_in_child(what);
     hold held(putting_);

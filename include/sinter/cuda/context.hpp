@@ -30,7 +30,7 @@ inline int physical_gpus() {
 }
 
 /// The GPU that each cuda<I> stands for: the one of the same number, or what SINTER_CUDA_MAP lists for it ("0,0": two
-/// devices on one GPU). Errors: device_error for a list that is none.
+/// devices on one GPU). Errors: device_error for a malformed list.
 inline std::vector<int> device_map() {
   const int count = physical_gpus();
   std::vector<int> map;
@@ -115,7 +115,7 @@ template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
 /// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
-/// may be handed out again as soon as it is freed: whoever gets it works after those who had it.
+/// may be handed out again as soon as it is freed: the work of its next owner runs after that of the one before.
 class context {
  public:
   explicit context(int ordinal, int gpu)

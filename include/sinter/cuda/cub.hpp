@@ -1,8 +1,9 @@
 // sinter/cuda/cub.hpp: sorts on GPUs done by CUB, for one file of a program.
 //
-// The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by
-// name, and nobody asks for this. It is best empty but for the include, because CUB declares a namespace ::cuda, beside
-// which `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the program changes:
+// The file is compiled by nvcc and linked as an object: of a static library a linker takes only objects whose names the
+// program uses, and it uses none of this file's. It is best empty but for the include, because CUB declares a namespace
+// ::cuda, beside which `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the
+// program changes:
 //
 //     // sorts.cu
 //     #include <sinter/cuda/cub.hpp>

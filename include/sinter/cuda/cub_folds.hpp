@@ -3,8 +3,8 @@
 //
 // Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of
 // them may a `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a
-// namespace ::cuda, which nvcc names from there in code that it adds. And who uses Sinter's names calls the device
-// sinter::cuda<0>.
+// namespace ::cuda, which nvcc names from there in code that it adds. Where a function uses Sinter's names, it calls
+// the device sinter::cuda<0>.
 //
 // Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or
 // little memory, and scans whose result would depend on which block of CUB's is quicker, such as cumsum of float.

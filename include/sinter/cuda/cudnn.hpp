@@ -1,4 +1,4 @@
-// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, for who calls it on Sinter's tensors.
+// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, to be called on Sinter's tensors.
 #pragma once
 
 #include "sinter/config.hpp"

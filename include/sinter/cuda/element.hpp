@@ -138,7 +138,7 @@ struct element_source : element_places<K::leaves, Most> {
   using leaf_types = typename K::leaf_types;
   static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
-  /// For who folds it: with more operands, as many registers as a thread can have.
+  /// Blocks at a time for kernels that fold it: with many operands one, so that a thread has all its registers.
   static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
 
   K plan;

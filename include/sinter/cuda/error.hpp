@@ -57,7 +57,7 @@ inline void check(cudaError_t status, const std::string& what) {
   throw device_error(text);
 }
 
-/// For what gives something back, whose failure nobody can do anything about: it does not meet the next call either.
+/// Clears the error of a call that releases something. No caller could act on it, and the next call must not report it.
 inline void ignore(cudaError_t status) noexcept {
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
 }

@@ -31,9 +31,9 @@ using device_pointer_mistake = decltype(find_device_pointer_mistake<bare<X>>());
 
 }  // namespace detail
 
-/// The stream on which all of D's work runs, in order. What is put there runs after the statements before it and before
-/// those after it, and nobody waits; a kernel is launched with native_device<D>() as the current device. The stream is
-/// D's: it is not to be destroyed.
+/// The stream on which all of D's work runs, in order. What is enqueued there runs after the statements before it and
+/// before those after it, and the host does not wait; a kernel is launched with native_device<D>() as the current
+/// device. The stream is D's: it is not to be destroyed.
 ///
 /// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with
 /// each replay(); to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not

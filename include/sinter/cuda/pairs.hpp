@@ -1,4 +1,4 @@
-// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and who may do it in place of Sinter's radix sort.
+// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct pair_buffers {
 /// buffers may be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
-/// Who sorts; null: Sinter. Set before main, by cub.hpp.
+/// The sorter to use, set by cub.hpp before main; null for Sinter's own.
 inline std::atomic<pair_sorter> other_sorter{nullptr};
 
 }  // namespace sinter::cuda_impl

@@ -255,7 +255,7 @@ struct row_groups {
             sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
-  /// f(row, team) for every row; one without chunks where there is none left.
+  /// f(row, team, true) for every row. A team without a row left gets f(row, team, false), with a team of no chunks.
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();

@@ -42,7 +42,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
-///   folds()                        who folds rows in place of Sinter: no_folds or its like
+///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
@@ -51,7 +51,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 template <device D>
 struct gpu;
 
-/// Nobody: each is false, and has done nothing.
+/// No library folds rows: each function does nothing and returns false.
 struct no_folds {
   /// reduce<R>(work, source, results, n, put): results rows of n elements each, folded by R, to put.
   template <class R>

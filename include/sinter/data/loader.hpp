@@ -116,7 +116,8 @@ class loader_pass {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
       forget_thread(worker_);
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
+      ::new (static_cast<void*>(&changed_))
+          std::condition_variable;  // the old one is not destroyed: that would wait for its waiters
     }
     mutex_.unlock();
   }

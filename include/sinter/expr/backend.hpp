@@ -5,7 +5,7 @@
 
 namespace sinter::detail {
 
-/// For check_range: an index or label that is none.
+/// The error of check_range: an out-of-range index or label.
 [[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
                                                   index_t position, index_t extent, const std::string& remark = {}) {
   refuse<index_error>(

@@ -183,7 +183,8 @@ auto recorded_points(const E& e, const Value& value, const Saved& saved) {
   });
 }
 
-/// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
+/// Evaluates e inside the kernel of its only point. With can_keep_input() it returns an undefined tensor if the backend
+/// cannot also store the pre-activation; the caller then evaluates unfused.
 template <class E>
 evaluated<E> run_fused(const E& e) {
   const auto& point = point_of(e);
@@ -223,7 +224,7 @@ evaluated<E> run_fused(const E& e) {
 
 template <class E>
 struct evaluation {
-  /// `last_use`: nobody else refers to e's points.
+  /// `last_use`: no other expression refers to e's points.
   static evaluated<E> run(const E& e, bool last_use = true) {
     static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     if constexpr (is_point<E>) {
@@ -308,8 +309,8 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if the value of e may be written where the old one is: it lies in memory as that does, and nobody else can see
-/// the old one. Beside y, the statement itself has `handles` of it.
+/// True if the value of e may overwrite that of y: both lie in memory alike, and no other handle shows the old value.
+/// Beside y, the statement itself has `handles` of it.
 template <class Y, class E>
 bool is_replaceable(const Y& y, const E& e, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);

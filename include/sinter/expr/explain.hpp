@@ -128,8 +128,8 @@ struct explainer {
 template <expression E>
 inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
 
-/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory
-/// for what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+/// True if evaluating an E into existing memory, as `y = e` does where y is the only handle, takes more memory for
+/// intermediate values. Elementwise work does not; points keep their results, and tracked expressions a graph.
 ///
 ///     static_assert(!allocates<decltype(a * b + c)>);
 template <expression E>

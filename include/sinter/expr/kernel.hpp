@@ -420,7 +420,7 @@ struct leaf_ref {
   const index_t* strides = nullptr;  ///< in elements
   int rank = 0;
   int element_size = 0;
-  // For who looks at an expression before it runs, or records it; kernels do not ask.
+  // For code that inspects an expression before it runs, or records it; kernels do not use them.
   const storage_ptr* memory = nullptr;
   const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };

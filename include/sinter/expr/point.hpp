@@ -98,7 +98,7 @@ struct point_base : expression_base<Point, T, R, D, Order> {
     return slot_->value;
   }
 
-  /// True when nobody else will ask for the bare result.
+  /// True if no other expression can ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
   bool only_owner() const { return slot_.use_count() == 1; }
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.

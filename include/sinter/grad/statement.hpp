@@ -342,7 +342,7 @@ struct view_backward final : one_input_backward {
   }
 };
 
-/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
+/// Backward of reshape(): the gradient in the other shape, on the same memory if it is the only handle to it.
 template <class T, int R, int From, device D>
 struct reshape_backward final : one_input_backward {
   explicit reshape_backward(state_ptr base) {

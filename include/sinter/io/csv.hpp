@@ -64,7 +64,7 @@ std::from_chars_result read_number(std::string_view field, T& value) {
   return result;
 }
 
-/// Without blanks around it; `separator` is none.
+/// s without the blanks at its ends. The separator is not a blank, even if it is a tab or a space.
 inline std::string_view trimmed(std::string_view s, char separator) {
   const auto blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator; };
   while (!s.empty() && blank(s.front())) s.remove_prefix(1);

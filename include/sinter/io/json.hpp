@@ -1,4 +1,4 @@
-// sinter/io/json.hpp: a strict reader of JSON texts (RFC 8259) that nobody vouches for, and how to write strings.
+// sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ struct silu_op : real_op {
   }
 
  private:
-  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x
-  // sigmoid(x) is none.
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit. As long as x sigmoid(x) is a normal number,
+  // sigmoid(x + 40) is one, too.
   static constexpr int far_below = -80, step = 40;
   static constexpr double step_down = 4.24835425529158900e-18;
 };

@@ -51,7 +51,7 @@ class grad_scaler {
     return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
   }
 
-  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them
+  /// Divides the gradients of the optimizer's parameters by the scale, so that they can be read or clipped
   /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
   /// Errors: value_error for a second time, or after step(), before update().
   template <class Rule>
