@@ -125,7 +125,14 @@ static_assert(
 static_assert(kernels_among<ops::gather_op, ops::softmax_op, ops::conv_op<2, false>, without_reverse>() == 4);
 static_assert(rows_among<void, incomplete, either, ops::row_op, ops::gather_op, without_reverse>() == 0);
 static_assert(rows_among<ops::softmax_op, ops::rms_norm_op>() == 2);
-// Neither is whether an op takes operands.
+// Nor whether tensors change places, or stand for a number.
+static_assert(std::is_swappable_v<f2> && std::is_swappable_with_v<variable<float, 2>&, variable<float, 2>&>);
+static_assert(!std::is_swappable_with_v<f2&, f2_gpu&> && !std::is_swappable_with_v<f2&, variable<float, 2>&> &&
+              !std::is_swappable_with_v<variable<float, 1>&, variable<float, 2>&> &&
+              !std::is_swappable_with_v<f2&, int&>);
+static_assert(!std::is_convertible_v<tensor<float, 0>, float> && !std::is_constructible_v<float, tensor<float, 0>> &&
+              !std::is_convertible_v<decltype(sum(f2())), double> && !std::is_convertible_v<f2, float>);
+// Nor whether an op takes operands.
 static_assert(detail::takes_operands<ops::softmax_op, f2> && !detail::takes_operands<ops::softmax_op, i2> &&
               !detail::takes_operands<ops::softmax_op, f2, f2> && !detail::takes_operands<ops::gather_op, f2> &&
               !detail::takes_operands<without_mistake, f2> && !detail::takes_operands<ops::softmax_op, int>);

@@ -9,6 +9,7 @@
 #include "sinter/core/memory_format.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/storage.hpp"
+#include "sinter/core/swap.hpp"
 #include "sinter/core/unfinished.hpp"
 #include "sinter/core/view.hpp"
 
@@ -250,10 +251,11 @@ class tensor final {
     requires(!is_cpu_v<D>)
   T* end() const = delete;
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
             class Fix = typename detail::number_mistake<Number, rank>::fix>
-  explicit operator Number() const = delete;
+  explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
   T item() const {

@@ -126,10 +126,11 @@ struct expression_base {
   template <class I, class Problem = not_yet, class Fix = evaluate_it>
   void operator[](const I&) const = delete;
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, R>::problem,
             class Fix = typename detail::number_mistake<Number, R>::fix>
-  explicit operator Number() const = delete;
+  explicit(R != 0) operator Number() const = delete;
 
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }

@@ -71,7 +71,7 @@ struct typed_state final : grad_state {
   void drop_kept() noexcept override { kept = {}; }
 };
 
-/// grad += g, or grad = g for the first: g itself where nobody else holds it.
+/// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
@@ -153,10 +153,11 @@ class variable final {
   /// The value, cut off from the graph.
   [[nodiscard]] tensor_type detach() const { return value_; }
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
             class Fix = typename detail::number_mistake<Number, rank>::fix>
-  explicit operator Number() const = delete;
+  explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
@@ -209,7 +210,7 @@ class variable final {
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
     if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
       detail::add_gradient(state_, seed.clone());
-    } else {  // nobody will see this gradient: the seed itself is read, and never written to
+    } else {  // no handle shows this gradient: the seed itself serves, and is only read
       state().grad = seed;
       state_->has_grad = true;
     }
