@@ -1,4 +1,6 @@
 // tests/core/memory_format_test.cpp: the order of axes in memory, and what keeps it.
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 #include <sinter/sinter.hpp>
@@ -11,6 +13,12 @@ namespace {
 tensor<float, 4> images() {
   generator gen(3);
   return randn<float>(gen, {2, 5, 3, 4});
+}
+/// The elements of a dense tensor in the order of memory.
+tensor<float, 1> as_it_lies(const tensor<float, 4>& x) {
+  const tensor lies = empty<float>({x.numel()});
+  std::copy_n(x.data(), x.numel(), lies.data());
+  return lies;
 }
 template <class A, class B>
 bool equal_values(const A& a, const B& b) {
@@ -142,6 +150,55 @@ TEST_CASE("contiguous and to_memory_format of variables hand the gradient back",
   loss.backward();
   CHECK(equal_values(v.grad(), v.value() * 2 + 1));
   CHECK(&v.contiguous().value().shape() != nullptr);
+}
+
+TEST_CASE("reductions over all axes read in the order of memory", "[memory_format]") {
+  generator gen(8);
+  const auto x = randn<float>(gen, {3, 40, 31, 29});
+  const int before = num_threads();
+  for (const auto& y :
+       {x.to_memory_format(channels_last), x.permute({3, 0, 2, 1}).contiguous().permute({1, 3, 2, 0})}) {
+    REQUIRE((y.is_dense() && !y.is_contiguous()));
+    const auto flat = as_it_lies(y);
+    for (int threads = 1; threads <= 3; ++threads) {  // the same order: the same bits
+      set_num_threads(threads);
+      CHECK(sum(y).result().item() == sum(flat).result().item());
+      CHECK(sum(y * y).result().item() == sum(flat * flat).result().item());
+      CHECK(eval(mean(y)).item() == eval(mean(flat)).item());
+      CHECK(logsumexp(y).result().item() == logsumexp(flat).result().item());
+    }
+    set_num_threads(before);
+    CHECK(std::abs(sum(y).result().item() - sum(x).result().item()) < 1e-2f);
+    CHECK(max(y).result().item() == max(x).result().item());
+    CHECK(max(abs(sum(y, {0, 3}) - sum(x, {0, 3}))).result().item() < 1e-3f);
+  }
+}
+
+TEST_CASE("indices go by the shape where a reduction covers all axes", "[memory_format]") {
+  generator gen(8);
+  const tensor x = round(randn<float>(gen, {3, 40, 31, 29}));  // with ties
+  for (const auto& y :
+       {x.to_memory_format(channels_last), x.permute({3, 0, 2, 1}).contiguous().permute({1, 3, 2, 0})}) {
+    CHECK(argmax(y).result().item() == argmax(x).result().item());
+    CHECK(argmin(y * 2).result().item() == argmin(x * 2).result().item());
+    CHECK(equal_values(argmax(y, {1, 3}), argmax(x, {1, 3})));
+  }
+}
+
+TEST_CASE("gradients of reductions over all axes lie as their inputs do", "[memory_format]") {
+  const auto x = images();
+  const auto gradient = [](const tensor<float, 4>& at) {
+    const variable v = at;
+    const variable loss = sum(v * v) + mean(v) * 3 + logsumexp(v) + max(v) + norm(v);
+    loss.backward();
+    return v.grad();
+  };
+  const auto expected = gradient(x);
+  for (const auto& y : {x.to_memory_format(channels_last), x.transpose(1, 3).contiguous().transpose(1, 3)}) {
+    const auto g = gradient(y);
+    CHECK(g.strides() == y.strides());
+    CHECK(max(abs(g - expected)).result().item() < 1e-5f);
+  }
 }
 
 TEST_CASE("optimizers and clipping go by the order of memory", "[memory_format]") {

@@ -51,6 +51,17 @@ TEST_CASE("reductions cut in pieces, over middle axes and of integers", "[cuda]"
   CHECK(compare::values([](const auto& v) { return v - mean(v, 1, keepdim); }, numbers({40, 50}, 6)) < 1e-5);
 }
 
+TEST_CASE("reductions over all axes of other orders in memory", "[cuda]") {
+  const tensor x = round(numbers({3, 5, 40, 41}, 4));
+  for (const auto& y : {x.to_memory_format(channels_last), x.transpose(0, 3).contiguous().transpose(0, 3)}) {
+    REQUIRE(!y.to<g0>().is_contiguous());
+    CHECK(compare::values([](const auto& v) { return eval(sum(v) + mean(v * v)); }, y) < 1e-5);
+    CHECK(compare::values([](const auto& v) { return eval(logsumexp(v)); }, y) < 1e-5);
+    CHECK(eval(argmax(y.to<g0>())).to<cpu>().item() == argmax(x).result().item());
+    CHECK(compare::gradients([](const auto& v) { return eval(sum(v * v) + max(v)); }, y) < 1e-5);
+  }
+}
+
 TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
   const auto x = numbers({33, 70}, 1);
   const auto w = numbers({70}, 2);

@@ -114,45 +114,6 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
   return s;
 }
 
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See
-/// coalesce_axes.
-template <class F>
-fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
-  int last = rank - 1;
-  while (last >= 0 && shape[last] == 1) --last;
-  int tail = rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int column = -1;
-  if (last >= 0 && reduced[last]) {
-    constexpr index_t shortest = 32;
-    int kept = last - 1;
-    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
-    int nearer = 0;
-    for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{is_strided(last)} - int{is_strided(kept)};
-    }
-    if (nearer > 0 && shape[kept] >= shortest) column = kept;
-  }
-  const auto is_inner = [&](int d) { return d >= tail || d == column; };
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  reorder_axes(order, rank, shape);
-  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
-  return s;
-}
-
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;

@@ -260,8 +260,9 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thr
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s =
-      sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  const fold_shape s = sinter::detail::order_axes(
+      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
+  sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if constexpr (R::template vectorised<T>) {

@@ -116,7 +116,7 @@ struct reduce_columns_body {
               [&](const auto& x, index_t at, int) {
                 SINTER_UNROLL
                 for (int l = 0; l < lanes; ++l)
-                  R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+                  R::push(s[l], x.value[l], at == number ? i : i + height);  // past the end: states that are never read
               });
         }
       }
@@ -221,8 +221,9 @@ template <class R, int Axes, class K, class Put, class Run, class Memory, class 
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
                     const Memory& memory, const Library& by_library) {
   using state = typename R::state;
-  const sinter::detail::fold_shape s =
-      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
+  const sinter::detail::fold_shape s = sinter::detail::order_axes(
+      axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced,
+      sinter::detail::depends_on_index<R>);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;

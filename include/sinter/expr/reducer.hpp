@@ -2,6 +2,7 @@
 //
 // A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
 // `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+// `depends_on_index` says that the result depends on the indices, which count the values in the order of the shape.
 #pragma once
 
 #include <limits>
@@ -16,6 +17,9 @@ template <class T>
 using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
 template <class T>
 using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
+
+template <class R>
+inline constexpr bool depends_on_index = requires { R::depends_on_index; };
 
 template <class T>
 struct sum_reducer {
@@ -100,6 +104,7 @@ struct arg_reducer {
     index_t index;
   };
   using result = std::int64_t;
+  static constexpr bool depends_on_index = true;
   template <class U>
   static constexpr bool vectorised = false;
   SINTER_WORD static state identity() { return {T{}, -1}; }
