@@ -1,4 +1,4 @@
-// sinter/data/cifar10.hpp: the binary files of CIFAR-10: a label of one byte and 3x32x32 bytes of colours a record.
+// sinter/data/cifar10.hpp: the binary files of CIFAR-10: for each image one byte of label and 3x32x32 bytes of colours.
 #pragma once
 
 #include "sinter/core/create.hpp"
@@ -22,7 +22,7 @@ struct cifar10_options {
 ///     auto [test_images, test_labels] = read_cifar10("cifar-10-batches-bin/test_batch.bin");
 SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
     const std::string& path, const cifar10_options& options = {}) {
-  constexpr std::size_t pixels = 3 * 32 * 32, record = 1 + pixels;
+  constexpr std::size_t pixels = 3 * 32 * 32, image_bytes = 1 + pixels;
   std::vector<std::string> paths = {path};
   if (detail::is_folder(path)) {
     paths = detail::files_in(path, options.prefix, ".bin");
@@ -32,14 +32,14 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   std::size_t count = 0;
   for (const std::string& name : paths) {
     const std::string& bytes = files.emplace_back(detail::read_file(name, options.max_unpacked));
-    if (bytes.empty() || bytes.size() % record != 0)
+    if (bytes.empty() || bytes.size() % image_bytes != 0)
       detail::refuse<io_error>({name, ": has ", bytes.size(), " bytes, but a file of CIFAR-10 has a multiple of ",
-                                record, "; it is cut short or holds something else"});
-    for (std::size_t i = 0; i < bytes.size(); i += record)
+                                image_bytes, "; it is cut short or holds something else"});
+    for (std::size_t i = 0; i < bytes.size(); i += image_bytes)
       if (const int label = static_cast<unsigned char>(bytes[i]); label > 9)
-        detail::refuse<io_error>({name, ": image ", i / record, " has the label ", label,
+        detail::refuse<io_error>({name, ": image ", i / image_bytes, " has the label ", label,
                                   ", but CIFAR-10 has the labels 0 to 9; CIFAR-100 is not read"});
-    count += bytes.size() / record;
+    count += bytes.size() / image_bytes;
   }
   const auto n = static_cast<index_t>(count);
   const auto images = tensor<std::uint8_t, 4>::uninitialized(extents<4>{{n, 3, 32, 32}});
@@ -47,7 +47,7 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   std::uint8_t* image = images.data();
   std::int64_t* label = labels.data();
   for (std::string& bytes : files) {
-    for (std::size_t i = 0; i < bytes.size(); i += record, image += pixels) {
+    for (std::size_t i = 0; i < bytes.size(); i += image_bytes, image += pixels) {
       *label++ = static_cast<unsigned char>(bytes[i]);
       std::memcpy(image, bytes.data() + i + 1, pixels);
     }

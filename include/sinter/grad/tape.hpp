@@ -1,4 +1,4 @@
-// sinter/grad/tape.hpp: the record of statements, free of element type, rank and device, and the walk backward.
+// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device, and the walk backward.
 //
 // Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
 // inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order

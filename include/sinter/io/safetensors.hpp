@@ -69,7 +69,7 @@ std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
 }
 
 /// What the header says of a tensor.
-struct safetensors_record {
+struct safetensors_info {
   const safetensors_type* type = nullptr;
   std::vector<index_t> shape;
   std::size_t begin = 0, end = 0;  ///< in the data
@@ -106,17 +106,17 @@ class safetensors_file {
   }
 
   /// Null if there is none of that name.
-  const safetensors_record* find(std::string_view name) const {
+  const safetensors_info* find(std::string_view name) const {
     std::size_t first = 0, last = by_name_.size();
     while (first < last) {
       const std::size_t middle = first + (last - first) / 2;
       if (names[by_name_[middle]] < name) first = middle + 1;
       else last = middle;
     }
-    return first < by_name_.size() && names[by_name_[first]] == name ? &records_[by_name_[first]] : nullptr;
+    return first < by_name_.size() && names[by_name_[first]] == name ? &infos_[by_name_[first]] : nullptr;
   }
-  const safetensors_record& at(std::string_view name) const {
-    const safetensors_record* const r = find(name);
+  const safetensors_info& at(std::string_view name) const {
+    const safetensors_info* const r = find(name);
     if (r == nullptr)
       refuse<io_error>(
           {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
@@ -130,7 +130,7 @@ class safetensors_file {
     else read(data_begin_ + place, n, to);
   }
   const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
-  char* mapped(const safetensors_record& r) const { return mapping_->data() + data_begin_ + r.begin; }
+  char* mapped(const safetensors_info& r) const { return mapping_->data() + data_begin_ + r.begin; }
 
   std::string path;
   std::vector<std::string> names;  ///< in the order of the header
@@ -152,7 +152,7 @@ class safetensors_file {
         if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
         json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
       } else {
-        records_.push_back(record(json, name));
+        infos_.push_back(read_info(json, name));
         names.push_back(name);
       }
     });
@@ -168,8 +168,8 @@ class safetensors_file {
         refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
   }
 
-  SINTER_COLD safetensors_record record(json_reader& json, const std::string& name) const {
-    safetensors_record r;
+  SINTER_COLD safetensors_info read_info(json_reader& json, const std::string& name) const {
+    safetensors_info r;
     unsigned seen = 0;  // a bit for each member
     const auto once = [&](unsigned bit, const char* member) {
       if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
@@ -210,12 +210,12 @@ class safetensors_file {
   /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
   SINTER_COLD void check_offsets(std::size_t data) const {
     const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
-      const safetensors_record &x = records_[a], &y = records_[b];
+      const safetensors_info &x = infos_[a], &y = infos_[b];
       return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
     });
     std::size_t reached = 0;
     for (const std::size_t i : order) {
-      const safetensors_record& r = records_[i];
+      const safetensors_info& r = infos_[i];
       if (r.begin != reached || r.end < r.begin)
         refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
                           reached, " is the next; ",
@@ -235,11 +235,9 @@ class safetensors_file {
                         safetensors_advice});
   }
 
-  static shape_piece shape_of(const safetensors_record& r) {
-    return {r.shape.data(), static_cast<int>(r.shape.size())};
-  }
+  static shape_piece shape_of(const safetensors_info& r) { return {r.shape.data(), static_cast<int>(r.shape.size())}; }
 
-  SINTER_COLD std::size_t bytes_of(const safetensors_record& r, const std::string& name) const {
+  SINTER_COLD std::size_t bytes_of(const safetensors_info& r, const std::string& name) const {
     std::size_t bits = 0;
     try {
       bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
@@ -257,7 +255,7 @@ class safetensors_file {
   descriptor file_;
   std::size_t data_begin_ = 0;
   std::shared_ptr<const file_mapping> mapping_;
-  std::vector<safetensors_record> records_;
+  std::vector<safetensors_info> infos_;
   std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
 };
 
@@ -286,7 +284,7 @@ class safetensors {
   ///     tensor w = file.get<float, 2>("0.weight");
   template <element T, int R>
   tensor<T, R> get(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     if (r.type->element != kind_of_element<T>())
       refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
                     ", not ", element_name<T>(),
@@ -308,7 +306,7 @@ class safetensors {
   ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
   template <element T, int R>
   tensor<T, R> get_as(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     if (r.type->element == element_kind::other)
       refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
     return fetch<T, R>(r, shape_as<R>(r, name), name);
@@ -316,7 +314,7 @@ class safetensors {
 
   /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
   SINTER_COLD named_tensor entry(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
     constexpr bool little = std::endian::native == std::endian::little;
     const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
@@ -347,7 +345,7 @@ class safetensors {
   }
 
   template <int R>
-  extents<R> shape_as(const detail::safetensors_record& r, std::string_view name) const {
+  extents<R> shape_as(const detail::safetensors_info& r, std::string_view name) const {
     extents<R> shape;
     if (r.shape.size() != R)
       refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
@@ -357,7 +355,7 @@ class safetensors {
   }
 
   template <element T, int R>
-  tensor<T, R> fetch(const detail::safetensors_record& r, const extents<R>& shape, std::string_view name) const {
+  tensor<T, R> fetch(const detail::safetensors_info& r, const extents<R>& shape, std::string_view name) const {
     auto t = tensor<T, R>::uninitialized(shape);
     detail::fetch_elements<T>(
         r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
