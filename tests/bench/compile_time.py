@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the compile-time budgets: umbrella header, digits example, one more fused statement. Medians of --rounds."""
+"""Measures the compile-time budgets: umbrella header, digits example, one more fused statement; with --devices a network over one
+device and over more. Medians of --rounds."""
 import argparse
 import os
 import statistics
@@ -25,6 +26,40 @@ def statements(n, device):
             + "".join(lines) + "}\n")
 
 
+def network(model, call, kind):
+    """A file that trains a convolutional network; D<I> are its devices."""
+    return f"""#include <sinter/sinter.hpp>
+using namespace sinter;
+template <int I>
+using D = {kind}<I>;
+const auto loss_of = [](const auto& scores, const auto& labels) {{ return cross_entropy(scores, labels); }};
+double step(const tensor<float, 4, D<0>>& x, const tensor<std::int64_t, 1, D<0>>& labels, generator& gen) {{
+  const nn::sequential convolutions{{nn::conv2d<float, D<0>>(3, 32, 5, gen, {{.padding = 2}}), nn::relu(), nn::max_pool2d(2),
+                                    nn::conv2d<float, D<0>>(32, 64, 3, gen, {{.padding = 1}}), nn::relu(), nn::avg_pool2d(2)}};
+  const nn::sequential dense{{nn::flatten(), nn::linear<float, D<0>>(4096, 128, gen), nn::relu(), nn::linear<float, D<0>>(128, 10, gen)}};
+  const nn::sequential one{{convolutions, dense}};
+  {model}
+  optim::sgd optimizer(model, {{.lr = 0.1, .momentum = 0.9}});
+  {call}
+  optimizer.step();
+  return result;
+}}
+"""
+
+
+CALLED = """const auto scores = eval(model(x));
+  const variable loss = loss_of(scores, labels.to<device_of<decltype(scores)>>());
+  loss.backward();
+  const double result = static_cast<double>(loss.item());"""
+WAYS = {"one device": ("const auto& model = one;", CALLED),
+        "replicas on two": ("const auto model = nn::data_parallel<D<0>, D<1>>(one);", CALLED),
+        "replicas on three": ("const auto model = nn::data_parallel<D<0>, D<1>, D<2>>(one);", CALLED),
+        "placed on two": ("const auto model = nn::placed<nn::cut<0, D<0>>, nn::cut<1, D<1>>>(one);", CALLED),
+        "stages on two": ("const nn::pipeline model{convolutions, dense.to<D<1>>()};",
+                          "const double result = model.step(x, labels, loss_of).loss;"),
+        "two tiles": ("const nn::sequential model{nn::tile_parallel<nn::tiles<1, 2, D<0>, D<1>>>(convolutions), dense};", CALLED)}
+
+
 def is_nvcc(compiler):
     return Path(compiler).name == "nvcc"
 
@@ -45,12 +80,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", default="g++", help="g++, clang++ or nvcc, for sm_90 (default: g++)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--devices", action="store_true", help="a network over one device and over more, instead of the budgets")
     options = parser.parse_args()
     device = "cuda<0>" if is_nvcc(options.compiler) else "cpu"
     with tempfile.TemporaryDirectory() as folder:
         sources = {"Eigen/Core alone": "#include <Eigen/Core>\n", "umbrella header": "#include <sinter/sinter.hpp>\n",
                    "1 statement": statements(1, device), "11 statements": statements(11, device),
                    "digits example": (ROOT / "examples" / "01_digits.cpp").read_text()}
+        if options.devices:
+            kind = "cuda" if is_nvcc(options.compiler) else "numa"
+            sources = {way: network(*code, kind) for way, code in WAYS.items()}
         seconds, memory = {}, {}
         for _ in range(options.rounds):
             for name, text in sources.items():
@@ -59,8 +98,12 @@ def main():
                 s, m = compile_once(options.compiler, path, folder)
                 seconds.setdefault(name, []).append(s)
                 memory[name] = m
+        first = statistics.median(seconds[next(iter(sources))])
         for name in sources:
-            print(f"{name:20s} {statistics.median(seconds[name]):6.2f} s  {memory[name]:5.0f} MiB")
+            median = statistics.median(seconds[name])
+            print(f"{name:20s} {median:6.2f} s  {memory[name]:5.0f} MiB  {median / first:.2f} times the first")
+        if options.devices:
+            return
         step = (statistics.median(seconds["11 statements"]) - statistics.median(seconds["1 statement"])) / 10
         print(f"one more fused statement with backward: {step:.2f} s")
 
