@@ -1,8 +1,6 @@
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
 #pragma once
 
-#include <numeric>
-
 #include "sinter/cpu/detail/conv_depthwise.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
@@ -11,29 +9,6 @@
 namespace sinter::cpu_impl {
 
 namespace detail {
-
-/// A problem of stride 1 that makes every `stride`th element of an axis of dx: taps first, first - tap_step, ... of the
-/// kernel, for dx at `phase`, phase + stride, ...
-struct gradient_phase {
-  conv_axis axis;  ///< over dy
-  index_t last_tap, tap_step;
-};
-
-/// Element i of dx meets o of dy at tap k where i + padding = o * stride + k * dilation. With g the greatest common
-/// divisor of stride and dilation, the taps for i = phase + q * stride are k0, k0 + stride / g, ..., if there are any,
-/// and they meet o = q + (phase + padding - k0 * dilation) / stride, and every dilation / g th one before. The taps are
-/// taken in reverse order, so that o rises.
-inline gradient_phase phase_of(const conv_shape& s, int a, index_t phase) {
-  const index_t stride = s.stride[a], dilation = s.dilation[a], g = std::gcd(stride, dilation);
-  const index_t tap_step = stride / g, o_step = dilation / g, reach = smaller(s.kernel[a], tap_step);
-  index_t k0 = 0;
-  while (k0 < reach && (phase + s.padding[a] - k0 * dilation) % stride != 0) ++k0;
-  const index_t taps = k0 < reach ? ceil_div(s.kernel[a] - k0, tap_step) : 0;
-  const index_t last = taps > 0 ? k0 + (taps - 1) * tap_step : 0;
-  const index_t first = taps > 0 ? (phase + s.padding[a] - last * dilation) / stride : 0;
-  const index_t results = phase < s.in[a] ? ceil_div(s.in[a] - phase, stride) : 0;
-  return {{s.out[a], results, taps, 1, o_step, first}, last, tap_step};
-}
 
 /// patches * weights for one group.
 template <class T>
@@ -93,7 +68,7 @@ void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv
     detail::conv_axis axes[3];
     index_t origin = 0, first_tap = 0, tap_strides[3];
     for (int a = 0; a < 3; ++a) {
-      const detail::gradient_phase p = detail::phase_of(s, a, at[a]);
+      const ops::gradient_phase p = ops::phase_of(s, a, at[a]);
       axes[a] = p.axis;
       origin += at[a] * steps[a];
       first_tap += p.last_tap * w_strides.tap[a];

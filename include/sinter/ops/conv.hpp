@@ -1,6 +1,7 @@
 // sinter/ops/conv.hpp: convolutions over one, two and three spatial axes.
 #pragma once
 
+#include "sinter/ops/conv_axes.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/pad.hpp"
 #include "sinter/ops/window.hpp"
@@ -25,16 +26,6 @@ struct conv_options {
 };
 
 namespace ops {
-
-/// A convolution as kernels see it: three spatial axes, of which the leading ones have one element where there are
-/// fewer. x and y have their channels last. A transposed convolution is seen as the one whose gradient it is: its
-/// result is that one's x.
-struct conv_extents {
-  index_t batch, channels, filters, groups;
-  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
-  index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
-  index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
-};
 
 /// Of the ops of conv_op and conv_transpose_op.
 template <class Op>

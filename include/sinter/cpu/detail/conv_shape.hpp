@@ -3,6 +3,7 @@
 
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"
+#include "sinter/ops/conv_axes.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -40,40 +41,10 @@ struct conv_finish {
 
 namespace detail {
 
-struct index_range {
-  index_t begin, end;
-  bool holds(index_t i) const { return i >= begin && i < end; }
-};
-
-constexpr index_t floor_div(index_t a, index_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-
-/// One spatial axis: result o meets element first + o * step + tap * dilation.
-struct conv_axis {
-  index_t in, out, taps, step, dilation, first;
-
-  index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
-
-  /// The taps that meet an element at result o.
-  index_range taps_inside(index_t o) const {
-    const index_t at = first + o * step;
-    if (at >= 0 && at + (taps - 1) * dilation < in) return {0, taps};
-    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
-    const index_t end = at >= in ? 0 : smaller(taps, (in - 1 - at) / dilation + 1);
-    return begin < end ? index_range{begin, end} : index_range{0, 0};
-  }
-
-  /// The results among [o0, o1) for which all taps from `low` to `high` meet an element.
-  index_range results_inside(index_t low, index_t high, index_t o0, index_t o1) const {
-    const index_t begin = -floor_div(first + low * dilation, step);
-    const index_t end = floor_div(in - 1 - first - high * dilation, step) + 1;
-    const index_t from = begin > o0 ? begin : o0, to = smaller(end, o1);
-    return from < to ? index_range{from, to} : index_range{o0, o0};
-  }
-};
-
-inline conv_axis forward_axis(const conv_shape& s, int a) {
-  return {s.in[a], s.out[a], s.kernel[a], s.stride[a], s.dilation[a], -s.padding[a]};
-}
+using ops::conv_axis;
+using ops::floor_div;
+using ops::forward_axis;
+using ops::index_range;
 
 }  // namespace detail
 }  // namespace sinter::cpu_impl
