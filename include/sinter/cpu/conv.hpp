@@ -124,7 +124,7 @@ struct kernels<Op, D> {
         const auto db = b.template place_of<2>();
         if (!Op::transposed && b.template wants<1>()) {
           const auto dw = b.template place_of<1>();
-          if (db.add == dw.add && db.to.is_contiguous()) sums = db.to.data();
+          if (db.add == dw.add && db.to.is_contiguous() && dw.to.numel() > 0) sums = db.to.data();
           else bias_gradient(b.gradient(), db.to, db.add);
           return give_weights(dw);
         }
