@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sinter/cuda/capture.hpp"
+#include "sinter/cuda/conv_library.hpp"
 #include "sinter/cuda/pairs.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/runtime.hpp"
@@ -190,16 +191,18 @@ struct gpu {
     return yes;
   }
 
-  template <class T>
+  template <class T, class To = T>
   static bool gemm(const blas_product& p) {
     if (!p.tail.empty() && !has_tails()) return false;
     if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned ||
         p.d.leading < p.m)
       throw std::logic_error("simulator: a leading dimension is too small");
     start("matmul",
-          [p, rounded = use_matmul_precision::now() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
+          [p, rounded = use_matmul_precision::now() == matmul_precision::tf32] { multiply_now<T, To>(p, rounded); });
     return true;
   }
+
+  static no_convolutions convolutions() { return {}; }
 
   /// Whether pairs are sorted by the host, in place of Sinter's kernels.
   static bool& sorts_on_host() {
@@ -260,7 +263,7 @@ struct gpu {
       }
   }
 
-  template <class T>
+  template <class T, class To>
   static void multiply_now(const blas_product& p, bool rounded) {
     const auto element = [&](const blas_product::operand& x, index_t batch, index_t i, index_t j) {
       const T value =
@@ -271,11 +274,11 @@ struct gpu {
     for (index_t batch = 0; batch < p.batches; ++batch)
       for (index_t j = 0; j < p.n; ++j)
         for (index_t i = 0; i < p.m; ++i) {
-          T& to = static_cast<T*>(p.d.data)[batch * p.d.batch_stride + i + j * p.d.leading];
+          To& to = static_cast<To*>(p.d.data)[batch * p.d.batch_stride + i + j * p.d.leading];
           double sum = p.accumulate ? static_cast<double>(to) : 0;
           for (index_t l = 0; l < p.k; ++l) sum += element(p.a, batch, i, l) * element(p.b, batch, l, j);
           if (p.tail.bias != nullptr) sum += static_cast<double>(static_cast<const T*>(p.tail.bias)[i]);
-          to = static_cast<T>(activate<T>(p, i, j, sum));
+          to = static_cast<To>(activate<T>(p, i, j, sum));
         }
     using summed = product_tail::summed;
     if (p.tail.of == summed::none) return;

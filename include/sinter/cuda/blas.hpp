@@ -64,15 +64,15 @@ class blas {
   blas(const blas&) = delete;
   blas& operator=(const blas&) = delete;
 
-  /// False where cuBLASLt has no algorithm for it.
-  template <class T>
+  /// False where cuBLASLt has no algorithm for it. To are the elements of the result, T those of the factors.
+  template <class T, class To = T>
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) +
                              ") x (" + std::to_string(p.k) + "," + std::to_string(p.m) + ")";
     const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
-    const plan& way = plan_for<T>(p, what);
+    const plan& way = plan_for<T, To>(p, what);
     if (!way.found) return false;
     set_pointers(way.operation.get(), p.tail, what);
     // The next product on this stream that takes the same memory works after this one.
@@ -105,7 +105,7 @@ class blas {
     std::size_t workspace = 0;
     bool found = false;
   };
-  using key = std::array<index_t, 19>;
+  using key = std::array<index_t, 20>;
 
   static constexpr std::size_t most_plans = 4096;
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
@@ -178,15 +178,16 @@ class blas {
     return layout;
   }
 
-  template <class T>
+  template <class T, class To>
   const plan& plan_for(const blas_product& p, const std::string& what) {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
     const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride),
                                       alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride),
+                                      std::min({alignment_of<To>(p.d.data, p.d.batch_stride),
                                                 alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
     const key k{static_cast<index_t>(blas_element<T>::type),
+                static_cast<index_t>(blas_element<To>::type),
                 static_cast<index_t>(compute),
                 static_cast<index_t>(epilogue),
                 p.m,
@@ -207,10 +208,10 @@ class blas {
                 aligned[2]};
     if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
     if (plans_.size() >= most_plans) plans_.clear();
-    return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
+    return plans_.emplace(k, make_plan<T, To>(p, compute, epilogue, aligned, what)).first->second;
   }
 
-  template <class T>
+  template <class T, class To>
   plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue,
                  const std::uint32_t (&aligned)[3], const std::string& what) const {
     plan way;
@@ -226,7 +227,7 @@ class blas {
       set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
-    way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
+    way.d = layout_of<To>(p.d, p.m, p.n, p.batches, what);
     cublasLtMatmulPreference_t made = nullptr;
     check(cublasLtMatmulPreferenceCreate(&made), what);
     const preference_ptr preference(made);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sinter/cuda/blas.hpp"
+#include "sinter/cuda/conv_library.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/pairs.hpp"
 #if SINTER_WITH_CUB_FOLDS
@@ -90,10 +91,12 @@ struct gpu {
             "the cuda<I> that is " + gpu};
   }
 
-  template <class T>
+  template <class T, class To = T>
   static bool gemm(const blas_product& p) {
-    return blas_of<D>().template run<T>(p);
+    return blas_of<D>().template run<T, To>(p);
   }
+
+  static no_convolutions convolutions() { return {}; }
 
   static bool sort(pair_buffers& pairs, index_t n, int bits) {
     const pair_sorter other = other_sorter.load(std::memory_order_relaxed);

@@ -1,7 +1,8 @@
 // sinter/cuda/pooling.hpp: pooling on GPUs: a thread for each result, and in backward for each element of x.
 #pragma once
 
-#include "sinter/cuda/conv.hpp"
+#include "sinter/cuda/backend.hpp"
+#include "sinter/cuda/pixels.hpp"
 #include "sinter/ops/adaptive_pool.hpp"
 
 namespace sinter::cuda_impl {

@@ -126,8 +126,9 @@ struct blas_product {
   product_tail tail;
 };
 
-/// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
-template <class T>
+/// c (+)= a b for any element type T, into elements To, and strides: a thread per element, for what a BLAS does not do.
+/// Integers wrap.
+template <class T, class To = T>
 struct strided_product_body {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
@@ -141,35 +142,35 @@ struct strided_product_body {
       const index_t batch = e / each, i = (e - batch * each) / c.columns, j = e - batch * each - i * c.columns;
       const T* const x = static_cast<const T*>(a.data) + batch * a.batch_stride + i * a.row_stride;
       const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
-      T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
+      To& to = static_cast<To*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
       for (index_t p = 0; p < a.columns; ++p)
         sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
-      to = static_cast<T>(sum);
+      to = static_cast<To>(sum);
     }
   }
 };
 
-/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T, To>(product), for floating-point elements, with sums of half and
 /// bfloat16 in float. False, and nothing is done, where it does not take them.
-template <class T, device D>
+template <class T, device D, class To = T>
 bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
                       const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
-      return gpu<D>::template gemm<T>(
+      return gpu<D>::template gemm<T, To>(
           blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
   return false;
 }
 
-/// c (+)= a b.
-template <class T, device D>
+/// c (+)= a b, of elements To: T, or the type in which T is computed.
+template <class T, device D, class To = T>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
-  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
+  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D, To>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, strided_product_body<T>{a, b, c, accumulate},
+  launch_on<D>({"matmul", shape, 3}, strided_product_body<T, To>{a, b, c, accumulate},
                {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 

@@ -40,7 +40,8 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
 ///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
-///   gemm<T>(product)               see product.hpp
+///   gemm<T, To>(product)           see product.hpp
+///   convolutions()                 who convolves in place of Sinter: no_convolutions or its like, see conv_library.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
 ///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it

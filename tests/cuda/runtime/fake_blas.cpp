@@ -139,7 +139,7 @@ struct product {
       return static_cast<std::size_t>((batches - 1) * stride + (columns - 1) * leading + rows);
     }
   };
-  cudaDataType_t type;
+  cudaDataType_t type, result_type;
   matrix a, b, d;
   std::int64_t m, n, k;
   int epilogue;
@@ -148,7 +148,7 @@ struct product {
   std::int64_t kept_leading;
 
   product(const descriptor& p, const descriptor& left, const descriptor& right, const descriptor& to)
-      : type(to.type), a(left), b(right), d(to), m(to.rows), n(to.columns) {
+      : type(left.type), result_type(to.type), a(left), b(right), d(to), m(to.rows), n(to.columns) {
     a.turned = p.at(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
     b.turned = p.at(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
     k = a.turned ? a.rows : a.columns;
@@ -165,7 +165,8 @@ struct product {
   std::string trouble(const descriptor& p, const descriptor& left, const descriptor& right, const descriptor& to,
                       const descriptor& c) const {
     if (&c != &to) return "C and D have different layouts";
-    if (left.type != to.type || right.type != to.type) return "element types differ";
+    const bool widens = size_of(type) == 2 && result_type == CUDA_R_32F && epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+    if (right.type != type || (result_type != type && !widens)) return "element types differ";
     if (p.scale != (to.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F)) return "the type of alpha";
     if ((p.compute == CUBLAS_COMPUTE_64F) != (to.type == CUDA_R_64F)) return "the arithmetic";
     if (m < 1 || n < 1 || k < 1) return "an extent below 1";
@@ -174,7 +175,9 @@ struct product {
       return "extents that do not fit";
     for (const matrix* x : {&a, &b, &d})
       if (x->leading < x->rows || x->batches != d.batches) return "a leading dimension or a number of batches";
-    if (d.batches > 1 && d.stride < (n - 1) * d.leading + m) return "matrices of the result overlap";
+    const bool apart = d.stride >= (n - 1) * d.leading + m;
+    const bool side_by_side = d.stride >= m && (d.batches - 1) * d.stride + m <= d.leading;
+    if (d.batches > 1 && !apart && !side_by_side) return "matrices of the result overlap";
     if ((has_bias(epilogue) || sums(epilogue)) && bias == nullptr) return "no bias, where one is needed";
     if ((keeps(epilogue) || is_slope(epilogue)) &&
         (kept == nullptr || kept_leading < m || kept_leading % (of_bits(epilogue) ? 128 : 8) != 0))
@@ -182,19 +185,19 @@ struct product {
     return {};
   }
 
-  template <class T>
-  void run(const T* from_a, const T* from_b, T* to, bool add) const {
+  template <class T, class To>
+  void run(const T* from_a, const T* from_b, To* to, bool add) const {
     std::vector<double> summed(static_cast<std::size_t>(sums_length()));
     for (std::int64_t batch = 0; batch < d.batches; ++batch)
       for (std::int64_t j = 0; j < n; ++j)
         for (std::int64_t i = 0; i < m; ++i) {
-          T& out = to[d.at(batch, i, j)];
+          To& out = to[d.at(batch, i, j)];
           double x = add ? value(out) : 0;
           for (std::int64_t p = 0; p < k; ++p)
             x += factor(from_a[a.at(batch, i, p)]) * factor(from_b[b.at(batch, p, j)]);
           x = followed<T>(x, i, j);
           if (is_slope(epilogue) && sums(epilogue)) summed[static_cast<std::size_t>(i)] += x;
-          out = rounded<T>(x);
+          out = rounded<To>(x);
         }
     if (!sums(epilogue)) return;
     if (epilogue == CUBLASLT_EPILOGUE_BGRADA)
@@ -366,15 +369,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
     const struct {
       const char* name;
       const void* data;
-      std::size_t elements;
+      std::size_t bytes;
       std::uint64_t alignment;
-    } operands[] = {{"A", a, now.a.extent(), plan[3]},
-                    {"B", b, now.b.extent(), plan[4]},
-                    {"D", d, now.d.extent(), std::max(plan[5], plan[6])}};
+    } operands[] = {{"A", a, now.a.extent() * size, plan[3]},
+                    {"B", b, now.b.extent() * size, plan[4]},
+                    {"D", d, now.d.extent() * size_of(now.result_type), std::max(plan[5], plan[6])}};
     for (const auto& o : operands) {
       if (reinterpret_cast<std::uintptr_t>(o.data) % o.alignment != 0)
         return misuse(std::string("cublasLtMatmul: the alignment of ") + o.name);
-      if (const std::string why = trouble(o.data, o.elements * size, gpu); !why.empty())
+      if (const std::string why = trouble(o.data, o.bytes, gpu); !why.empty())
         return misuse(std::string("cublasLtMatmul: ") + o.name + ": " + why);
     }
     if (has_bias(now.epilogue) || sums(now.epilogue)) {
@@ -404,7 +407,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
     const bool put = put_product(stream, [=, add = add] {
       const auto run = [&](auto element) {
         using T = decltype(element);
-        now.run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(d), add);
+        const auto into = [&](auto* to) { now.run(static_cast<const T*>(a), static_cast<const T*>(b), to, add); };
+        if (now.result_type == now.type) into(static_cast<T*>(d));
+        else into(static_cast<float*>(d));
       };
       switch (now.type) {
         case CUDA_R_32F:
