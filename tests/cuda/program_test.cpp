@@ -95,6 +95,19 @@ TEST_CASE("a model laid out over the CPU and two GPUs", "[cuda]") {
   CHECK(distance(in_between, first.weight.grad()) < 1e-5);
 }
 
+TEST_CASE("running moments of a part that runs again in backward move once", "[cuda]") {
+  const auto moments_of = [](auto&& layer, auto&& x) {
+    const auto again = nn::checkpointed(layer);
+    const variable y = again(x);
+    sum(square(y)).backward();
+    CHECK(layer.num_batches_tracked.value().item() == 1);
+    return eval(layer.running_var.value());
+  };
+  const auto x = numbers({5, 3});
+  const auto there = moments_of(nn::batch_norm1d<float>(3).to<g0>(), variable(x.to<g0>()));
+  CHECK(distance(there, moments_of(nn::batch_norm1d<float>(3), variable(x.clone()))) < 1e-5);
+}
+
 TEST_CASE("random numbers and dropout have the bits of the CPU", "[cuda]") {
   generator a(5), b(5);
   const auto same = [](const auto& there, const auto& host) { CHECK(distance(there, host) == 0); };

@@ -185,6 +185,10 @@ struct gpu {
     std::memcpy(to, from, bytes);
   }
 
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    start("a copy", [to, from, bytes] { std::memcpy(to, from, bytes); });
+  }
+
   /// Whether the BLAS of this GPU does what may follow a product.
   static bool& has_tails() {
     static bool yes = true;

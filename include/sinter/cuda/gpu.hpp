@@ -70,6 +70,15 @@ struct gpu {
     }
   }
 
+  /// In order with the other work of this device, also in a step that is captured.
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    context& c = here();
+    const auto held = c.capture().enter("a copy");
+    const use_gpu current(c.gpu());
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c.stream()),
+          c.name() + ": copying " + std::to_string(bytes) + " bytes");
+  }
+
   static memory_place place_of(const void* p) {
     context& c = here();
     const use_gpu current(c.gpu());

@@ -46,6 +46,9 @@ struct device_runtime<D> {
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
   }
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_within(to, from, bytes);
+  }
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
