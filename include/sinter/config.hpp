@@ -57,7 +57,7 @@
 #define SINTER_WITH_ZLIB 0
 #endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
-// of these names set it for sinter::cuda).
+// of these names set it for sinter::cuda). With cuDNN in all files of a program that have the backend: it convolves.
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif
@@ -210,6 +210,15 @@ SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS,
                           "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
                           "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
 #undef SINTER_DETAIL_FOLDS
+#if SINTER_WITH_CUDNN
+#define SINTER_DETAIL_CONVOLUTIONS "sinter_with_cudnn"
+#else
+#define SINTER_DETAIL_CONVOLUTIONS "sinter_without_cudnn"
+#endif
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_convolutions, SINTER_DETAIL_CONVOLUTIONS,
+                          "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUDNN",
+                          "compile all files for nvcc with the same SINTER_WITH_CUDNN")
+#undef SINTER_DETAIL_CONVOLUTIONS
 #endif
 }  // namespace sinter::detail
 #undef SINTER_DETAIL_HOLD_TO_ONE

@@ -207,14 +207,16 @@ def main():
     kept.mkdir(exist_ok=True)
     work = []
     alone = options.scratch / "headers.cu"
-    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in [*OPTIONAL, "cub", "cub_folds"]]
+    every = sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp"))
+    of_libraries = {name: [header for header in every if header.stem.split("_")[0] == name] for name in OPTIONAL}
+    headers = [header for header in every if header.stem not in ["cub", "cub_folds"] and header not in sum(of_libraries.values(), [])]
     alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))
     work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     libraries = found_libraries(options)
     for name in libraries:
         alone = options.scratch / f"{name}.cu"
-        alone.write_text(f"#include <sinter/cuda/{name}.hpp>\n")
-        work.append((f"{name}.hpp", alone, [*with_macros([name]), *ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
+        alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in of_libraries[name]))
+        work.append((f"what calls {name}", alone, [*with_macros([name]), *ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     work.append(("the kernels of hot.cu", HERE / "hot.cu",
                  [*ARCHITECTURES, "-Xptxas=-v", READ_ONLY, "--keep", "--keep-dir", kept, "-c", "-o", "/dev/null"],
                  lambda text: looked_at(text, kept / "hot.compute_90.ptx")))

@@ -158,7 +158,42 @@ TEST_CASE("a convolution takes no more memory beside its results than it says", 
   reset_peak_memory<g0>();
   const auto in_use = memory<g0>().bytes_in_use;
   const auto y = eval(conv2d(x, w, {.padding = 1}));
-  const auto own = memory<g0>().bytes_in_use - in_use, packed = w.numel() * sizeof(float);
+  const auto own = memory<g0>().bytes_in_use - in_use, packed = static_cast<std::size_t>(w.numel()) * sizeof(float);
   CHECK(memory<g0>().peak_bytes - in_use <= own + packed + 100000 + (SINTER_WITH_CUDA ? std::size_t{32} << 20 : 4096));
   cuda_impl::most_patch_bytes = before;
 }
+
+#if !SINTER_WITH_CUDA
+TEST_CASE("a library does the convolutions that it takes, and those that it then refuses go the usual way", "[cuda]") {
+  using library = cuda_impl::simulated_library;
+  const auto x = numbers({2, 8, 7, 6}), w = numbers({12, 8, 3, 3}, 2);
+  const auto b = numbers({12}, 4);
+  const auto active = [](const auto& in, const auto& weights, const auto& bias) {
+    return eval(relu(conv2d(in, weights, bias, {.stride = 2, .padding = 1})));
+  };
+  const auto bare = [](const auto& in, const auto& weights) { return eval(relu(conv2d(in, weights, {.groups = 2}))); };
+  const auto spread = [](const auto& in, const auto& weights, const auto& bias) {
+    return eval(conv_transpose2d(in, weights, bias, {.stride = 2}));
+  };
+  library::is_there = true;
+  for (const bool refuses : {false, true}) {
+    library::refuses_to_run = refuses;
+    check(active, x, w, b);
+    check(bare, x, numbers({12, 4, 3, 3}, 2));
+    check(spread, x, numbers({8, 4, 3, 3}, 2), numbers({4}, 3));
+    check([&](const auto& in,
+              const auto& weights) { return bare(in, eval(weights * 1).to_memory_format(channels_last)); },
+          x, numbers({12, 4, 3, 3}, 2));
+    check([](const auto& in, const auto& weights) { return eval(conv3d(in, weights, {.stride = 2})); },
+          numbers({2, 3, 5, 6, 4}), numbers({4, 3, 2, 3, 3}, 2));
+    CHECK(compare::gradients(bare, numbers<half>({2, 8, 5, 4}), numbers<half>({4, 4, 3, 3}, 2)) < 4e-3);
+  }
+  library::refuses_to_run = false;
+  const auto x_there = x.to<g0>().to_memory_format(channels_last), w_there = w.to<g0>();
+  const auto b_there = b.to<g0>();
+  const auto before = launches<g0>();
+  active(x_there, w_there, b_there);
+  CHECK(launches<g0>() - before == 2);  // weights, and all else in one
+  library::is_there = false;
+}
+#endif

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime and cuBLASLt.
+"""Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime, cuBLASLt and cuDNN.
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
 that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, and of
-tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. Exits with 77 where there is no nvcc.
+tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls cuDNN is left out where that
+is not found. Exits with 77 where there is no nvcc.
 """
 import argparse
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tools
-from compile import found_cub
+from compile import found_cub, found_libraries
 
 HERE = Path(__file__).resolve().parent
 FAKE = HERE / "runtime"
@@ -22,6 +23,7 @@ TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.pare
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOLDS = HERE.parent / "gpu/folds_by_cub_test.cu"
 FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
+OF_CUDNN = [FAKE / "cudnn_test.cu", FAKE / "fake_cudnn.cpp"]
 OF_PTX = FAKE / "ptx_checks.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
 # Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
@@ -33,10 +35,11 @@ HOST = ["-Xcompiler=-O2,-ffp-contract=off,-frounding-math", "-x", "c++"]
 def compiled(options, source):
     """The object of a source, or None and what the compiler says."""
     to = options.scratch / f"{source.stem}.o"
+    macros = ["-DSINTER_WITH_CUDNN=1"] if source in OF_CUDNN and source.suffix == ".cu" else []
     language = RUN if source.parent != FAKE and source != MAIN else NOT_RUN if source.suffix == ".cu" else HOST
     code, text = tools.run([options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
                             f'-DSINTER_REPOSITORY="{tools.ROOT}"', *tools.eigen_flags(options.eigen), "-Xcompiler=-Wall,-Wextra",
-                            "-Werror=all-warnings", *language, "-c", source, "-o", to])
+                            "-Werror=all-warnings", *macros, *language, "-c", source, "-o", to])
     return (to, None) if code == 0 else (None, "\n".join(text.splitlines()[:40]))
 
 
@@ -83,12 +86,14 @@ def main():
     passed = tools.Passed(options.scratch, [options.nvcc, options.compiler, options.link], tools.run([options.nvcc, "--version"])[1])
     # Those that include the simulator themselves, not by compare.hpp, are for it alone.
     run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
-    not_run = sorted(FAKE.glob("*_test.cu"))
+    left_out = [] if "cudnn" in found_libraries(options) else OF_CUDNN
+    not_run = [test for test in sorted(FAKE.glob("*_test.cu")) if test not in left_out]
     with_cub = found_cub(options)
     more = [*[FOLDS] * with_cub, *FOR_GPUS * options.all]
     together = [TABLE, *[SORTS] * with_cub] if options.all else []
     programs = len(run) + len(not_run) + len(more) + len(together) + 2
-    sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
+    sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN,
+               *[file for file in sorted(FAKE.glob("*.cpp")) if file not in left_out]]
     helpers = [header for folder in [HERE.parent, HERE, FAKE, HERE.parent / "ops", HERE.parent / "gpu"] for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
                      *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
@@ -100,7 +105,7 @@ def main():
         of = lambda *files: [objects[file][0] for file in files]
         runtime = of(FAKE / "fake.cpp", FAKE / "fake_blas.cpp")
         machine = [*runtime, *of(FAKE / "ptx.cpp", FAKE / "run_kernels.cpp")]
-        tests = [*[([test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together]]
+        tests = [*[([test, *OF_CUDNN[1:]] if test in OF_CUDNN else [test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together]]
         work = [(files[0].name, lambda files=files, rest=rest: problem_of(options, files[0].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
         work.append((OF_PTX.name, lambda: problem_of(options, OF_PTX.stem, of(OF_PTX, MAIN, FAKE / "ptx.cpp"))))
         work.append((EXAMPLE.name, lambda: trained(options, [*of(EXAMPLE), *machine])))

@@ -26,6 +26,7 @@
 #include "sinter/cuda/runtime.hpp"
 
 #include "simulated_block.hpp"
+#include "simulated_convolutions.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -206,7 +207,22 @@ struct gpu {
     return true;
   }
 
-  static no_convolutions convolutions() { return {}; }
+  struct library {
+    template <class T>
+    bool takes(const library_convolution&) const {
+      return simulated_library::is_there;
+    }
+    template <class T>
+    bool run(const library_convolution& c) const {
+      if (!simulated_library::is_there || c.image == nullptr || c.weights == nullptr || c.result == nullptr ||
+          !c.is_aligned() || c.has_bias != (c.bias != nullptr))
+        throw std::logic_error("simulator: a convolution that nobody has asked about, or without its memory");
+      if (simulated_library::refuses_to_run) return false;
+      start("a convolution", [c] { convolve_now<T>(c); });
+      return true;
+    }
+  };
+  static library convolutions() { return {}; }
 
   /// Whether pairs are sorted by the host, in place of Sinter's kernels.
   static bool& sorts_on_host() {

@@ -141,6 +141,9 @@ def nvcc_checks(builder):
     by_cub = [*first, "-DSINTER_WITH_CUB_FOLDS=1"]
     yield "folds by CUB: equal", lambda: pair(builder, by_cub, by_cub, nvcc=True)
     yield "folds by CUB: different", lambda: pair(builder, first, by_cub, (), ("with_cub_folds", "without_cub_folds"), nvcc=True)
+    by_cudnn = [*first, "-DSINTER_WITH_CUDNN=1"]
+    yield "convolutions by cuDNN: equal", lambda: pair(builder, by_cudnn, by_cudnn, nvcc=True)
+    yield "convolutions by cuDNN: different", lambda: pair(builder, first, by_cudnn, (), ("with_cudnn", "without_cudnn"), nvcc=True)
 
 
 def main():

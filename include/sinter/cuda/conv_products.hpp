@@ -70,14 +70,11 @@ class convolution {
     if (!forward.is_identity()) {
       library_convolution asked{back ? library_convolution::pass::data : library_convolution::pass::forward, e_, add};
       asked.has_bias = bias != nullptr;
-      asked.relu = relu;
-      if (!(back && bias != nullptr) && takes(asked)) {
-        asked.bias = bias;
-        (back ? asked.result : asked.image) = const_cast<T*>(from);
-        (back ? asked.image : asked.result) = to;
-        convolve(asked, w);
-        return relu;
-      }
+      asked.relu = relu && bias != nullptr;
+      asked.bias = bias;
+      (back ? asked.result : asked.image) = const_cast<T*>(from);
+      (back ? asked.image : asked.result) = to;
+      if (!(back && bias != nullptr) && takes(asked) && convolve(asked, w)) return asked.relu;
     }
     bool done = relu;
     each_part(back, [&](const conv_part& part) { done &= multiply_patches(part, back, from, w, bias, to, add, relu); });
@@ -89,14 +86,14 @@ class convolution {
     const conv_part part = forward_part(e_);
     if (is_channelwise()) return channelwise_weights(part, x, dy, dw, add);
     library_convolution asked{library_convolution::pass::weights, e_, false};
+    asked.image = const_cast<T*>(x);
+    asked.result = const_cast<T*>(dy);
     if (!part.is_identity() && takes(asked)) {
-      const weight_matrix matrix = weights_of_results(e_, part, false, 1);
-      const temporary packed(static_cast<std::size_t>(matrix.numel()) * sizeof(T));
-      asked.image = const_cast<T*>(x);
-      asked.result = const_cast<T*>(dy);
+      const weight_matrix weights = weights_of_results(e_, part, false, 1);
+      const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
       asked.weights = packed.data();
-      gpu<D>::convolutions().template run<T>(asked);
-      return run_conv<D>(what_, unpack_weights_body<T, T>{matrix, static_cast<const T*>(packed.data()), dw, add});
+      if (gpu<D>::convolutions().template run<T>(asked))
+        return run_conv<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
     }
     multiply_for_weights(part, x, dy, dw, add);
   }
@@ -116,15 +113,17 @@ class convolution {
   }
 
   bool takes(const library_convolution& asked) const {
-    return e_.batch * e_.channels * e_.filters > 0 && gpu<D>::convolutions().template takes<T>(asked);
+    return e_.batch * e_.channels * e_.filters > 0 && asked.is_aligned() &&
+           gpu<D>::convolutions().template takes<T>(asked);
   }
-  void convolve(library_convolution asked, const T* w) const {
+  bool convolve(library_convolution asked, const T* w) const {
     const weight_matrix weights = weights_of_results(e_, forward_part(e_), false, 1);
-    const bool as_they_are = weights.column_stride() == 1 && weights.rows.stride == weights.width;
+    const bool as_they_are = weights.column_stride() == 1 && weights.rows.stride == weights.width &&
+                             reinterpret_cast<std::uintptr_t>(w) % 16 == 0;
     const temporary packed(as_they_are ? 0 : static_cast<std::size_t>(weights.numel()) * sizeof(T));
     if (!as_they_are) run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
     asked.weights = as_they_are ? const_cast<T*>(w) : packed.data();
-    gpu<D>::convolutions().template run<T>(asked);
+    return gpu<D>::convolutions().template run<T>(asked);
   }
 
   void channelwise(const conv_part& part, bool back, const T* from, const T* w, const T* bias, T* to, bool add) const {

@@ -7,6 +7,9 @@
 #include "sinter/cuda/conv_library.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/pairs.hpp"
+#if SINTER_WITH_CUDNN
+#include "sinter/cuda/cudnn_conv.hpp"
+#endif
 #if SINTER_WITH_CUB_FOLDS
 #include "sinter/cuda/cub_folds.hpp"
 #endif
@@ -105,7 +108,11 @@ struct gpu {
     return blas_of<D>().template run<T, To>(p);
   }
 
+#if SINTER_WITH_CUDNN
+  static convolutions_by_cudnn<D> convolutions() { return {}; }
+#else
   static no_convolutions convolutions() { return {}; }
+#endif
 
   static bool sort(pair_buffers& pairs, index_t n, int bits) {
     const pair_sorter other = other_sorter.load(std::memory_order_relaxed);

@@ -312,12 +312,12 @@ cublasStatus_t begin_library_call(const char* function, std::unique_lock<std::mu
 int current_gpu() { return current; }
 std::size_t& live_libraries() { return all().libraries; }
 std::size_t& live_descriptors() { return all().descriptors; }
-bool put_product(cudaStream_t stream, std::function<void()> run) {
+bool put_library_work(const char* function, cudaStream_t stream, std::function<void()> run) {
   lane* const l = find(stream);
-  if (wrong_device("cublasLtMatmul", l) != cudaSuccess) return false;
+  if (wrong_device(function, l) != cudaSuccess) return false;
   operation o;
   o.run = std::move(run);
-  o.started = std::make_shared<launch>(launch{"cublasLtMatmul", l->gpu, 1, 1, 0});
+  o.started = std::make_shared<launch>(launch{function, l->gpu, 1, 1, 0});
   return put(*l, std::move(o)) == cudaSuccess;
 }
 

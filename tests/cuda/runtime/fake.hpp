@@ -24,7 +24,8 @@ struct machine {
   bool peers = true;                          ///< GPUs can reach each other
   bool code = true;                           ///< the program holds code for them
   bool epilogues = true;                      ///< cuBLASLt has algorithms for what follows a product
-  std::size_t workspace = 1000;               ///< that its algorithms want
+  std::size_t workspace = 1000;               ///< that its algorithms want, and those of cuDNN
+  bool deterministic = true;                  ///< cuDNN has algorithms that are
 };
 /// May be changed between calls.
 machine& settings();
@@ -41,7 +42,7 @@ std::size_t bytes_taken(int gpu);
 bool has_path(int gpu, int other);
 
 struct launch {
-  std::string kernel;  ///< as the compiler names it; "cublasLtMatmul" for a product
+  std::string kernel;  ///< as the compiler names it; the function's name for work of a library
   int gpu;
   unsigned blocks, threads;
   std::size_t shared_bytes;

@@ -162,8 +162,7 @@ struct product {
   std::int64_t sums_length() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB ? n : m; }
 
   /// Why it is none, apart from where the memory lies; empty: it is one.
-  std::string trouble(const descriptor& p, const descriptor& left, const descriptor& right, const descriptor& to,
-                      const descriptor& c) const {
+  std::string trouble(const descriptor& p, const descriptor& right, const descriptor& to, const descriptor& c) const {
     if (&c != &to) return "C and D have different layouts";
     const bool widens = size_of(type) == 2 && result_type == CUDA_R_32F && epilogue == CUBLASLT_EPILOGUE_DEFAULT;
     if (right.type != type || (result_type != type && !widens)) return "element types differ";
@@ -325,7 +324,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (handle == nullptr || asked != 1)
       return misuse("cublasLtMatmulAlgoGetHeuristic: no handle, or more than one result asked for");
     const product now(of(p), of(a), of(b), of(d));
-    if (const std::string why = now.trouble(of(p), of(a), of(b), of(d), of(c)); !why.empty())
+    if (const std::string why = now.trouble(of(p), of(b), of(d), of(c)); !why.empty())
       return misuse("cublasLtMatmulAlgoGetHeuristic: " + why);
     if (now.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !settings().epilogues) return CUBLAS_STATUS_NOT_SUPPORTED;
     const std::size_t workspace = settings().workspace;
@@ -354,8 +353,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
   return call("cublasLtMatmul", [&] {
     const int gpu = reinterpret_cast<const library*>(handle)->gpu;
     const product now(of(p), of(a_layout), of(b_layout), of(d_layout));
-    if (const std::string why = now.trouble(of(p), of(a_layout), of(b_layout), of(d_layout), of(c_layout));
-        !why.empty())
+    if (const std::string why = now.trouble(of(p), of(b_layout), of(d_layout), of(c_layout)); !why.empty())
       return misuse("cublasLtMatmul: " + why);
     const std::uint64_t* const plan = algorithm->data;
     if (plan[0] != known_algorithm || plan[1] != static_cast<std::uint64_t>(now.epilogue))
@@ -404,7 +402,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
     };
     const auto [plain, add] = now.type == CUDA_R_64F ? matches(1.0) : matches(1.0f);
     if (!plain) return misuse("cublasLtMatmul: alpha is not 1");
-    const bool put = put_product(stream, [=, add = add] {
+    const bool put = put_library_work("cublasLtMatmul", stream, [=, add = add] {
       const auto run = [&](auto element) {
         using T = decltype(element);
         const auto into = [&](auto* to) { now.run(static_cast<const T*>(a), static_cast<const T*>(b), to, add); };

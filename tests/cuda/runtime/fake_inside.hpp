@@ -1,4 +1,5 @@
-// tests/cuda/runtime/fake_inside.hpp: what the fake of cuBLASLt, and who runs kernels, need of the fake of the runtime.
+// tests/cuda/runtime/fake_inside.hpp: what the fakes of cuBLASLt and cuDNN, and who runs kernels, need of the fake of
+// the runtime.
 #pragma once
 
 #include "fake.hpp"
@@ -22,7 +23,7 @@ int current_gpu();
 std::size_t& live_libraries();
 std::size_t& live_descriptors();
 /// False if the stream does not take it.
-bool put_product(cudaStream_t stream, std::function<void()> run);
+bool put_library_work(const char* function, cudaStream_t stream, std::function<void()> run);
 
 /// The allocation that a GPU reaches at an address: from where to where; twice null if there is none.
 std::pair<const char*, const char*> reachable(const void* p, int gpu);
