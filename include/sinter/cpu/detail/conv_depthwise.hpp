@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "sinter/cpu/detail/conv_product.hpp"
@@ -18,6 +19,7 @@ template <class T>
 struct one_lane {
   static constexpr index_t width = 1;
   T v;
+  SINTER_INLINE static one_lane zero() { return {T(0)}; }
   SINTER_INLINE static one_lane load(const T* p) { return {*p}; }
   SINTER_INLINE void store(T* p) const { *p = v; }
   SINTER_INLINE one_lane plus(one_lane x) const { return {v + x.v}; }
@@ -29,20 +31,24 @@ struct all_lanes {
   using packet = typename tile_shape<T>::packet;
   static constexpr index_t width = tile_shape<T>::lanes;
   packet v;
+  SINTER_INLINE static all_lanes zero() { return {Eigen::internal::pset1<packet>(T(0))}; }
   SINTER_INLINE static all_lanes load(const T* p) { return {Eigen::internal::ploadu<packet>(p)}; }
   SINTER_INLINE void store(T* p) const { Eigen::internal::pstoreu(p, v); }
   SINTER_INLINE all_lanes plus(all_lanes x) const { return {Eigen::internal::padd(v, x.v)}; }
   SINTER_INLINE all_lanes plus_product(all_lanes x, all_lanes y) const { return {Eigen::internal::pmadd(x.v, y.v, v)}; }
 };
 
-/// Calls f(channel, V, integer_sequence of the vectors V at once) for all channels.
+/// Calls f(channel, type_identity<V>, integer_sequence of the vectors V at once) for all channels. A V itself would be
+/// a constant that nvcc has no code for.
 template <class T, class F>
 SINTER_INLINE void for_channels(index_t channels, F&& f) {
   constexpr index_t width = all_lanes<T>::width;
   index_t c = 0;
-  for (; c + 4 * width <= channels; c += 4 * width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 4>{});
-  for (; c + width <= channels; c += width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 1>{});
-  for (; c < channels; ++c) f(c, one_lane<T>{}, std::make_integer_sequence<int, 1>{});
+  for (; c + 4 * width <= channels; c += 4 * width)
+    f(c, std::type_identity<all_lanes<T>>(), std::make_integer_sequence<int, 4>{});
+  for (; c + width <= channels; c += width)
+    f(c, std::type_identity<all_lanes<T>>(), std::make_integer_sequence<int, 1>{});
+  for (; c < channels; ++c) f(c, std::type_identity<one_lane<T>>(), std::make_integer_sequence<int, 1>{});
 }
 
 /// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
@@ -86,21 +92,22 @@ struct depthwise_product {
   }
 
   void compute_row(const patch_line& line, T* to) const {
-    for_channels<T>(a.channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
-      V sum[] = {(static_cast<void>(I), V{})...};
-      if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
-      const index_t begin = line.taps[2].begin, end = line.taps[2].end;
-      for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
-        for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
-          const index_t step = a.axes[2].dilation * a.axis_stride[2];
-          const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
-          const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
-          for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
-            ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
-        }
-      if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
-      (sum[I].store(to + c0 + I * V::width), ...);
-    });
+    for_channels<T>(
+        a.channels, [&]<class V, int... I>(index_t c0, std::type_identity<V>, std::integer_sequence<int, I...>) {
+          V sum[] = {(static_cast<void>(I), V::zero())...};
+          if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
+          const index_t begin = line.taps[2].begin, end = line.taps[2].end;
+          for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
+            for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+              const index_t step = a.axes[2].dilation * a.axis_stride[2];
+              const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
+              const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
+              for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
+                ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
+            }
+          if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
+          (sum[I].store(to + c0 + I * V::width), ...);
+        });
   }
 };
 
@@ -160,8 +167,9 @@ struct depthwise_weights {
           const index_t at = walk.line_base() + a.tap_offset(0, t0) + a.tap_offset(1, t1) +
                              a.axes[2].at(inside.begin, t2) * a.axis_stride[2];
           T* const sums = to + ((t0 * a.axes[1].taps + t1) * a.axes[2].taps + t2) * channels;
-          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
-            V sum[] = {(static_cast<void>(I), V{})...};
+          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, std::type_identity<V>,
+                                                           std::integer_sequence<int, I...>) {
+            V sum[] = {(static_cast<void>(I), V::zero())...};
             const T* x = a.data + at + c0;
             const T* g = of + inside.begin * channels + c0;
             for (index_t o = inside.begin; o < inside.end; ++o, x += a.axes[2].step * a.axis_stride[2], g += channels)
