@@ -65,9 +65,9 @@ find_cub() { # to cub: the object that has sorts done by CUB, where CUB is insta
     echo "cub: not found; what needs it is neither tested nor timed"
   fi
 }
-compile() { # compile <source> [<flag>...]: to $out/<name>.o
+compile() { # [object=<name>] compile <source> [<flag>...]: to $out/<name>.o
   local name begin=$SECONDS
-  name=$(basename "$1" | cut -d. -f1)
+  name=${object:-$(basename "$1" | cut -d. -f1)}
   nvcc "${flags[@]}" "${@:2}" -c "$1" -o "$out/$name.o" >"$out/$name.log" 2>&1 || {
     echo "compiling $1 failed:"
     tail -40 "$out/$name.log"
@@ -85,30 +85,35 @@ link() { # link <program> <object>... [-l<library>...]
   done
   nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
-tests=(map fold program half scan sort blas graph spill kernel_table pooling)
+tests=(map fold program half scan sort blas graph spill kernel_table pooling conv)
+parallel=()
+for source in "$here"/tests/parallel/*_test.cpp; do parallel+=("$(basename "$source" _test.cpp)"); done
 if [ $build = yes ]; then
   find_library cudnn cudnn.h 'cudnnGetVersion()'
   find_library nccl nccl.h 'ncclGetVersion(nullptr)'
   find_cub
   echo "compiling in $out"
   : >"$out/compiling.txt"
-  rm -f "$out/not_compiled"
+  rm -f "$out"/{not_compiled,conv_by_cudnn_test}
   sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
     "$here/examples/01_digits.cpp")
   for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
+  for test in "${parallel[@]}"; do sources+=("$here/tests/parallel/${test}_test.cpp"); done
   [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/"{cub,rival_cub,folds_by_cub_test,bench_by_cub}.cu)
   for source in "${sources[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     compile "$source" &
   done
   compile "$here/tests/gpu/native_test.cu" "${macros[@]}" &
+  if [[ " ${macros[*]}" == *CUDNN* ]]; then object=conv_by_cudnn_test compile "$here/tests/cuda/conv_test.cpp" -DSINTER_WITH_CUDNN=1 & fi
   wait
   [ ! -e "$out/not_compiled" ] || exit 1
   parts=()
   for part in "$here"/tests/ops/table_[0-9]*_test.cpp; do parts+=("$(basename "$part" .cpp).o"); done
   link table_test "${parts[@]}" table_test.o main.o
-  for test in "${tests[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
+  for test in "${tests[@]}" "${parallel[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
   link native_test native_test.o main.o "${libraries[@]}"
+  if [[ " ${macros[*]}" == *CUDNN* ]]; then link conv_by_cudnn_test conv_by_cudnn_test.o main.o -lcudnn; fi
   link bench bench.o "${cub[@]}"
   if [ ${#cub[@]} -gt 0 ]; then
     link sort_by_cub_test sort_test.o main.o "${cub[@]}"
@@ -137,9 +142,11 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | 
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
 for test in "${tests[@]}" table memory runtime native; do attempt "$test" "$out/${test}_test"; done
-for test in sort folds; do
-  if [ -e "$out/${test}_by_cub_test" ]; then attempt "${test}_by_cub" "$out/${test}_by_cub_test"; fi
+for test in sort_by_cub folds_by_cub conv_by_cudnn; do
+  if [ -e "$out/${test}_test" ]; then attempt "$test" "$out/${test}_test"; fi
 done
+export SINTER_CUDA_MAP=0,0,0,0 # cuda<0> to cuda<3> on one GPU
+for test in "${parallel[@]}"; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
 if [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && grep -q 'two GPUs' < <("$out/native_test" --list-tests '[two_gpus]'); then
   attempt native_two_gpus "$out/native_test" "[two_gpus]"
@@ -169,7 +176,7 @@ if python3 -c 'import torch' 2>/dev/null; then
 fi
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
-  for test in map fold scan sort graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
+  for test in map fold scan sort graph conv; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
   attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
   attempt racecheck_map compute-sanitizer --tool racecheck --error-exitcode 1 "$out/map_test" "gradients of operands*"
   attempt racecheck_scan compute-sanitizer --tool racecheck --error-exitcode 1 "$out/scan_test" "scans of rows*"
