@@ -2,9 +2,9 @@
 """Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime, cuBLASLt and cuDNN.
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
-that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, and of
-tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls cuDNN is left out where that
-is not found. Exits with 77 where there is no nvcc.
+that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, of
+tests/parallel, and of tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls
+cuDNN is left out where that is not found. Exits with 77 where there is no nvcc.
 """
 import argparse
 import re
@@ -22,7 +22,7 @@ MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOLDS = HERE.parent / "gpu/folds_by_cub_test.cu"
-FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
+FOR_GPUS = [*(HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]), *sorted((HERE.parent / "parallel").glob("*_test.cpp"))]
 OF_CUDNN = [FAKE / "cudnn_test.cu", FAKE / "fake_cudnn.cpp"]
 OF_PTX = FAKE / "ptx_checks.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
@@ -76,7 +76,7 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--link", action="append", default=[], help="a library that Catch2 needs")
-    parser.add_argument("--all", action="store_true", help="the op table and the tests of tests/gpu too, which take minutes to compile")
+    parser.add_argument("--all", action="store_true", help="what takes minutes to compile too: the op table, tests/gpu, tests/parallel")
     parser.add_argument("--scratch", type=Path, default=Path("build/cuda_runtime"))
     options = parser.parse_args()
     if shutil.which(options.nvcc) is None:
@@ -94,7 +94,8 @@ def main():
     programs = len(run) + len(not_run) + len(more) + len(together) + 2
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN,
                *[file for file in sorted(FAKE.glob("*.cpp")) if file not in left_out]]
-    helpers = [header for folder in [HERE.parent, HERE, FAKE, HERE.parent / "ops", HERE.parent / "gpu"] for header in sorted(folder.glob("*.hpp"))]
+    folders = [HERE.parent, HERE, FAKE, *(HERE.parent / name for name in ["ops", "gpu", "parallel"])]
+    helpers = [header for folder in folders for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
                      *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
     if key in passed:

@@ -15,6 +15,10 @@ double distance(const A& a, const B& b) {
   return static_cast<double>(max(abs(a - b)).item());
 }
 
+/// Of numbers of d0 and the host. The gradient of a bias before a batch norm is 0 but for rounding, and adam divides by
+/// its size, so where d0 rounds otherwise than the host, such a bias is another one.
+constexpr double tolerance = SINTER_WITH_CUDA ? 1e-8 : 1e-12;
+
 auto head(generator& gen) {
   return nn::sequential{nn::linear<double>(6, 5, gen), nn::batch_norm1d<double>(5), nn::tanh(), nn::dropout(0.3, gen),
                         nn::linear<double>(5, 2, gen)};
@@ -60,7 +64,7 @@ TEST_CASE("offloaded tasks train as on one device, and those that are not used a
       if (ahead && i + 1 < 8) many.prefetch(order[i + 1]);
       const variable a = sum(square(one[task](body(x))));
       const variable b = sum(square(fetched(body_there(x.to<d0>()))));
-      CHECK(std::abs(a.item() - b.item()) < 1e-12);
+      CHECK(std::abs(a.item() - b.item()) < tolerance);
       step_one.zero_grad();
       step_many.zero_grad();
       a.backward();
@@ -71,10 +75,10 @@ TEST_CASE("offloaded tasks train as on one device, and those that are not used a
     }
     const auto expected = numbers_of(one), given = numbers_of(many);
     REQUIRE(expected.size() == given.size());
-    for (std::size_t i = 0; i < given.size(); ++i) CHECK(std::abs(expected[i] - given[i]) < 1e-11);
+    for (std::size_t i = 0; i < given.size(); ++i) CHECK(std::abs(expected[i] - given[i]) < 10 * tolerance);
     CHECK(many.named_parameters()[0].name == "0.0.weight");
     const tensor of_many = infer(many).fetch(1)(ones<double, d0>({3, 6}));
-    CHECK(distance(of_many.to<cpu>(), infer(one[1])(ones<double>({3, 6}))) < 1e-12);
+    CHECK(distance(of_many.to<cpu>(), infer(one[1])(ones<double>({3, 6}))) < tolerance);
   }
 }
 
