@@ -35,23 +35,23 @@ std::vector<index_t> resnet50_sizes() {
 }  // namespace
 
 int main() {
-  if (!available<gpu>()) {
+  if (!available<g0>()) {
     std::fprintf(stderr, "bench: there is no GPU\n");
     return 1;
   }
   generator gen(1);
   const index_t n = index_t{64} << 20;
   const double element = 4.0 * static_cast<double>(n);
-  const auto draw = [&](index_t count) { return randn<float>(gen, {count}).to<gpu>(); };
+  const auto draw = [&](index_t count) { return randn<float>(gen, {count}).to<g0>(); };
   {
     const auto a = draw(n), b = draw(n), c = draw(n), d = draw(n);
-    auto y = empty<float, gpu>({n});
+    auto y = empty<float, g0>({n});
     report("copy",
            median_ms(15,
                      [&] {
                        cuda_impl::check(cudaMemcpyAsync(detail::access::data(y), detail::access::data(a),
                                                         static_cast<std::size_t>(n) * 4, cudaMemcpyDeviceToDevice,
-                                                        cuda_impl::context_of<gpu>().stream()),
+                                                        cuda_impl::context_of<g0>().stream()),
                                         "bench");
                      }),
            2 * element);
@@ -74,24 +74,24 @@ int main() {
     const index_t rows = 16384, columns = 4096;
     const auto x = draw(rows * columns).reshape({rows, columns});
     const auto gain = draw(columns), bias = draw(columns);
-    tensor<float, 2, gpu> z;
+    tensor<float, 2, g0> z;
     const double bytes = 8.0 * static_cast<double>(rows * columns);
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
     report("sinter relu(x+bias) 16384x4096", median_ms(15, [&] { z = relu(x + bias); }), bytes);
     const auto long_rows = x.reshape({1024, 65536});
-    const auto classes = eval(cast<std::int64_t>(rand<float>(gen, {1024}) * 65536.f)).to<gpu>();
+    const auto classes = eval(cast<std::int64_t>(rand<float>(gen, {1024}) * 65536.f)).to<g0>();
     report("sinter softmax 1024x65536", median_ms(15, [&] { z = softmax(long_rows, 1); }), bytes);
     report("sinter cross_entropy 1024x65536",
            median_ms(15, [&] { const tensor loss = cross_entropy(long_rows, classes); }), bytes / 2);
-    tensor<float, 1, gpu> sums;
+    tensor<float, 1, g0> sums;
     report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
     report("sinter topk 8 of 16384x4096", median_ms(15, [&] { const auto best = topk(x, 8, 1); }), bytes / 2);
     const auto one_line = x.slice(0, 0, 4).reshape({1, 16384}), few_lines = x.slice(0, 0, 256).reshape({64, 16384});
     report("sinter topk 8 of 1x16384", median_ms(15, [&] { const auto best = topk(one_line, 8, 1); }), 0);
     report("sinter topk 8 of 64x16384", median_ms(15, [&] { const auto best = topk(few_lines, 8, 1); }), 0);
     report("sinter topk 8 of 4096 zeros",
-           median_ms(15, [&] { const auto best = topk(zeros<float, gpu>({1, 4096}), 8, 1); }), 0);
+           median_ms(15, [&] { const auto best = topk(zeros<float, g0>({1, 4096}), 8, 1); }), 0);
     const auto flat = x.slice(0, 0, 4096).reshape({index_t{16} << 20});
     const auto sort_all = [&] { const auto in_order = sort(flat, 0); };
     const auto cub = cuda_impl::other_sorter.exchange(nullptr);
@@ -123,7 +123,7 @@ int main() {
            1.5 * bytes);
   }
   {
-    std::vector<variable<float, 1, gpu>> parameters;
+    std::vector<variable<float, 1, g0>> parameters;
     index_t elements = 0;
     for (const index_t size : resnet50_sizes()) {
       parameters.push_back(draw(size));
@@ -140,12 +140,12 @@ int main() {
   }
   for (const index_t batch : {128, 1024}) {
     nn::sequential model{
-        nn::linear<float, gpu>(784, 2048, gen),  nn::relu(), nn::linear<float, gpu>(2048, 2048, gen), nn::relu(),
-        nn::linear<float, gpu>(2048, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 10, gen)};
+        nn::linear<float, g0>(784, 2048, gen),  nn::relu(), nn::linear<float, g0>(2048, 2048, gen), nn::relu(),
+        nn::linear<float, g0>(2048, 2048, gen), nn::relu(), nn::linear<float, g0>(2048, 10, gen)};
     optim::sgd optimizer(model, {.lr = 0.01});
     const auto x = draw(batch * 784).reshape({batch, 784});
-    const auto labels = eval(cast<std::int64_t>(rand<float>(gen, {batch}) * 10.f)).to<gpu>();
-    variable<float, 0, gpu> loss;
+    const auto labels = eval(cast<std::int64_t>(rand<float>(gen, {batch}) * 10.f)).to<g0>();
+    variable<float, 0, g0> loss;
     const auto step = [&] {
       optimizer.zero_grad();
       loss = cross_entropy(model(x), labels);
@@ -158,8 +158,8 @@ int main() {
       const use_matmul_precision fast(matmul_precision::tf32);
       report((name + " tf32").c_str(), median_ms(31, step), 0);
     }
-    const auto captured = capture<gpu>(step);
+    const auto captured = capture<g0>(step);
     report((name + " captured").c_str(), median_ms(31, [&] { captured.replay(); }), 0);
   }
-  synchronize<gpu>();
+  synchronize<g0>();
 }

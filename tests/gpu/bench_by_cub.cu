@@ -3,12 +3,12 @@
 #include "bench_folds.hpp"
 
 int main() {
-  if (!sinter::available<bench::gpu>()) {
+  if (!sinter::available<bench::g0>()) {
     std::fprintf(stderr, "bench_by_cub: there is no GPU\n");
     return 1;
   }
   sinter::generator gen(1);
-  const auto draw = [&gen] { return sinter::randn<float, bench::gpu>(gen, {sinter::index_t{64} << 20}); };
+  const auto draw = [&gen] { return sinter::randn<float, bench::g0>(gen, {sinter::index_t{64} << 20}); };
   bench::time_folds(draw(), draw());
-  sinter::synchronize<bench::gpu>();
+  sinter::synchronize<bench::g0>();
 }

@@ -11,12 +11,12 @@
 namespace bench {
 
 using namespace sinter;
-using gpu = sinter::cuda<0>;
+using g0 = sinter::cuda<0>;
 
 /// Median milliseconds of `repeats` runs of f, each measured by events around it, after two warm-up runs.
 template <class F>
 double median_ms(int repeats, const F& f) {
-  const cudaStream_t stream = cuda_impl::context_of<gpu>().stream();
+  const cudaStream_t stream = cuda_impl::context_of<g0>().stream();
   cudaEvent_t begin, end;
   cuda_impl::check(cudaEventCreate(&begin), "bench");
   cuda_impl::check(cudaEventCreate(&end), "bench");
@@ -40,7 +40,7 @@ inline void report(const char* name, double ms, double bytes) {
 }
 
 /// Of a and b, all 64 M of them and as 16384 rows of 4096.
-inline void time_folds(const tensor<float, 1, gpu>& a, const tensor<float, 1, gpu>& b) {
+inline void time_folds(const tensor<float, 1, g0>& a, const tensor<float, 1, g0>& b) {
   const double bytes = 4.0 * static_cast<double>(a.numel());
   tensor total = sum(a * b);
   report("sinter sum(a*b)", median_ms(15, [&] { total = sum(a * b); }), 2 * bytes);
@@ -48,7 +48,7 @@ inline void time_folds(const tensor<float, 1, gpu>& a, const tensor<float, 1, gp
   report("sinter argmax(a)", median_ms(15, [&] { const tensor best = argmax(a); }), bytes);
   report("sinter histc 256 of 64 M", median_ms(15, [&] { const auto counts = histc(a, 256, -4, 4); }), bytes);
   generator gen(2);
-  const tensor classes = cast<std::int32_t>(rand<float, gpu>(gen, a.shape()) * 256.f);
+  const tensor classes = cast<std::int32_t>(rand<float, g0>(gen, a.shape()) * 256.f);
   report("sinter bincount 256 of 64 M", median_ms(15, [&] { const auto counts = bincount(classes); }),
          2 * bytes);  // once for the largest
   report("sinter cumsum of int 64 M", median_ms(15, [&] { const tensor sums = cumsum(classes, 0); }), 3 * bytes);

@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace sinter;
-using gpu = cuda<0>;
+using g0 = cuda<0>;
 using other = cuda<1>;
 
 namespace {
@@ -43,9 +43,10 @@ TEST_CASE("a kernel of one's own runs between two statements", "[gpu]") {
   const auto host = arange<float>(1000000);
   for (int i = 0; i < 20; ++i) {
     // [docs:native]
-    tensor<float, 1, gpu> x = host.to<gpu>() * 2.f;
-    tensor<float, 1, gpu> y = empty_like(x);
-    clip<<<blocks(x.numel()), 256, 0, native_stream<gpu>()>>>(device_pointer(x), device_pointer(y), x.numel(), 1000.f);
+    tensor<float, 1, cuda<0>> x = host.to<cuda<0>>() * 2.f;
+    tensor<float, 1, cuda<0>> y = empty_like(x);
+    clip<<<blocks(x.numel()), 256, 0, native_stream<cuda<0>>()>>>(device_pointer(x), device_pointer(y), x.numel(),
+                                                                  1000.f);
     tensor z = y + 1.f;  // reads what the kernel wrote; nobody has waited
     // [docs:end]
     CHECK(same(z.to<cpu>(), minimum(host * 2.f, 1000.f) + 1.f));
@@ -53,11 +54,11 @@ TEST_CASE("a kernel of one's own runs between two statements", "[gpu]") {
 }
 
 TEST_CASE("a kernel of one's own becomes part of a captured step", "[gpu]") {
-  const auto x = full<float, gpu>({1000}, 3), y = zeros<float, gpu>({1000});
-  tensor<float, 1, gpu> z;
-  const auto step = capture<gpu>([&] {
+  const auto x = full<float, g0>({1000}, 3), y = zeros<float, g0>({1000});
+  tensor<float, 1, g0> z;
+  const auto step = capture<g0>([&] {
     x.in_place() += 1;
-    clip<<<blocks(1000), 256, 0, native_stream<gpu>()>>>(device_pointer(x), device_pointer(y), 1000, 5.5f);
+    clip<<<blocks(1000), 256, 0, native_stream<g0>()>>>(device_pointer(x), device_pointer(y), 1000, 5.5f);
     z = y * 2;
   });
   step.replay();
@@ -67,23 +68,23 @@ TEST_CASE("a kernel of one's own becomes part of a captured step", "[gpu]") {
 }
 
 TEST_CASE("the pointer is that of the first element of a view", "[gpu]") {
-  const auto x = arange<float, gpu>(12).reshape({3, 4});
+  const auto x = arange<float, g0>(12).reshape({3, 4});
   CHECK(device_pointer(x.slice(1, 1, 3)) == device_pointer(x) + 1);
   CHECK(device_pointer(x[2]) == device_pointer(x) + 8);
   float value = 0;
-  must(cudaMemcpyAsync(&value, device_pointer(x[2]), sizeof value, cudaMemcpyDeviceToHost, native_stream<gpu>()));
-  must(cudaStreamSynchronize(native_stream<gpu>()));
+  must(cudaMemcpyAsync(&value, device_pointer(x[2]), sizeof value, cudaMemcpyDeviceToHost, native_stream<g0>()));
+  must(cudaStreamSynchronize(native_stream<g0>()));
   CHECK(value == 8);
 }
 
 TEST_CASE("an empty tensor has no pointer", "[without_gpu]") {
-  const tensor<float, 1, gpu> nothing;
+  const tensor<float, 1, g0> nothing;
   CHECK_THROWS_AS(device_pointer(nothing), shape_error);
 }
 
 TEST_CASE("each device has a stream of its own, on its GPU", "[gpu]") {
-  CHECK(native_stream<gpu>() == native_stream<gpu>());
-  CHECK(native_stream<gpu>() != native_stream<other>());
+  CHECK(native_stream<g0>() == native_stream<g0>());
+  CHECK(native_stream<g0>() != native_stream<other>());
   int before = 0, after = 0;
   must(cudaGetDevice(&before));
   native_stream<other>();
@@ -92,26 +93,26 @@ TEST_CASE("each device has a stream of its own, on its GPU", "[gpu]") {
 }
 
 TEST_CASE("memory from cudaMalloc is wrapped, read and written", "[gpu]") {
-  must(cudaSetDevice(native_device<gpu>()));
+  must(cudaSetDevice(native_device<g0>()));
   freed<cudaFree> memory;
   must(cudaMalloc(&memory.data, 6 * sizeof(float)));
-  const tensor x = wrap<gpu>(memory.data, {2, 3});
+  const tensor x = wrap<g0>(memory.data, {2, 3});
   CHECK(device_pointer(x) == memory.data);
-  x.in_place() = ones<float, gpu>({2, 3});
+  x.in_place() = ones<float, g0>({2, 3});
   x.in_place() += 1;
   CHECK(eval(sum(x)).item() == 12);
   float last = 0;
   must(cudaMemcpy(&last, memory.data + 5, sizeof last, cudaMemcpyDeviceToHost));
   CHECK(last == 2);
-  CHECK(wrap<gpu>(memory.data + 4, {2}).numel() == 2);
-  const auto own = zeros<float, gpu>({5});
-  CHECK(wrap<gpu>(device_pointer(own), {5}).numel() == 5);
+  CHECK(wrap<g0>(memory.data + 4, {2}).numel() == 2);
+  const auto own = zeros<float, g0>({5});
+  CHECK(wrap<g0>(device_pointer(own), {5}).numel() == 5);
 }
 
 TEST_CASE("two devices on one GPU wrap the same memory", "[gpu]") {
-  if (!available<other>() || native_device<gpu>() != native_device<other>()) return;  // run.sh maps them so
-  const auto x = full<float, gpu>({4}, 3);
-  synchronize<gpu>();
+  if (!available<other>() || native_device<g0>() != native_device<other>()) return;  // run.sh maps them so
+  const auto x = full<float, g0>({4}, 3);
+  synchronize<g0>();
   CHECK(wrap<other>(device_pointer(x), {4}).to<cpu>()(3) == 3);
 }
 
@@ -121,13 +122,13 @@ TEST_CASE("memory that is not the GPU's is refused", "[gpu]") {
   freed<cudaFree> managed;
   must(cudaMallocHost(&pinned.data, 6 * sizeof(float)));
   must(cudaMallocManaged(&managed.data, 6 * sizeof(float)));
-  CHECK_THROWS_AS(wrap<gpu>(pageable.data(), {6}), device_error);
-  CHECK_THROWS_WITH(wrap<gpu>(pageable.data(), {6}),
+  CHECK_THROWS_AS(wrap<g0>(pageable.data(), {6}), device_error);
+  CHECK_THROWS_WITH(wrap<g0>(pageable.data(), {6}),
                     Catch::Contains("the type says cuda:0, but the memory is host memory"));
-  CHECK_THROWS_WITH(wrap<gpu>(pinned.data, {6}), Catch::Contains("pinned host memory"));
-  CHECK_THROWS_WITH(wrap<gpu>(managed.data, {6}), Catch::Contains("managed memory"));
-  CHECK_THROWS_WITH(wrap<gpu>(static_cast<float*>(nullptr), {6}), Catch::Contains("null pointer"));
-  CHECK(eval(sum(ones<float, gpu>({10}))).item() == 10);
+  CHECK_THROWS_WITH(wrap<g0>(pinned.data, {6}), Catch::Contains("pinned host memory"));
+  CHECK_THROWS_WITH(wrap<g0>(managed.data, {6}), Catch::Contains("managed memory"));
+  CHECK_THROWS_WITH(wrap<g0>(static_cast<float*>(nullptr), {6}), Catch::Contains("null pointer"));
+  CHECK(eval(sum(ones<float, g0>({10}))).item() == 10);
 }
 
 #if SINTER_WITH_CUDNN
@@ -168,9 +169,9 @@ TEST_CASE("cuDNN tells the version that the program runs with", "[without_gpu]")
 TEST_CASE("a convolution of cuDNN reads and writes Sinter's tensors", "[gpu]") {
   generator gen(3);
   const auto x = randn<float>(gen, {2, 3, 9, 7}), w = randn<float>(gen, {4, 3, 3, 3});
-  const tensor x_there = x.to<gpu>() * 2.f;
-  const tensor w_there = w.to<gpu>();
-  const auto y = empty<float, gpu>({2, 4, 9, 7});
+  const tensor x_there = x.to<g0>() * 2.f;
+  const tensor w_there = w.to<g0>();
+  const auto y = empty<float, g0>({2, 4, 9, 7});
 
   cudnnTensorDescriptor_t x_layout, y_layout;
   cudnnFilterDescriptor_t filter;
@@ -185,13 +186,13 @@ TEST_CASE("a convolution of cuDNN reads and writes Sinter's tensors", "[gpu]") {
   must(cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
   must(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH));
 
-  const cudnnHandle_t handle = native_cudnn<gpu>();
+  const cudnnHandle_t handle = native_cudnn<g0>();
   const auto algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
   std::size_t bytes = 0;
   must(cudnnGetConvolutionForwardWorkspaceSize(handle, x_layout, filter, convolution, y_layout, algorithm, &bytes));
   const float one = 1, zero = 0;
   {
-    const auto workspace = empty<std::uint8_t, gpu>({static_cast<index_t>(bytes)});
+    const auto workspace = empty<std::uint8_t, g0>({static_cast<index_t>(bytes)});
     must(cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x_there), filter, device_pointer(w_there),
                                  convolution, algorithm, device_pointer(workspace), bytes, &zero, y_layout,
                                  device_pointer(y)));
@@ -208,14 +209,14 @@ TEST_CASE("a convolution of cuDNN reads and writes Sinter's tensors", "[gpu]") {
 
 TEST_CASE("each thread has a handle of cuDNN, on the device's stream, which is used again when the thread ends",
           "[gpu]") {
-  const cudnnHandle_t here = native_cudnn<gpu>();
-  CHECK(native_cudnn<gpu>() == here);
+  const cudnnHandle_t here = native_cudnn<g0>();
+  CHECK(native_cudnn<g0>() == here);
   cudaStream_t stream = nullptr;
   must(cudnnGetStream(here, &stream));
-  CHECK(stream == native_stream<gpu>());
+  CHECK(stream == native_stream<g0>());
   cudnnHandle_t first = nullptr, second = nullptr;
-  std::thread([&] { first = native_cudnn<gpu>(); }).join();
-  std::thread([&] { second = native_cudnn<gpu>(); }).join();
+  std::thread([&] { first = native_cudnn<g0>(); }).join();
+  std::thread([&] { second = native_cudnn<g0>(); }).join();
   CHECK(first != here);
   CHECK(first == second);
 }
@@ -224,13 +225,13 @@ TEST_CASE("a handle of cuDNN is not made while a step is captured", "[gpu]") {
   std::string text;
   std::thread([&] {
     try {
-      capture<gpu>([] { native_cudnn<gpu>(); }, 0);
+      capture<g0>([] { native_cudnn<g0>(); }, 0);
     } catch (const device_error& e) {
       text = e.what();
     }
   }).join();
   CHECK_THAT(text, Catch::Contains("call native_cudnn once on this thread before"));
-  CHECK_NOTHROW(capture<gpu>([] { native_cudnn<gpu>(); }));
+  CHECK_NOTHROW(capture<g0>([] { native_cudnn<g0>(); }));
 }
 
 #endif
@@ -238,25 +239,25 @@ TEST_CASE("a handle of cuDNN is not made while a step is captured", "[gpu]") {
 #if SINTER_WITH_NCCL
 
 TEST_CASE("a sum over GPUs needs tensors with values", "[without_gpu]") {
-  const tensor<float, 1, gpu> a;
+  const tensor<float, 1, g0> a;
   const tensor<float, 1, other> b;
   CHECK_THROWS_AS(all_reduce(a), shape_error);
   CHECK_THROWS_AS(all_reduce(a, b), shape_error);
 }
 
 TEST_CASE("one tensor alone is its own sum", "[gpu]") {
-  const auto x = full<float, gpu>({1000}, 3);
-  const auto before = launches<gpu>();
+  const auto x = full<float, g0>({1000}, 3);
+  const auto before = launches<g0>();
   all_reduce(x);
-  CHECK(launches<gpu>() == before);
+  CHECK(launches<g0>() == before);
   CHECK(same(x.to<cpu>(), full<float>({1000}, 3)));
 }
 
 TEST_CASE("NCCL works in order with the statements around it", "[gpu]") {  // in a group of one, which takes one GPU
-  auto x = full<float, gpu>({100000}, 3);
+  auto x = full<float, g0>({100000}, 3);
   for (int i = 0; i < 3; ++i) {
     x += 1;
-    cuda_impl::add_up({{&cuda_impl::context_of<gpu>(), device_pointer(x)}}, 100000, ncclFloat32, "a group of one");
+    cuda_impl::add_up({{&cuda_impl::context_of<g0>(), device_pointer(x)}}, 100000, ncclFloat32, "a group of one");
   }
   x *= 2;
   CHECK(same(x.to<cpu>(), full<float>({100000}, 12)));
@@ -264,13 +265,13 @@ TEST_CASE("NCCL works in order with the statements around it", "[gpu]") {  // in
 
 TEST_CASE("what cannot be summed over GPUs is refused before anything is started", "[gpu]") {
   if (!available<other>()) return;  // run.sh has it available
-  const auto a = full<float, gpu>({2, 3}, 1), b = full<float, gpu>({2, 1}, 1);
+  const auto a = full<float, g0>({2, 3}, 1), b = full<float, g0>({2, 1}, 1);
   const auto c = full<float, other>({3, 2}, 2);
   CHECK_THROWS_WITH(all_reduce(a, c), Catch::Contains("(2, 3) on cuda:0") && Catch::Contains("(3, 2) on cuda:1"));
   CHECK_THROWS_AS(all_reduce(b.broadcast_to({2, 3}), c.reshape({2, 3})), shape_error);
-  CHECK_THROWS_WITH(capture<gpu>([&] { all_reduce(a, c.transpose()); }, 0),
+  CHECK_THROWS_WITH(capture<g0>([&] { all_reduce(a, c.transpose()); }, 0),
                     Catch::Contains("a graph holds the work of one device"));
-  if (native_device<gpu>() == native_device<other>())
+  if (native_device<g0>() == native_device<other>())
     CHECK_THROWS_WITH(all_reduce(a, c.transpose()),
                       Catch::Contains("cuda:0 and cuda:1 are both GPU") && Catch::Contains("SINTER_CUDA_MAP"));
   CHECK(eval(sum(a)).item() == 6);
@@ -279,9 +280,9 @@ TEST_CASE("what cannot be summed over GPUs is refused before anything is started
 
 TEMPLATE_TEST_CASE("each of two GPUs gets the sum of both", "[.][two_gpus]", float, double, sinter::half, bfloat16,
                    std::int8_t, std::uint8_t, std::int32_t, std::int64_t) {
-  REQUIRE(native_device<gpu>() != native_device<other>());
+  REQUIRE(native_device<g0>() != native_device<other>());
   for (const index_t n : {1, 1000, 300001}) {
-    const auto a = full<TestType, gpu>({n}, 3);
+    const auto a = full<TestType, g0>({n}, 3);
     const auto b = full<TestType, other>({n}, 4);
     all_reduce(a, b);
     all_reduce(b, a);
@@ -291,7 +292,7 @@ TEMPLATE_TEST_CASE("each of two GPUs gets the sum of both", "[.][two_gpus]", flo
 }
 
 TEST_CASE("views of two GPUs are summed through", "[.][two_gpus]") {
-  const auto a = arange<float, gpu>(12).reshape({3, 4});
+  const auto a = arange<float, g0>(12).reshape({3, 4});
   const auto b = ones<float, other>({4, 3});
   all_reduce(a.slice(1, 1, 3), b.slice(0, 0, 2).transpose());
   const tensor sum_of_a = a.to<cpu>(), sum_of_b = b.to<cpu>();
@@ -303,8 +304,8 @@ TEST_CASE("views of two GPUs are summed through", "[.][two_gpus]") {
 }
 
 TEST_CASE("the tape notices a sum over GPUs", "[.][two_gpus]") {
-  variable w = full<float, gpu>({4}, 3);
-  const auto x = full<float, gpu>({4}, 2);
+  variable w = full<float, g0>({4}, 3);
+  const auto x = full<float, g0>({4}, 2);
   const variable loss = sum(w * x);
   all_reduce(x, ones<float, other>({4}));
   CHECK_THROWS_AS(loss.backward(), autograd_error);

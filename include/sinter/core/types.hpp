@@ -22,6 +22,10 @@ namespace detail {
 template <class T, class... Ts>
 inline constexpr bool is_one_of = (std::is_same_v<T, Ts> || ...);
 
+/// How often T stands in the list.
+template <class T, class... Ts>
+inline constexpr int times_listed = (int{std::is_same_v<T, Ts>} + ... + 0);
+
 template <class T>
 inline constexpr bool always_false = false;
 

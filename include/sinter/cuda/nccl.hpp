@@ -130,10 +130,6 @@ inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t
 
 namespace detail {
 
-/// How often D stands in the list.
-template <class D, class... Ds>
-inline constexpr int times_listed = (0 + ... + std::is_same_v<D, Ds>);
-
 template <class First, class... Rest>
 constexpr auto find_all_reduce_mistake() {
   if constexpr (!(expression<First> && ... && expression<Rest>)) return not_operands{};

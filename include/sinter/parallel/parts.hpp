@@ -83,8 +83,6 @@ void each_part(const F& f) {
   }(std::make_index_sequence<std::size_t{Count}>{});
 }
 
-template <class X, class... D>
-inline constexpr int times_listed = (int{std::is_same_v<X, D>} + ... + 0);
 template <class... D>
 inline constexpr bool all_different = ((times_listed<D, D...> == 1) && ...);
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 using namespace sinter;
-using gpu = cuda<0>;
+using g0 = cuda<0>;
 
 namespace {
 
@@ -19,13 +19,13 @@ int main() {
   if (ncclGetVersion(&nccl) != ncclSuccess) return 1;
   std::printf("cuDNN %zu, NCCL %d\n", cudnn_version(), nccl);
   try {
-    const auto x = zeros<float, gpu>({100});
-    add_one<<<1, 128, 0, native_stream<gpu>()>>>(device_pointer(x), x.numel());
+    const auto x = zeros<float, g0>({100});
+    add_one<<<1, 128, 0, native_stream<g0>()>>>(device_pointer(x), x.numel());
     all_reduce(x);
-    if (native_cudnn<gpu>() == nullptr || eval(sum(x * 2)).item() != 200) return 1;
+    if (native_cudnn<g0>() == nullptr || eval(sum(x * 2)).item() != 200) return 1;
   } catch (const device_error& e) {
     std::printf("%s\n", e.what());
-    return available<gpu>();
+    return available<g0>();
   }
   return 0;
 }
