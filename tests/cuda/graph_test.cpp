@@ -10,6 +10,32 @@ using compare::numbers;
 using g0 = cuda<0>;
 using g1 = cuda<1>;
 
+/// Parameters of three element types on one device. Not in the unnamed namespace, where nvcc warns of functions that
+/// are named but not called.
+struct of_three_types : nn::module<of_three_types> {
+  using device_type = g0;
+  using kind = nn::tracked;
+  variable<float, 1, g0> a, none;
+  variable<double, 2, g0> b;
+  variable<sinter::half, 1, g0> c;
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("a", m.a...), f("none", m.none...), f("b", m.b...), f("c", m.c...);
+  }
+};
+
+struct on_two_devices : nn::module<on_two_devices> {
+  using device_type = cpu;
+  using output_device = g0;
+  using kind = nn::tracked;
+  variable<float, 1> host;
+  variable<float, 1, g0> a;
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("host", m.host...), f("a", m.a...);
+  }
+};
+
 namespace {
 
 /// A model with its optimizer and the inputs of a step.
@@ -34,31 +60,6 @@ struct training {
   void bring(int batch) {
     copy(numbers({10, 6}, batch), x);
     copy(eval(cast<std::int64_t>(clamp_max(abs(numbers({10}, batch + 100)) * 0.5f, 2))), labels);
-  }
-};
-
-/// Parameters of three element types on one device.
-struct of_three_types : nn::module<of_three_types> {
-  using device_type = g0;
-  using kind = nn::tracked;
-  variable<float, 1, g0> a, none;
-  variable<double, 2, g0> b;
-  variable<sinter::half, 1, g0> c;
-  template <class F, class... M>
-  static void visit(F&& f, M&... m) {
-    f("a", m.a...), f("none", m.none...), f("b", m.b...), f("c", m.c...);
-  }
-};
-
-struct on_two_devices : nn::module<on_two_devices> {
-  using device_type = cpu;
-  using output_device = g0;
-  using kind = nn::tracked;
-  variable<float, 1> host;
-  variable<float, 1, g0> a;
-  template <class F, class... M>
-  static void visit(F&& f, M&... m) {
-    f("host", m.host...), f("a", m.a...);
   }
 };
 

@@ -12,7 +12,7 @@ TEST_CASE("kernel ops give on a GPU what they give on the CPU", "[cuda][kernels]
           int seed = 0;
           CHECK(compare::values(row.formula, compare::numbers(shape, ++seed)...) < 2e-5);
           CHECK(compare::values(row.formula, compare::numbers<double>(shape, ++seed)...) < 1e-12);
-          CHECK(compare::values(row.formula, compare::numbers<half>(shape, ++seed)...) < 2e-3);
+          CHECK(compare::values(row.formula, compare::numbers<sinter::half>(shape, ++seed)...) < 2e-3);
           CHECK(compare::gradients(row.formula, compare::numbers(shape, ++seed)...) < 2e-4);
           CHECK(compare::gradients(row.formula, compare::numbers<double>(shape, ++seed)...) < 1e-11);
         },

@@ -17,7 +17,8 @@ std::vector<double> values_of(const tensor<T, R, D>& x) {
 /// The indices of f(x), on the CPU and on cuda<0>.
 template <class F, class T, int R>
 void check_indices(const F& f, const tensor<T, R>& x) {
-  const auto here = f(x), there = f(x.template to<cuda<0>>());
+  const auto here = f(x);
+  const auto there = f(x.template to<cuda<0>>());
   CHECK(values_of(there.indices) == values_of(here.indices));
   CHECK(compare::distance(there.values, here.values) == 0);
 }
@@ -30,7 +31,7 @@ TEST_CASE("max pooling on a GPU tells where the elements stand", "[cuda]") {
   check_indices([](const auto& v) { return max_pool2d_with_indices(v, {17, 16}, {.stride = 1}); }, x);
   check_indices([](const auto& v) { return adaptive_max_pool2d_with_indices(v, {4, 5}); }, x);
   check_indices([](const auto& v) { return max_pool3d_with_indices(v, {1, 2, 2}, {.ceil_mode = true}); },
-                compare::numbers<half>({1, 2, 3, 5, 4}));
+                compare::numbers<sinter::half>({1, 2, 3, 5, 4}));
   check_indices([](const auto& v) { return max_pool1d_with_indices(v, 2, {.stride = 1, .padding = 1, .dilation = 3}); },
                 tensor<double, 3>{{{4, 6}}});  // whose taps all miss
 }
