@@ -13,7 +13,7 @@ using namespace sinter;
 namespace {
 
 using place = numa<0>;
-constexpr index_t width = 1024;
+constexpr index_t width = 2048;
 
 template <class F>
 double milliseconds(const F& f) {
