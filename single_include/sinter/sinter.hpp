@@ -86,7 +86,7 @@
 #define SINTER_WITH_ZLIB 0
 #endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
-// of these names set it for sinter::cuda).
+// of these names set it for sinter::cuda). With cuDNN in all files of a program that have the backend: it convolves.
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif
@@ -123,15 +123,15 @@
 
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
-// The same for a lambda, after its parameters.
+// Inlines a lambda; stands after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
-// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on
-// the host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls
-// it.
+// Inlines a function that also runs inside CUDA kernels. It is not __host__ __device__: it works on packets on the
+// host, too, and nvcc accepts those in no __device__ function, called or not. nvcc compiles a constexpr function
+// for the side that calls it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
-// The same for a function that kernels share: compiled once for a file, not for every statement.
+// For a function that kernels share: it is compiled once for a file, not for every statement.
 #define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))
 
 // Before what runs once or when something goes wrong: out of line, and small rather than fast.
@@ -239,6 +239,15 @@ SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS,
                           "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
                           "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
 #undef SINTER_DETAIL_FOLDS
+#if SINTER_WITH_CUDNN
+#define SINTER_DETAIL_CONVOLUTIONS "sinter_with_cudnn"
+#else
+#define SINTER_DETAIL_CONVOLUTIONS "sinter_without_cudnn"
+#endif
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_convolutions, SINTER_DETAIL_CONVOLUTIONS,
+                          "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUDNN",
+                          "compile all files for nvcc with the same SINTER_WITH_CUDNN")
+#undef SINTER_DETAIL_CONVOLUTIONS
 #endif
 }  // namespace sinter::detail
 #undef SINTER_DETAIL_HOLD_TO_ONE
@@ -618,6 +627,10 @@ namespace detail {
 template <class T, class... Ts>
 inline constexpr bool is_one_of = (std::is_same_v<T, Ts> || ...);
 
+/// How often T stands in the list.
+template <class T, class... Ts>
+inline constexpr int times_listed = (int{std::is_same_v<T, Ts>} + ... + 0);
+
 template <class T>
 inline constexpr bool always_false = false;
 
@@ -969,45 +982,6 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
   return s;
 }
 
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See
-/// coalesce_axes.
-template <class F>
-fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
-  int last = rank - 1;
-  while (last >= 0 && shape[last] == 1) --last;
-  int tail = rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int column = -1;
-  if (last >= 0 && reduced[last]) {
-    constexpr index_t shortest = 32;
-    int kept = last - 1;
-    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
-    int nearer = 0;
-    for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{is_strided(last)} - int{is_strided(kept)};
-    }
-    if (nearer > 0 && shape[kept] >= shortest) column = kept;
-  }
-  const auto is_inner = [&](int d) { return d >= tail || d == column; };
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  reorder_axes(order, rank, shape);
-  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
-  return s;
-}
-
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;
@@ -1308,6 +1282,49 @@ bool memory_order(const index_t* shape, int rank, int operands, const F& strides
   return moved;
 }
 
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. The reduced axes
+/// are ordered as the operands lie in memory, so that dense operands are read from front to back. With `by_shape` they
+/// keep the order of the shape: folds whose result depends on the index of a value need it.
+template <class F>
+fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced, bool by_shape) {
+  int last = rank - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  int tail = rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  int column = -1;
+  if (last >= 0 && reduced[last]) {
+    constexpr index_t shortest = 32;
+    int kept = last - 1;
+    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
+    int nearer = 0;
+    for (int i = 0; kept >= 0 && i < operands; ++i) {
+      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{is_strided(last)} - int{is_strided(kept)};
+    }
+    if (nearer > 0 && shape[kept] >= shortest) column = kept;
+  }
+  const auto is_inner = [&](int d) { return d >= tail || d == column; };
+  int order[max_rank], in_turn[max_rank] = {};
+  if (by_shape)
+    for (int d = 0; d < rank; ++d) in_turn[d] = d;
+  else memory_order(shape, rank, operands, strides_of, in_turn);
+  int n = 0;
+  fold_shape s;
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int k = 0; k < rank; ++k)
+    if (const int d = in_turn[k]; !is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  reorder_axes(order, rank, shape);
+  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
+  return s;
+}
+
 /// Strides of a dense tensor whose axes lie in memory in this order, outermost first.
 inline void dense_strides(const index_t* shape, int rank, const int* order, index_t* strides) {
   index_t step = 1;
@@ -1576,7 +1593,7 @@ class host_memory {
 
 /// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
 /// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
-/// than the arithmetic that fills it. Source takes memory from the system, null where there is none, and gives it back.
+/// than the arithmetic that fills it. Source takes memory from the system (null if it gets none) and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -1695,11 +1712,11 @@ class caching_arena {
   bool fits(std::size_t more) const {
     return limit_ == 0 || stats_.bytes_in_use + stats_.bytes_reserved + more <= limit_;
   }
-  /// The same beside all that is cached.
+  /// True if that fits even with all cached blocks kept.
   bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
 
-  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no
-  /// place there.
+  /// Takes back a block that is no longer used. It goes to the free lists, or to the system if the limit or memory
+  /// leaves no room in them.
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
@@ -1803,8 +1820,8 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the
-/// block next works after that.
+/// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
+/// of the block's next owner runs after that.
 template <class Arena>
 class block {
  public:
@@ -2003,6 +2020,47 @@ bool available() {
 }
 
 }  // namespace sinter
+// sinter/core/swap.hpp: what std::swap says of tensors or variables of different types.
+
+namespace sinter::detail {
+
+/// Why A and B, which differ, do not change places: one of them does not convert to the other.
+template <class A, class B>
+constexpr auto find_swap_mistake() {
+  if constexpr (std::is_same_v<A, B> || !(is_tensor<B> || is_variable<B>)) return not_operands{};
+  else if constexpr (!converts<A, element_of<B>, rank_of<B>, device_of<B>, B::order>)
+    return conversion_mistake<A, element_of<B>, rank_of<B>, device_of<B>, B::order>{};
+  else return conversion_mistake<B, element_of<A>, rank_of<A>, device_of<A>, A::order>{};
+}
+template <class A, class B>
+using swap_mistake = decltype(find_swap_mistake<A, B>());
+
+}  // namespace sinter::detail
+
+// A call of std::swap looks nowhere else, and lists every swap of the standard library if none fits. These are chosen
+// for tensors and variables of different types alone, for which there is no other. Clang lists them after a deleted
+// function too, but not after an unavailable one, which is no less false in a concept.
+#if defined(__clang__)
+#define SINTER_NO_SWAP __attribute__((unavailable("its last two template arguments are the problem and the fix")))
+#define SINTER_NO_BODY
+#else
+#define SINTER_NO_SWAP
+#define SINTER_NO_BODY = delete
+#endif
+namespace std {
+
+template <class T, auto Shape, class D, class B,
+          class Problem = typename sinter::detail::swap_mistake<sinter::tensor<T, Shape, D>, B>::problem,
+          class Fix = typename sinter::detail::swap_mistake<sinter::tensor<T, Shape, D>, B>::fix>
+SINTER_NO_SWAP void swap(sinter::tensor<T, Shape, D>&, B&) SINTER_NO_BODY;
+template <class T, auto Shape, class D, int Order, class B,
+          class Problem = typename sinter::detail::swap_mistake<sinter::variable<T, Shape, D, Order>, B>::problem,
+          class Fix = typename sinter::detail::swap_mistake<sinter::variable<T, Shape, D, Order>, B>::fix>
+SINTER_NO_SWAP void swap(sinter::variable<T, Shape, D, Order>&, B&) SINTER_NO_BODY;
+
+}  // namespace std
+#undef SINTER_NO_SWAP
+#undef SINTER_NO_BODY
 // sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets
 // meanwhile.
 
@@ -2431,10 +2489,11 @@ class tensor final {
     requires(!is_cpu_v<D>)
   T* end() const = delete;
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
             class Fix = typename detail::number_mistake<Number, rank>::fix>
-  explicit operator Number() const = delete;
+  explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
   T item() const {
@@ -2941,10 +3000,11 @@ struct expression_base {
   template <class I, class Problem = not_yet, class Fix = evaluate_it>
   void operator[](const I&) const = delete;
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, R>::problem,
             class Fix = typename detail::number_mistake<Number, R>::fix>
-  explicit operator Number() const = delete;
+  explicit(R != 0) operator Number() const = delete;
 
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
@@ -3712,7 +3772,7 @@ struct leaf_ref {
   const index_t* strides = nullptr;  ///< in elements
   int rank = 0;
   int element_size = 0;
-  // For who looks at an expression before it runs, or records it; kernels do not ask.
+  // For code that inspects an expression before it runs, or records it; kernels do not use them.
   const storage_ptr* memory = nullptr;
   const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };
@@ -3865,7 +3925,7 @@ struct lowering<map_expr<Op, A, B, C>> {
 
 namespace sinter::detail {
 
-/// For check_range: an index or label that is none.
+/// The error of check_range: an out-of-range index or label.
 [[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
                                                   index_t position, index_t extent, const std::string& remark = {}) {
   refuse<index_error>(
@@ -4167,7 +4227,7 @@ struct point_base : expression_base<Point, T, R, D, Order> {
     return slot_->value;
   }
 
-  /// True when nobody else will ask for the bare result.
+  /// True if no other expression can ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
   bool only_owner() const { return slot_.use_count() == 1; }
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
@@ -4413,7 +4473,8 @@ auto recorded_points(const E& e, const Value& value, const Saved& saved) {
   });
 }
 
-/// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
+/// Evaluates e inside the kernel of its only point. With can_keep_input() it returns an undefined tensor if the backend
+/// cannot also store the pre-activation; the caller then evaluates unfused.
 template <class E>
 evaluated<E> run_fused(const E& e) {
   const auto& point = point_of(e);
@@ -4453,7 +4514,7 @@ evaluated<E> run_fused(const E& e) {
 
 template <class E>
 struct evaluation {
-  /// `last_use`: nobody else refers to e's points.
+  /// `last_use`: no other expression refers to e's points.
   static evaluated<E> run(const E& e, bool last_use = true) {
     static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     if constexpr (is_point<E>) {
@@ -4538,8 +4599,8 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if the value of e may be written where the old one is: it lies in memory as that does, and nobody else can see
-/// the old one. Beside y, the statement itself has `handles` of it.
+/// True if the value of e may overwrite that of y: both lie in memory alike, and no other handle shows the old value.
+/// Beside y, the statement itself has `handles` of it.
 template <class Y, class E>
 bool is_replaceable(const Y& y, const E& e, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
@@ -4670,7 +4731,7 @@ Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
 }
 
 }  // namespace sinter
-// sinter/grad/tape.hpp: the record of statements, free of element type, rank and device, and the walk backward.
+// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device, and the walk backward.
 //
 // Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
 // inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
@@ -5168,7 +5229,7 @@ struct typed_state final : grad_state {
   void drop_kept() noexcept override { kept = {}; }
 };
 
-/// grad += g, or grad = g for the first: g itself where nobody else holds it.
+/// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
@@ -5250,10 +5311,11 @@ class variable final {
   /// The value, cut off from the graph.
   [[nodiscard]] tensor_type detach() const { return value_; }
 
-  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
+  /// numbers too.
   template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
             class Fix = typename detail::number_mistake<Number, rank>::fix>
-  explicit operator Number() const = delete;
+  explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
@@ -5306,7 +5368,7 @@ class variable final {
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
     if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
       detail::add_gradient(state_, seed.clone());
-    } else {  // nobody will see this gradient: the seed itself is read, and never written to
+    } else {  // no handle shows this gradient: the seed itself serves, and is only read
       state().grad = seed;
       state_->has_grad = true;
     }
@@ -6121,12 +6183,21 @@ namespace nn::detail {
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t align) { return (bytes + align - 1) / align * align; }
 
+/// Sums up types of members: how many bytes they take in a module aligned to Align.
+template <std::size_t Bytes, std::size_t Align>
+struct bytes_of_members {
+  static constexpr std::size_t bytes = Bytes;
+};
+template <std::size_t Bytes, std::size_t Align, class X>
+bytes_of_members<Bytes + rounded_up(sizeof(X), Align), Align> operator+(bytes_of_members<Bytes, Align>,
+                                                                        std::type_identity<X>);
+
 /// False only if M holds more than what its line lists: no order of the members takes more room than each of them
 /// rounded up to the alignment of M.
 template <class M>
 constexpr bool lists_all_members() {
-  if constexpr (requires { M::template listed_bytes<M>(); })
-    return sizeof(M) <= rounded_up(decltype(M::template listed_bytes<M>())::value +
+  if constexpr (requires { M::template fold_types<bytes_of_members<0, alignof(M)>, M>(); })
+    return sizeof(M) <= rounded_up(decltype(M::template fold_types<bytes_of_members<0, alignof(M)>, M>())::bytes +
                                        (std::is_polymorphic_v<M> ? sizeof(void*) : 0) + (std::is_empty_v<M> ? 1 : 0),
                                    alignof(M));
   else return true;
@@ -6148,26 +6219,26 @@ constexpr void check_list() = delete;
 /// the module tells: one that fits between others, such as a bool beside an int, goes unseen.
 ///
 ///     SINTER_MEMBERS(fc, scale)
-#define SINTER_MEMBERS(...)                                                                                  \
-  template <class SinterVisitor, class... SinterModule>                                                      \
-  static void visit([[maybe_unused]] SinterVisitor&& sinter_visitor,                                         \
-                    [[maybe_unused]] SinterModule&... sinter_module) {                                       \
-    __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_VISIT_EACH(__VA_ARGS__)))                                  \
-  }                                                                                                          \
-  template <class SinterModule>                                                                              \
-  static auto listed_bytes()                                                                                 \
-      -> ::std::integral_constant<::std::size_t,                                                             \
-                                  0 __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_SIZE_EACH(__VA_ARGS__)))>; \
+#define SINTER_MEMBERS(...)                                                                              \
+  template <class SinterVisitor, class... SinterModule>                                                  \
+  static void visit([[maybe_unused]] SinterVisitor&& sinter_visitor,                                     \
+                    [[maybe_unused]] SinterModule&... sinter_module) {                                   \
+    __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_VISIT_EACH(__VA_ARGS__)))                              \
+  }                                                                                                      \
+  template <class SinterFold, class SinterModule>                                                        \
+  static auto fold_types()                                                                               \
+      -> decltype(SinterFold {} __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_TYPE_EACH(__VA_ARGS__)))); \
   static_assert(true)
 
 #define SINTER_DETAIL_VISIT_EACH(member, ...)       \
   sinter_visitor(#member, sinter_module.member...); \
   __VA_OPT__(SINTER_DETAIL_VISIT_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
 #define SINTER_DETAIL_VISIT_AGAIN() SINTER_DETAIL_VISIT_EACH
-#define SINTER_DETAIL_SIZE_EACH(member, ...)                                                               \
-  +::sinter::nn::detail::rounded_up(sizeof(::std::declval<SinterModule&>().member), alignof(SinterModule)) \
-      __VA_OPT__(SINTER_DETAIL_SIZE_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
-#define SINTER_DETAIL_SIZE_AGAIN() SINTER_DETAIL_SIZE_EACH
+#define SINTER_DETAIL_TYPE_EACH(member, ...)                                \
+  +::std::type_identity<decltype(::std::declval<SinterModule&>().member)> { \
+  }                                                                         \
+  __VA_OPT__(SINTER_DETAIL_TYPE_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
+#define SINTER_DETAIL_TYPE_AGAIN() SINTER_DETAIL_TYPE_EACH
 #define SINTER_DETAIL_PARENTHESES ()
 // Each level expands four times as often as the one below it.
 #define SINTER_DETAIL_EXPAND(...) \
@@ -6179,7 +6250,7 @@ constexpr void check_list() = delete;
 #define SINTER_DETAIL_EXPAND4(...) \
   SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(__VA_ARGS__))))
 #define SINTER_DETAIL_EXPAND1(...) __VA_ARGS__
-// sinter/nn/observe.hpp: who wants to know what modules give, while summary() runs a model.
+// sinter/nn/observe.hpp: reports the calls of modules and their results to summary() while it runs a model.
 
 // sinter/nn/place.hpp: where in a model a forward failed: "3.block1.conv2".
 
@@ -6270,6 +6341,9 @@ template <class...>
 struct module_fed_from_another_device;
 struct copy_the_input_with_dot_to;
 template <class>
+struct input_that_the_module_does_not_take;
+struct use_the_element_type_and_rank_that_its_forward_takes;
+template <class>
 struct module_that_is_no_template_of_device_and_kind;
 struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
 
@@ -6332,15 +6406,24 @@ struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
 
+/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
+/// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
-  else
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
+  using E = bare<X>;
+  if constexpr (!expression<E>) return sinter::detail::not_operands{};
+  else if constexpr (!same_device<E, M>)
+    return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<E>(); }) return M::template mistake<E>();
+  else if constexpr (requires(const M& m, X&& x) { m.forward(std::forward<X>(x)); })
+    return sinter::detail::fitting<element_of<E>>{};
+  else
+    return sinter::detail::mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
+                                   use_the_element_type_and_rank_that_its_forward_takes>{};
 }
 template <class X, class M>
-using input_check = decltype(find_input_mistake<bare<X>, M>());
+using input_check = decltype(find_input_mistake<X, M>());
 
 }  // namespace detail
 
@@ -7622,7 +7705,7 @@ struct view_backward final : one_input_backward {
   }
 };
 
-/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
+/// Backward of reshape(): the gradient in the other shape, on the same memory if it is the only handle to it.
 template <class T, int R, int From, device D>
 struct reshape_backward final : one_input_backward {
   explicit reshape_backward(state_ptr base) {
@@ -8604,6 +8687,7 @@ template <class Y, class E>
 constexpr auto find_update_mistake() {
   using Target = bare<Y>;
   if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
+  else if constexpr (std::is_arithmetic_v<Target> && expression<E>) return number_mistake<Target, rank_of<E>>{};
   else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
   else if constexpr (is_variable<Target>)
     return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
@@ -9038,6 +9122,7 @@ SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_p
 //
 // A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
 // `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+// `depends_on_index` says that the result depends on the indices, which count the values in the order of the shape.
 
 namespace sinter::detail {
 
@@ -9046,6 +9131,9 @@ template <class T>
 using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
 template <class T>
 using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
+
+template <class R>
+inline constexpr bool depends_on_index = requires { R::depends_on_index; };
 
 template <class T>
 struct sum_reducer {
@@ -9130,6 +9218,7 @@ struct arg_reducer {
     index_t index;
   };
   using result = std::int64_t;
+  static constexpr bool depends_on_index = true;
   template <class U>
   static constexpr bool vectorised = false;
   SINTER_WORD static state identity() { return {T{}, -1}; }
@@ -9290,6 +9379,40 @@ struct scan_extremes {
 
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped
 // memory.
+
+// sinter/core/usage.hpp: counters of work and of copies, which run while a meter lives; see parallel/usage.hpp.
+
+#include <chrono>
+
+namespace sinter::detail {
+
+/// How many meters live. Nothing is counted while there is none.
+inline std::atomic<int>& usage_meters() {
+  static constinit std::atomic<int> meters{0};
+  return meters;
+}
+inline bool usage_is_measured() { return usage_meters().load(std::memory_order_relaxed) > 0; }
+
+/// Sums since the program began. Read them twice for what lies between.
+struct usage_counter {
+  std::atomic<std::int64_t> nanoseconds{0}, bytes{0}, times{0};
+
+  void add(std::chrono::steady_clock::time_point begin, std::int64_t n) {
+    const auto took = std::chrono::steady_clock::now() - begin;
+    nanoseconds.fetch_add(std::chrono::nanoseconds(took).count(), std::memory_order_relaxed);
+    bytes.fetch_add(n, std::memory_order_relaxed);
+    times.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+/// The copies from one device to another.
+template <device From, device To>
+usage_counter& copies_between() {
+  static constinit usage_counter copies;
+  return copies;
+}
+
+}  // namespace sinter::detail
 
 namespace sinter {
 
@@ -9593,10 +9716,13 @@ namespace detail {
 /// Dense memory on one device -> dense memory on another (or the same).
 template <device From, device To>
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  const bool measured = !std::is_same_v<From, To> && usage_is_measured();
+  const auto begin = measured ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
   if constexpr (is_cpu_v<From> && is_cpu_v<To>) device_runtime<To>::copy_within(to, from, bytes);
   else if constexpr (is_cpu_v<From>) device_runtime<To>::copy_from_host(to, from, bytes);
   else if constexpr (is_cpu_v<To>) device_runtime<From>::copy_to_host(to, from, bytes);
   else device_runtime<To>::template copy_from_device<From>(to, from, bytes);
+  if (measured) copies_between<From, To>().add(begin, static_cast<std::int64_t>(bytes));
 }
 
 }  // namespace detail
@@ -10885,18 +11011,12 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
   return channel_moments<one>{now[0], now[1]};
 }
 
-template <class X, class Running, class... W>
-auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
-                      const W&... affine) {
-  check_defined("batch_norm", operand);
-  checked_eps("batch_norm", o.eps);
-  const auto x = eval(std::forward<X>(operand));
-  using T = element_of<decltype(x)>;
-  using C = compute_type<T>;
-  constexpr int R = rank_of<decltype(x)>;
-  check_channel_operands("batch_norm", x, affine...);
-  const auto moments = moments_for_batch_norm(x, mean, variance, o);
-  const auto inverse = eval(rsqrt(moments.variance + static_cast<C>(o.eps)));
+/// (x - mean) / sqrt(variance + eps) * weight + bias, of an evaluated x; weight and bias may be missing.
+template <class X, class V, class... W>
+auto normalised_channels(const X& x, const channel_moments<V>& moments, double eps, const W&... affine) {
+  using T = element_of<X>;
+  constexpr int R = rank_of<X>;
+  const auto inverse = eval(rsqrt(moments.variance + static_cast<compute_type<T>>(eps)));
   // The mean is a constant in the pass over x, and shift has its gradient: it is a multiple of that of the bias, and
   // need not be summed over pixels again.
   const auto shifted_by = [&](const auto& scale, const auto&... bias) {
@@ -10909,6 +11029,16 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
     return [&](const auto& weight, const auto&... bias) {
       return shifted_by(eval(to_compute(weight) * inverse), bias...);
     }(affine...);
+}
+
+template <class X, class Running, class... W>
+auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
+                      const W&... affine) {
+  check_defined("batch_norm", operand);
+  checked_eps("batch_norm", o.eps);
+  const auto x = eval(std::forward<X>(operand));
+  check_channel_operands("batch_norm", x, affine...);
+  return normalised_channels(x, moments_for_batch_norm(x, mean, variance, o), o.eps, affine...);
 }
 
 }  // namespace detail
@@ -11681,6 +11811,87 @@ void stack(detail::mixed_list, detail::whole axis = 0);
 }  // namespace sinter
 // sinter/ops/conv.hpp: convolutions over one, two and three spatial axes.
 
+// sinter/ops/conv_axes.hpp: the numbers of a convolution as kernels see them, and the places that its taps meet.
+
+#include <numeric>
+
+namespace sinter::ops {
+
+/// A convolution as kernels see it: three spatial axes, of which the leading ones have one element where there are
+/// fewer. x and y have their channels last. A transposed convolution is seen as the one whose gradient it is: its
+/// result is that one's x.
+struct conv_extents {
+  index_t batch, channels, filters, groups;
+  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+  index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
+};
+
+struct index_range {
+  index_t begin, end;
+  constexpr bool holds(index_t i) const { return i >= begin && i < end; }
+};
+
+constexpr index_t floor_div(index_t a, index_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+
+/// One spatial axis: result o meets element first + o * step + tap * dilation.
+struct conv_axis {
+  index_t in, out, taps, step, dilation, first;
+
+  constexpr index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
+
+  /// Is result o element o, and nothing else?
+  constexpr bool is_identity() const { return taps == 1 && step == 1 && first == 0 && in == out; }
+
+  /// The taps that meet an element at result o.
+  constexpr index_range taps_inside(index_t o) const {
+    const index_t at = first + o * step;
+    if (at >= 0 && at + (taps - 1) * dilation < in) return {0, taps};
+    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
+    const index_t end = at >= in ? 0 : std::min(taps, (in - 1 - at) / dilation + 1);
+    return begin < end ? index_range{begin, end} : index_range{0, 0};
+  }
+
+  /// The results among [o0, o1) for which all taps from `low` to `high` meet an element.
+  constexpr index_range results_inside(index_t low, index_t high, index_t o0, index_t o1) const {
+    const index_t begin = -floor_div(first + low * dilation, step);
+    const index_t end = floor_div(in - 1 - first - high * dilation, step) + 1;
+    const index_t from = begin > o0 ? begin : o0, to = std::min(end, o1);
+    return from < to ? index_range{from, to} : index_range{o0, o0};
+  }
+};
+
+/// Axis a of a convolution, from y to x. Shape has the extents of conv_extents.
+template <class Shape>
+constexpr conv_axis forward_axis(const Shape& s, int a) {
+  return {s.in[a], s.out[a], s.kernel[a], s.stride[a], s.dilation[a], -s.padding[a]};
+}
+
+/// A problem of stride 1 that makes every `stride`th element of an axis of dx: taps last_tap, last_tap - tap_step, ...
+/// of the kernel, for dx at `phase`, phase + stride, ...
+struct gradient_phase {
+  conv_axis axis;  ///< over dy
+  index_t last_tap, tap_step;
+};
+
+/// Element i of dx meets o of dy at tap k where i + padding = o * stride + k * dilation. With g the greatest common
+/// divisor of stride and dilation, the taps for i = phase + q * stride are k0, k0 + stride / g, ..., if there are any,
+/// and they meet o = q + (phase + padding - k0 * dilation) / stride, and every dilation / g th one before. The taps are
+/// taken in reverse order, so that o rises.
+template <class Shape>
+constexpr gradient_phase phase_of(const Shape& s, int a, index_t phase) {
+  const index_t stride = s.stride[a], dilation = s.dilation[a], g = std::gcd(stride, dilation);
+  const index_t tap_step = stride / g, o_step = dilation / g, reach = std::min(s.kernel[a], tap_step);
+  index_t k0 = 0;
+  while (k0 < reach && (phase + s.padding[a] - k0 * dilation) % stride != 0) ++k0;
+  const index_t taps = k0 < reach ? (s.kernel[a] - k0 + tap_step - 1) / tap_step : 0;
+  const index_t last = taps > 0 ? k0 + (taps - 1) * tap_step : 0;
+  const index_t first = taps > 0 ? (phase + s.padding[a] - last * dilation) / stride : 0;
+  const index_t results = phase < s.in[a] ? (s.in[a] - phase + stride - 1) / stride : 0;
+  return {{s.out[a], results, taps, 1, o_step, first}, last, tap_step};
+}
+
+}  // namespace sinter::ops
 // sinter/ops/pad.hpp: elements added around a tensor, or cut off.
 
 // sinter/ops/detail/axis_map.hpp: which elements of an operand's axis make each element of a result's: padding and
@@ -12074,16 +12285,6 @@ struct conv_options {
 };
 
 namespace ops {
-
-/// A convolution as kernels see it: three spatial axes, of which the leading ones have one element where there are
-/// fewer. x and y have their channels last. A transposed convolution is seen as the one whose gradient it is: its
-/// result is that one's x.
-struct conv_extents {
-  index_t batch, channels, filters, groups;
-  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
-  index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
-  index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
-};
 
 /// Of the ops of conv_op and conv_transpose_op.
 template <class Op>
@@ -15979,8 +16180,8 @@ struct silu_op : real_op {
   }
 
  private:
-  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x
-  // sigmoid(x) is none.
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit. As long as x sigmoid(x) is a normal number,
+  // sigmoid(x + 40) is one, too.
   static constexpr int far_below = -80, step = 40;
   static constexpr double step_down = 4.24835425529158900e-18;
 };
@@ -19707,6 +19908,7 @@ class thread_pool {
   /// thread holds it, the tasks run one after the other on the calling thread.
   void run(index_t tasks, task_body body, void* context) {
     if (tasks <= 0) return;
+    const busy_time measured(*this);
     if (tasks == 1) return body(context, 0);
     if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
     if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
@@ -19742,7 +19944,10 @@ class thread_pool {
     release();
   }
 
-  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  /// Counts the time of runs, those of a task's own left out, while a usage meter lives.
+  const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
+
+  /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
   void at_fork(sinter::detail::fork_step step) noexcept {
     if (step == sinter::detail::fork_step::before) return team_.lock();
     if (step == sinter::detail::fork_step::in_child) {
@@ -19762,6 +19967,33 @@ class thread_pool {
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
   static constexpr index_t max_batch = index_t{1} << 31;
+
+  /// The pool whose run is measured on this thread.
+  static thread_pool*& measured_pool() noexcept {
+    static constinit thread_local thread_pool* pool = nullptr;
+    return pool;
+  }
+  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of the time already.
+  class busy_time {
+   public:
+    explicit busy_time(thread_pool& pool) noexcept {
+      if (!sinter::detail::usage_is_measured() || measured_pool() == &pool) return;
+      before_ = std::exchange(measured_pool(), &pool);
+      pool_ = &pool;
+      begin_ = std::chrono::steady_clock::now();
+    }
+    busy_time(const busy_time&) = delete;
+    busy_time& operator=(const busy_time&) = delete;
+    ~busy_time() {
+      if (pool_ == nullptr) return;
+      measured_pool() = before_;
+      pool_->usage_.add(begin_, 0);
+    }
+
+   private:
+    thread_pool *pool_ = nullptr, *before_ = nullptr;
+    std::chrono::steady_clock::time_point begin_;
+  };
 
   static int checked(int threads) {
     if (threads < 1 || threads > detail::most_threads)
@@ -19851,6 +20083,7 @@ class thread_pool {
   }
 
   void worker() noexcept {
+    measured_pool() = this;
     if (node_ >= 0) detail::pin_to_node(node_);
     int seen = epoch_.load(std::memory_order_seq_cst);
     while (true) {
@@ -19911,6 +20144,7 @@ class thread_pool {
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<int> target_;
   int node_;
+  sinter::detail::usage_counter usage_;
   std::mutex team_;  ///< held while the list of workers changes
   std::vector<std::thread> workers_;
   sinter::detail::fork_watch watch_{*this};
@@ -20555,8 +20789,9 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thr
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s =
-      sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  const fold_shape s = sinter::detail::order_axes(
+      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
+  sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if constexpr (R::template vectorised<T>) {
@@ -22836,8 +23071,6 @@ static_assert(is_backend<backend<cpu>, cpu>);
 
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
 
-#include <numeric>
-
 // sinter/cpu/detail/conv_depthwise.hpp: convolutions whose channels do not mix, a vector of channels at a time.
 
 // sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
@@ -22885,40 +23118,10 @@ struct conv_finish {
 
 namespace detail {
 
-struct index_range {
-  index_t begin, end;
-  bool holds(index_t i) const { return i >= begin && i < end; }
-};
-
-constexpr index_t floor_div(index_t a, index_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-
-/// One spatial axis: result o meets element first + o * step + tap * dilation.
-struct conv_axis {
-  index_t in, out, taps, step, dilation, first;
-
-  index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
-
-  /// The taps that meet an element at result o.
-  index_range taps_inside(index_t o) const {
-    const index_t at = first + o * step;
-    if (at >= 0 && at + (taps - 1) * dilation < in) return {0, taps};
-    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
-    const index_t end = at >= in ? 0 : smaller(taps, (in - 1 - at) / dilation + 1);
-    return begin < end ? index_range{begin, end} : index_range{0, 0};
-  }
-
-  /// The results among [o0, o1) for which all taps from `low` to `high` meet an element.
-  index_range results_inside(index_t low, index_t high, index_t o0, index_t o1) const {
-    const index_t begin = -floor_div(first + low * dilation, step);
-    const index_t end = floor_div(in - 1 - first - high * dilation, step) + 1;
-    const index_t from = begin > o0 ? begin : o0, to = smaller(end, o1);
-    return from < to ? index_range{from, to} : index_range{o0, o0};
-  }
-};
-
-inline conv_axis forward_axis(const conv_shape& s, int a) {
-  return {s.in[a], s.out[a], s.kernel[a], s.stride[a], s.dilation[a], -s.padding[a]};
-}
+using ops::conv_axis;
+using ops::floor_div;
+using ops::forward_axis;
+using ops::index_range;
 
 }  // namespace detail
 }  // namespace sinter::cpu_impl
@@ -23443,6 +23646,7 @@ template <class T>
 struct one_lane {
   static constexpr index_t width = 1;
   T v;
+  SINTER_INLINE static one_lane zero() { return {T(0)}; }
   SINTER_INLINE static one_lane load(const T* p) { return {*p}; }
   SINTER_INLINE void store(T* p) const { *p = v; }
   SINTER_INLINE one_lane plus(one_lane x) const { return {v + x.v}; }
@@ -23454,20 +23658,24 @@ struct all_lanes {
   using packet = typename tile_shape<T>::packet;
   static constexpr index_t width = tile_shape<T>::lanes;
   packet v;
+  SINTER_INLINE static all_lanes zero() { return {Eigen::internal::pset1<packet>(T(0))}; }
   SINTER_INLINE static all_lanes load(const T* p) { return {Eigen::internal::ploadu<packet>(p)}; }
   SINTER_INLINE void store(T* p) const { Eigen::internal::pstoreu(p, v); }
   SINTER_INLINE all_lanes plus(all_lanes x) const { return {Eigen::internal::padd(v, x.v)}; }
   SINTER_INLINE all_lanes plus_product(all_lanes x, all_lanes y) const { return {Eigen::internal::pmadd(x.v, y.v, v)}; }
 };
 
-/// Calls f(channel, V, integer_sequence of the vectors V at once) for all channels.
+/// Calls f(channel, type_identity<V>, integer_sequence of the vectors V at once) for all channels. A V itself would be
+/// a constant that nvcc has no code for.
 template <class T, class F>
 SINTER_INLINE void for_channels(index_t channels, F&& f) {
   constexpr index_t width = all_lanes<T>::width;
   index_t c = 0;
-  for (; c + 4 * width <= channels; c += 4 * width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 4>{});
-  for (; c + width <= channels; c += width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 1>{});
-  for (; c < channels; ++c) f(c, one_lane<T>{}, std::make_integer_sequence<int, 1>{});
+  for (; c + 4 * width <= channels; c += 4 * width)
+    f(c, std::type_identity<all_lanes<T>>(), std::make_integer_sequence<int, 4>{});
+  for (; c + width <= channels; c += width)
+    f(c, std::type_identity<all_lanes<T>>(), std::make_integer_sequence<int, 1>{});
+  for (; c < channels; ++c) f(c, std::type_identity<one_lane<T>>(), std::make_integer_sequence<int, 1>{});
 }
 
 /// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
@@ -23511,21 +23719,22 @@ struct depthwise_product {
   }
 
   void compute_row(const patch_line& line, T* to) const {
-    for_channels<T>(a.channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
-      V sum[] = {(static_cast<void>(I), V{})...};
-      if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
-      const index_t begin = line.taps[2].begin, end = line.taps[2].end;
-      for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
-        for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
-          const index_t step = a.axes[2].dilation * a.axis_stride[2];
-          const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
-          const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
-          for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
-            ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
-        }
-      if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
-      (sum[I].store(to + c0 + I * V::width), ...);
-    });
+    for_channels<T>(
+        a.channels, [&]<class V, int... I>(index_t c0, std::type_identity<V>, std::integer_sequence<int, I...>) {
+          V sum[] = {(static_cast<void>(I), V::zero())...};
+          if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
+          const index_t begin = line.taps[2].begin, end = line.taps[2].end;
+          for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
+            for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+              const index_t step = a.axes[2].dilation * a.axis_stride[2];
+              const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
+              const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
+              for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
+                ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
+            }
+          if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
+          (sum[I].store(to + c0 + I * V::width), ...);
+        });
   }
 };
 
@@ -23585,8 +23794,9 @@ struct depthwise_weights {
           const index_t at = walk.line_base() + a.tap_offset(0, t0) + a.tap_offset(1, t1) +
                              a.axes[2].at(inside.begin, t2) * a.axis_stride[2];
           T* const sums = to + ((t0 * a.axes[1].taps + t1) * a.axes[2].taps + t2) * channels;
-          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
-            V sum[] = {(static_cast<void>(I), V{})...};
+          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, std::type_identity<V>,
+                                                           std::integer_sequence<int, I...>) {
+            V sum[] = {(static_cast<void>(I), V::zero())...};
             const T* x = a.data + at + c0;
             const T* g = of + inside.begin * channels + c0;
             for (index_t o = inside.begin; o < inside.end; ++o, x += a.axes[2].step * a.axis_stride[2], g += channels)
@@ -23882,29 +24092,6 @@ namespace sinter::cpu_impl {
 
 namespace detail {
 
-/// A problem of stride 1 that makes every `stride`th element of an axis of dx: taps first, first - tap_step, ... of the
-/// kernel, for dx at `phase`, phase + stride, ...
-struct gradient_phase {
-  conv_axis axis;  ///< over dy
-  index_t last_tap, tap_step;
-};
-
-/// Element i of dx meets o of dy at tap k where i + padding = o * stride + k * dilation. With g the greatest common
-/// divisor of stride and dilation, the taps for i = phase + q * stride are k0, k0 + stride / g, ..., if there are any,
-/// and they meet o = q + (phase + padding - k0 * dilation) / stride, and every dilation / g th one before. The taps are
-/// taken in reverse order, so that o rises.
-inline gradient_phase phase_of(const conv_shape& s, int a, index_t phase) {
-  const index_t stride = s.stride[a], dilation = s.dilation[a], g = std::gcd(stride, dilation);
-  const index_t tap_step = stride / g, o_step = dilation / g, reach = smaller(s.kernel[a], tap_step);
-  index_t k0 = 0;
-  while (k0 < reach && (phase + s.padding[a] - k0 * dilation) % stride != 0) ++k0;
-  const index_t taps = k0 < reach ? ceil_div(s.kernel[a] - k0, tap_step) : 0;
-  const index_t last = taps > 0 ? k0 + (taps - 1) * tap_step : 0;
-  const index_t first = taps > 0 ? (phase + s.padding[a] - last * dilation) / stride : 0;
-  const index_t results = phase < s.in[a] ? ceil_div(s.in[a] - phase, stride) : 0;
-  return {{s.out[a], results, taps, 1, o_step, first}, last, tap_step};
-}
-
 /// patches * weights for one group.
 template <class T>
 void multiply_patches(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
@@ -23963,7 +24150,7 @@ void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv
     detail::conv_axis axes[3];
     index_t origin = 0, first_tap = 0, tap_strides[3];
     for (int a = 0; a < 3; ++a) {
-      const detail::gradient_phase p = detail::phase_of(s, a, at[a]);
+      const ops::gradient_phase p = ops::phase_of(s, a, at[a]);
       axes[a] = p.axis;
       origin += at[a] * steps[a];
       first_tap += p.last_tap * w_strides.tap[a];
@@ -24130,7 +24317,7 @@ struct kernels<Op, D> {
         const auto db = b.template place_of<2>();
         if (!Op::transposed && b.template wants<1>()) {
           const auto dw = b.template place_of<1>();
-          if (db.add == dw.add && db.to.is_contiguous()) sums = db.to.data();
+          if (db.add == dw.add && db.to.is_contiguous() && dw.to.numel() > 0) sums = db.to.data();
           else bias_gradient(b.gradient(), db.to, db.add);
           return give_weights(dw);
         }
@@ -25134,6 +25321,105 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
+
+#include <condition_variable>
+
+namespace sinter::cpu_impl {
+
+/// One thread for each stage. They start with the first run and compute in the floating-point environment of its
+/// caller. A copy has threads of its own, and so has a forked child.
+class stage_threads {
+ public:
+  /// `nodes`: the NUMA node of each stage's thread, -1 for any.
+  explicit stage_threads(std::vector<int> nodes) : nodes_(std::move(nodes)) {}
+  stage_threads(const stage_threads& other) : stage_threads(other.nodes_) {}
+  stage_threads& operator=(const stage_threads&) { return *this; }
+  ~stage_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& t : threads_) t.join();
+  }
+
+  /// Calls f(stage) for every stage at the same time, each on its thread, and returns true when all have ended. f must
+  /// not throw. Where the system grants too few threads it calls nothing and returns false.
+  template <class F>
+  bool run(const F& f) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return call_ == nullptr; });  // another thread's run
+    if (!start()) return false;
+    call_ = [](const void* context, int stage) { (*static_cast<const F*>(context))(stage); };
+    context_ = &f;
+    float_control_ = detail::float_control();
+    left_ = nodes_.size();
+    ++round_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return left_ == 0; });
+    call_ = nullptr;
+    changed_.notify_all();
+    return true;
+  }
+
+  /// For fork_watch. A run of the parent has no end in the child.
+  void at_fork(sinter::detail::fork_step step) {
+    if (step == sinter::detail::fork_step::before) return mutex_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : threads_) sinter::detail::forget_thread(lost);
+      threads_.clear();
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
+      call_ = nullptr;
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  bool start() {
+    try {
+      threads_.reserve(nodes_.size());
+      while (threads_.size() < nodes_.size())
+        threads_.emplace_back([this, stage = threads_.size(), round = round_] { serve(stage, round); });
+      return true;
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
+    }
+    return false;
+  }
+
+  void serve(std::size_t stage, std::uint64_t seen) {
+    if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stop_ || round_ != seen; });
+      if (stop_) return;
+      seen = round_;
+      const auto call = call_;
+      const void* const context = context_;
+      const std::uint64_t control = float_control_;
+      lock.unlock();
+      detail::set_float_control(control);
+      call(context, static_cast<int>(stage));
+      lock.lock();
+      if (--left_ == 0) changed_.notify_all();
+    }
+  }
+
+  std::vector<int> nodes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  void (*call_)(const void*, int) = nullptr;  ///< null: no run goes on
+  const void* context_ = nullptr;
+  std::uint64_t float_control_ = 0;
+  std::size_t left_ = 0;
+  std::uint64_t round_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+}  // namespace sinter::cpu_impl
 // sinter/cpu/unfold.hpp: unfold and fold on the host.
 
 namespace sinter::cpu_impl {
@@ -25374,8 +25660,8 @@ struct explainer {
 template <expression E>
 inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
 
-/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory
-/// for what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+/// True if evaluating an E into existing memory, as `y = e` does where y is the only handle, takes more memory for
+/// intermediate values. Elementwise work does not; points keep their results, and tracked expressions a graph.
 ///
 ///     static_assert(!allocates<decltype(a * b + c)>);
 template <expression E>
@@ -26414,9 +26700,10 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
 ///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
-///   gemm<T>(product)               see product.hpp
+///   gemm<T, To>(product)           see product.hpp
+///   convolutions()                 who convolves in place of Sinter: no_convolutions or its like, see conv_library.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
-///   folds()                        who folds rows in place of Sinter: no_folds or its like
+///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
@@ -26425,7 +26712,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 template <device D>
 struct gpu;
 
-/// Nobody: each is false, and has done nothing.
+/// No library folds rows: each function does nothing and returns false.
 struct no_folds {
   /// reduce<R>(work, source, results, n, put): results rows of n elements each, folded by R, to put.
   template <class R>
@@ -26909,7 +27196,7 @@ struct element_source : element_places<K::leaves, Most> {
   using leaf_types = typename K::leaf_types;
   static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
-  /// For who folds it: with more operands, as many registers as a thread can have.
+  /// Blocks at a time for kernels that fold it: with many operands one, so that a thread has all its registers.
   static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
 
   K plan;
@@ -28360,8 +28647,9 @@ struct blas_product {
   product_tail tail;
 };
 
-/// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
-template <class T>
+/// c (+)= a b for any element type T, into elements To, and strides: a thread per element, for what a BLAS does not do.
+/// Integers wrap.
+template <class T, class To = T>
 struct strided_product_body {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
@@ -28375,35 +28663,35 @@ struct strided_product_body {
       const index_t batch = e / each, i = (e - batch * each) / c.columns, j = e - batch * each - i * c.columns;
       const T* const x = static_cast<const T*>(a.data) + batch * a.batch_stride + i * a.row_stride;
       const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
-      T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
+      To& to = static_cast<To*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
       for (index_t p = 0; p < a.columns; ++p)
         sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
-      to = static_cast<T>(sum);
+      to = static_cast<To>(sum);
     }
   }
 };
 
-/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T, To>(product), for floating-point elements, with sums of half and
 /// bfloat16 in float. False, and nothing is done, where it does not take them.
-template <class T, device D>
+template <class T, device D, class To = T>
 bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
                       const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
-      return gpu<D>::template gemm<T>(
+      return gpu<D>::template gemm<T, To>(
           blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
   return false;
 }
 
-/// c (+)= a b.
-template <class T, device D>
+/// c (+)= a b, of elements To: T, or the type in which T is computed.
+template <class T, device D, class To = T>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
-  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
+  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D, To>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, strided_product_body<T>{a, b, c, accumulate},
+  launch_on<D>({"matmul", shape, 3}, strided_product_body<T, To>{a, b, c, accumulate},
                {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
@@ -28522,7 +28810,7 @@ struct reduce_columns_body {
               [&](const auto& x, index_t at, int) {
                 SINTER_UNROLL
                 for (int l = 0; l < lanes; ++l)
-                  R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+                  R::push(s[l], x.value[l], at == number ? i : i + height);  // past the end: states that are never read
               });
         }
       }
@@ -28627,8 +28915,9 @@ template <class R, int Axes, class K, class Put, class Run, class Memory, class 
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
                     const Memory& memory, const Library& by_library) {
   using state = typename R::state;
-  const sinter::detail::fold_shape s =
-      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
+  const sinter::detail::fold_shape s = sinter::detail::order_axes(
+      axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced,
+      sinter::detail::depends_on_index<R>);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
@@ -28894,7 +29183,7 @@ struct row_groups {
             sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
-  /// f(row, team) for every row; one without chunks where there is none left.
+  /// f(row, team, true) for every row. A team without a row left gets f(row, team, false), with a team of no chunks.
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
@@ -29148,6 +29437,9 @@ struct device_runtime<D> {
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
   }
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_within(to, from, bytes);
+  }
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
@@ -29392,7 +29684,7 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 // tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
 // manycore GPUs", 2009.
 
-// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and who may do it in place of Sinter's radix sort.
+// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
 
 namespace sinter::cuda_impl {
 
@@ -29414,7 +29706,7 @@ struct pair_buffers {
 /// buffers may be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
-/// Who sorts; null: Sinter. Set before main, by cub.hpp.
+/// The sorter to use, set by cub.hpp before main; null for Sinter's own.
 inline std::atomic<pair_sorter> other_sorter{nullptr};
 
 }  // namespace sinter::cuda_impl
@@ -30343,15 +30635,16 @@ static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
 
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 
-// sinter/cuda/capture.hpp: who may put work on a device while a step on it is captured.
+// sinter/cuda/capture.hpp: which threads may enqueue work on a device while a step on it is captured.
 
 #include <shared_mutex>
 
 namespace sinter::cuda_impl {
 
-/// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds
-/// what enter() or wait() returns until it is there: no capture begins in between.
+/// Knows of one device whether a step on it is being captured, and by which thread. All work of the device goes to one
+/// stream. So during a capture no other thread may enqueue work there, and the capturing thread may enqueue work
+/// nowhere else. Callers keep the lock from enter() or wait() until their work is enqueued, so that no capture starts
+/// in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;
@@ -30374,8 +30667,8 @@ class capture_state {
     on_.store(false);
   }
 
-  /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
-  /// captures.
+  /// Call it before work is enqueued on the device. Errors: device_error for the wrong thread, or the wrong device of a
+  /// thread that captures.
   [[nodiscard]] hold enter(const char* what) const {
     refuse_in_child(what);
     hold held(putting_);
@@ -30484,7 +30777,7 @@ inline void check(cudaError_t status, const std::string& what) {
   throw device_error(text);
 }
 
-/// For what gives something back, whose failure nobody can do anything about: it does not meet the next call either.
+/// Clears the error of a call that releases something. No caller could act on it, and the next call must not report it.
 inline void ignore(cudaError_t status) noexcept {
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
@@ -30574,7 +30867,7 @@ inline int physical_gpus() {
 }
 
 /// The GPU that each cuda<I> stands for: the one of the same number, or what SINTER_CUDA_MAP lists for it ("0,0": two
-/// devices on one GPU). Errors: device_error for a list that is none.
+/// devices on one GPU). Errors: device_error for a malformed list.
 inline std::vector<int> device_map() {
   const int count = physical_gpus();
   std::vector<int> map;
@@ -30659,7 +30952,7 @@ template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
 /// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
-/// may be handed out again as soon as it is freed: whoever gets it works after those who had it.
+/// may be handed out again as soon as it is freed: the work of its next owner runs after that of the one before.
 class context {
  public:
   explicit context(int ordinal, int gpu)
@@ -30850,15 +31143,15 @@ class blas {
   blas(const blas&) = delete;
   blas& operator=(const blas&) = delete;
 
-  /// False where cuBLASLt has no algorithm for it.
-  template <class T>
+  /// False where cuBLASLt has no algorithm for it. To are the elements of the result, T those of the factors.
+  template <class T, class To = T>
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) +
                              ") x (" + std::to_string(p.k) + "," + std::to_string(p.m) + ")";
     const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
-    const plan& way = plan_for<T>(p, what);
+    const plan& way = plan_for<T, To>(p, what);
     if (!way.found) return false;
     set_pointers(way.operation.get(), p.tail, what);
     // The next product on this stream that takes the same memory works after this one.
@@ -30891,7 +31184,7 @@ class blas {
     std::size_t workspace = 0;
     bool found = false;
   };
-  using key = std::array<index_t, 19>;
+  using key = std::array<index_t, 20>;
 
   static constexpr std::size_t most_plans = 4096;
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
@@ -30964,15 +31257,16 @@ class blas {
     return layout;
   }
 
-  template <class T>
+  template <class T, class To>
   const plan& plan_for(const blas_product& p, const std::string& what) {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
     const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride),
                                       alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride),
+                                      std::min({alignment_of<To>(p.d.data, p.d.batch_stride),
                                                 alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
     const key k{static_cast<index_t>(blas_element<T>::type),
+                static_cast<index_t>(blas_element<To>::type),
                 static_cast<index_t>(compute),
                 static_cast<index_t>(epilogue),
                 p.m,
@@ -30993,10 +31287,10 @@ class blas {
                 aligned[2]};
     if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
     if (plans_.size() >= most_plans) plans_.clear();
-    return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
+    return plans_.emplace(k, make_plan<T, To>(p, compute, epilogue, aligned, what)).first->second;
   }
 
-  template <class T>
+  template <class T, class To>
   plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue,
                  const std::uint32_t (&aligned)[3], const std::string& what) const {
     plan way;
@@ -31012,7 +31306,7 @@ class blas {
       set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
-    way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
+    way.d = layout_of<To>(p.d, p.m, p.n, p.batches, what);
     cublasLtMatmulPreference_t made = nullptr;
     check(cublasLtMatmulPreferenceCreate(&made), what);
     const preference_ptr preference(made);
@@ -31048,6 +31342,48 @@ blas& blas_of() {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/gpu.hpp: what the backend asks of a GPU, done by CUDA.
 
+// sinter/cuda/conv_library.hpp: a convolution as it is asked of a library.
+
+namespace sinter::cuda_impl {
+
+/// One of the three passes of a convolution, over dense memory: images and results have their channels last, weights
+/// are (F, taps, C / groups). The pass writes one of them, or adds to it, and reads the other two.
+struct library_convolution {
+  enum class pass { forward, data, weights };
+  pass which;
+  ops::conv_extents e;
+  bool add;                             ///< not with a bias
+  bool has_bias = false, relu = false;  ///< forward only: result = relu(convolution + bias); relu not without a bias
+  // The memory, all at multiples of 16 bytes:
+  void *image = nullptr, *weights = nullptr, *result = nullptr;
+  const void* bias = nullptr;
+
+  bool is_aligned() const {
+    for (const void* p :
+         {static_cast<const void*>(image), static_cast<const void*>(weights), static_cast<const void*>(result), bias})
+      if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return false;
+    return true;
+  }
+  static constexpr const char* name_of(pass p) {
+    return p == pass::forward ? "a convolution" : p == pass::data ? "gradient of images" : "gradient of weights";
+  }
+};
+
+/// Stands in where there is no such library: it takes nothing. T is the element type.
+struct no_convolutions {
+  /// True if the library has an algorithm for such a convolution. The weights' memory may still be null.
+  template <class T>
+  bool takes(const library_convolution&) const {
+    return false;
+  }
+  /// Starts it. Returns false, with nothing done, if the library refuses after all.
+  template <class T>
+  bool run(const library_convolution&) const {
+    return false;
+  }
+};
+
+}  // namespace sinter::cuda_impl
 // sinter/cuda/launch.hpp: running a body on a GPU.
 
 namespace sinter::cuda_impl {
@@ -31169,14 +31505,426 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 }
 
 }  // namespace sinter::cuda_impl
+#if SINTER_WITH_CUDNN
+// sinter/cuda/cudnn_conv.hpp: convolutions by cuDNN, where it has an algorithm for them that gives the same bits in
+// every run.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, to be called on Sinter's tensors.
+
+#if !SINTER_WITH_CUDNN
+#error "sinter: sinter/cuda/cudnn.hpp needs cuDNN: compile with -DSINTER_WITH_CUDNN=1 and link with -lcudnn"
+#endif
+
+#include <cudnn.h>
+
+namespace sinter {
+
+namespace cuda_impl {
+
+inline void check(cudnnStatus_t status, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  static_cast<void>(cudaGetLastError());
+  std::string text = what + ": " + cudnnGetErrorString(status);
+#if CUDNN_VERSION >= 90000
+  char more[512] = "";
+  cudnnGetLastErrorString(more, sizeof more);
+  if (*more != '\0') text += std::string(" (") + more + ")";
+  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+#else
+  const bool memory = status == CUDNN_STATUS_ALLOC_FAILED;
+#endif
+  if (memory) throw out_of_memory(text + "; free tensors or use smaller batches");
+  throw device_error(text);
+}
+
+/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own;
+/// one that a thread leaves behind goes to the next new thread, and none is destroyed.
+class cudnn_handles {
+ public:
+  explicit cudnn_handles(context& c) : context_(c) {}
+  cudnn_handles(const cudnn_handles&) = delete;
+  cudnn_handles& operator=(const cudnn_handles&) = delete;
+
+  cudnnHandle_t take() {
+    const std::string what = context_.name() + ": starting cuDNN";
+    sinter::detail::refuse_capture(
+        what,
+        "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
+    const use_gpu current(context_.gpu());
+    cudnnHandle_t handle = nullptr;
+    {
+      const std::lock_guard lock(busy_);
+      if (free_.empty()) {
+        check(cudnnCreate(&handle), what);
+      } else {
+        handle = free_.back();
+        free_.pop_back();
+      }
+    }
+    const cudnnStatus_t status = cudnnSetStream(handle, context_.stream());
+    if (status != CUDNN_STATUS_SUCCESS) give(handle);
+    check(status, what + ": setting its stream");
+    return handle;
+  }
+  void give(cudnnHandle_t handle) noexcept {
+    const std::lock_guard lock(busy_);
+    try {
+      free_.push_back(handle);
+    } catch (...) {
+      static_cast<void>(cudnnDestroy(handle));
+    }
+  }
+
+ private:
+  context& context_;
+  std::mutex busy_;
+  std::vector<cudnnHandle_t> free_;
+};
+
+template <device D>
+cudnn_handles& cudnn_handles_of() {
+  static cudnn_handles& all = *new cudnn_handles(context_of<D>());
+  return all;
+}
+
+/// A thread's handle for D.
+template <device D>
+struct cudnn_lease {
+  cudnn_handles& from = cudnn_handles_of<D>();
+  cudnnHandle_t handle = from.take();
+  cudnn_lease() = default;
+  cudnn_lease(const cudnn_lease&) = delete;
+  cudnn_lease& operator=(const cudnn_lease&) = delete;
+  ~cudnn_lease() { from.give(handle); }
+};
+
+}  // namespace cuda_impl
+
+/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls
+/// return at once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do
+/// not hand it to another thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
+///
+/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned.
+/// What cuDNN computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's
+/// documentation allows that, with a handle that this thread has asked for before: the warm-up run of capture() does.
+///
+/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with
+/// cuDNN's own words. Calls of your own return cudnnStatus_t, which is yours to look at.
+///
+///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
+///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
+///                             algorithm, device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
+template <device D>
+  requires is_cuda_v<D>
+cudnnHandle_t native_cudnn() {
+  static thread_local cuda_impl::cudnn_lease<D> mine;
+  return mine.handle;
+}
+
+/// The version of the cuDNN that the program runs with, as CUDNN_VERSION: 91900 is 9.19.0.
+inline std::size_t cudnn_version() { return cudnnGetVersion(); }
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+
+namespace sinter::cuda_impl {
+
+using ops::conv_extents;
+
+/// What cuDNN is told of an element type: its name, the type of alpha and beta, which is that of its sums, and the
+/// arithmetic.
+template <class T>
+struct cudnn_element {
+  using scalar = compute_type<T>;
+  static constexpr cudnnDataType_t type = std::is_same_v<T, double>  ? CUDNN_DATA_DOUBLE
+                                          : std::is_same_v<T, float> ? CUDNN_DATA_FLOAT
+                                          : std::is_same_v<T, half>  ? CUDNN_DATA_HALF
+                                                                     : CUDNN_DATA_BFLOAT16;
+  static constexpr cudnnDataType_t sums = std::is_same_v<T, double> ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  /// CUDNN_DEFAULT_MATH rounds floats to TF32.
+  static cudnnMathType_t arithmetic() {
+    if constexpr (narrow_element<T>) return CUDNN_TENSOR_OP_MATH;
+    else if constexpr (std::is_same_v<T, double>) return CUDNN_DEFAULT_MATH;
+    else return use_matmul_precision::now() == matmul_precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  }
+};
+
+/// cuDNN's convolutions on a context's stream; one caller at a time. The descriptors of a convolution, and the
+/// algorithm that cuDNN's heuristic puts first among those that may be taken, are made once and kept.
+class cudnn_convolutions {
+  using pass = library_convolution::pass;
+
+ public:
+  explicit cudnn_convolutions(context& c) : context_(c) {}
+  cudnn_convolutions(const cudnn_convolutions&) = delete;
+  cudnn_convolutions& operator=(const cudnn_convolutions&) = delete;
+
+  template <class T>
+  bool takes(cudnnHandle_t handle, const library_convolution& asked) {
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    return plan_for<T>(handle, asked).found;
+  }
+
+  /// Returns false, with nothing done, if cuDNN refuses after all. It is not asked for this convolution again.
+  template <class T>
+  bool run(cudnnHandle_t handle, const library_convolution& asked) {
+    const auto held = context_.capture().enter("a convolution");
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    plan& way = plan_for<T>(handle, asked);
+    if (!way.found) return false;
+    // The next work on this stream that takes the same memory runs after this.
+    const sinter::detail::block workspace(context_.memory(), way.workspace);
+    const typename cudnn_element<T>::scalar one = 1, zero = 0;
+    const cudnnStatus_t status = start(handle, way, asked, workspace.data(), &one, asked.add ? &one : &zero, &zero);
+    way.found = !refused(status);
+    if (!way.found) return false;
+    if (status != CUDNN_STATUS_SUCCESS)
+      check(status, context_.name() + ": " + library_convolution::name_of(asked.which) + " by cuDNN");
+    context_.count_launches();
+    return true;
+  }
+
+ private:
+  template <auto Destroy>
+  struct destroyer {
+    template <class H>
+    void operator()(H* handle) const {
+      static_cast<void>(Destroy(handle));
+    }
+  };
+  using tensor_ptr = std::unique_ptr<cudnnTensorStruct, destroyer<cudnnDestroyTensorDescriptor>>;
+  using filter_ptr = std::unique_ptr<cudnnFilterStruct, destroyer<cudnnDestroyFilterDescriptor>>;
+  using convolution_ptr = std::unique_ptr<cudnnConvolutionStruct, destroyer<cudnnDestroyConvolutionDescriptor>>;
+  using activation_ptr = std::unique_ptr<cudnnActivationStruct, destroyer<cudnnDestroyActivationDescriptor>>;
+
+  struct plan {
+    tensor_ptr image, result, bias;
+    filter_ptr weights;
+    convolution_ptr convolution;
+    activation_ptr activation;
+    int algorithm = 0;
+    std::size_t workspace = 0;
+    bool found = false;
+  };
+  using key = std::array<index_t, 28>;
+
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_workspace = std::size_t{256} << 20;
+
+  /// True if cuDNN does not do this convolution, which is no error.
+  static bool refused(cudnnStatus_t status) {
+#if CUDNN_VERSION >= 90000
+    return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
+           CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_BAD_PARAM;
+#else
+    return status == CUDNN_STATUS_NOT_SUPPORTED || status == CUDNN_STATUS_BAD_PARAM;
+#endif
+  }
+
+  static cudnnStatus_t start(cudnnHandle_t handle, const plan& way, const library_convolution& c, void* workspace,
+                             const void* one, const void* beta, const void* zero) {
+    switch (c.which) {
+      case pass::forward: {
+        const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(way.algorithm);
+        if (c.has_bias)
+          return cudnnConvolutionBiasActivationForward(handle, one, way.image.get(), c.image, way.weights.get(),
+                                                       c.weights, way.convolution.get(), algorithm, workspace,
+                                                       way.workspace, zero, way.result.get(), c.result, way.bias.get(),
+                                                       c.bias, way.activation.get(), way.result.get(), c.result);
+        return cudnnConvolutionForward(handle, one, way.image.get(), c.image, way.weights.get(), c.weights,
+                                       way.convolution.get(), algorithm, workspace, way.workspace, beta,
+                                       way.result.get(), c.result);
+      }
+      case pass::data:
+        return cudnnConvolutionBackwardData(handle, one, way.weights.get(), c.weights, way.result.get(), c.result,
+                                            way.convolution.get(),
+                                            static_cast<cudnnConvolutionBwdDataAlgo_t>(way.algorithm), workspace,
+                                            way.workspace, beta, way.image.get(), c.image);
+      case pass::weights:
+        break;
+    }
+    return cudnnConvolutionBackwardFilter(handle, one, way.image.get(), c.image, way.result.get(), c.result,
+                                          way.convolution.get(),
+                                          static_cast<cudnnConvolutionBwdFilterAlgo_t>(way.algorithm), workspace,
+                                          way.workspace, beta, way.weights.get(), c.weights);
+  }
+
+  template <class T>
+  plan& plan_for(cudnnHandle_t handle, const library_convolution& c) {
+    const conv_extents& e = c.e;
+    key k{static_cast<index_t>(cudnn_element<T>::type),
+          static_cast<index_t>(cudnn_element<T>::arithmetic()),
+          static_cast<index_t>(c.which),
+          c.has_bias,
+          c.relu,
+          c.add,
+          e.batch,
+          e.channels,
+          e.filters,
+          e.groups};
+    std::size_t at = 10;
+    for (const auto* numbers : {&e.in, &e.out, &e.kernel, &e.stride, &e.padding, &e.dilation})
+      for (const index_t n : *numbers) k[at++] = n;
+    if (const auto found = plans_.find(k); found != plans_.end()) return found->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    plan way;
+    const cudnnStatus_t status = make_plan<T>(handle, c, way);
+    if (status != CUDNN_STATUS_SUCCESS && !refused(status))
+      check(status, context_.name() + ": planning " + library_convolution::name_of(c.which) + " by cuDNN");
+    return plans_.emplace(k, std::move(way)).first->second;
+  }
+
+  /// True if the padding is the same on both sides and all numbers fit an int: cuDNN knows no others.
+  static bool can_be_said(const conv_extents& e) {
+    constexpr index_t limit = std::numeric_limits<int>::max();
+    for (int a = 0; a < 3; ++a) {
+      const index_t reach = e.dilation[a] * (e.kernel[a] - 1) + 1;
+      if ((e.in[a] + 2 * e.padding[a] - reach) / e.stride[a] + 1 != e.out[a]) return false;
+    }
+    const index_t in = e.in[0] * e.in[1] * e.in[2], out = e.out[0] * e.out[1] * e.out[2];
+    return e.batch * e.channels * in < limit && e.batch * e.filters * out < limit;
+  }
+
+  template <auto Create, class Pointer>
+  static cudnnStatus_t create(Pointer& to) {
+    typename Pointer::pointer made = nullptr;
+    const cudnnStatus_t status = Create(&made);
+    to.reset(made);
+    return status;
+  }
+  /// Of (N, C, spatial axes) with the channels last.
+  static cudnnStatus_t describe(tensor_ptr& to, cudnnDataType_t type, int axes, index_t batch, index_t channels,
+                                const index_t (&extent)[3]) {
+    int shape[5] = {static_cast<int>(batch), static_cast<int>(channels)}, strides[5] = {0, 1};
+    index_t stride = channels;
+    for (int a = axes - 1; a >= 0; --a) {
+      shape[a + 2] = static_cast<int>(extent[a + 3 - axes]);
+      strides[a + 2] = static_cast<int>(stride);
+      stride *= extent[a + 3 - axes];
+    }
+    strides[0] = static_cast<int>(stride);
+    if (const auto status = create<cudnnCreateTensorDescriptor>(to); status != CUDNN_STATUS_SUCCESS) return status;
+    return cudnnSetTensorNdDescriptor(to.get(), type, axes + 2, shape, strides);
+  }
+
+#define SINTER_RETURN_IF_FAILED(call) \
+  if (const cudnnStatus_t status = (call); status != CUDNN_STATUS_SUCCESS) return status
+
+  template <class T>
+  cudnnStatus_t make_plan(cudnnHandle_t handle, const library_convolution& c, plan& way) const {
+    const conv_extents& e = c.e;
+    if (!can_be_said(e)) return CUDNN_STATUS_SUCCESS;
+    constexpr cudnnDataType_t type = cudnn_element<T>::type;
+    const int axes = e.in[0] * e.out[0] * e.kernel[0] == 1 && e.padding[0] == 0 ? 2 : 3, skip = 3 - axes;
+    SINTER_RETURN_IF_FAILED(describe(way.image, type, axes, e.batch, e.channels, e.in));
+    SINTER_RETURN_IF_FAILED(describe(way.result, type, axes, e.batch, e.filters, e.out));
+    int weights[5] = {static_cast<int>(e.filters), static_cast<int>(e.channels / e.groups)};
+    int padding[3], stride[3], dilation[3];
+    for (int a = 0; a < axes; ++a) {
+      weights[a + 2] = static_cast<int>(e.kernel[a + skip]);
+      padding[a] = static_cast<int>(e.padding[a + skip]);
+      stride[a] = static_cast<int>(e.stride[a + skip]);
+      dilation[a] = static_cast<int>(e.dilation[a + skip]);
+    }
+    SINTER_RETURN_IF_FAILED(create<cudnnCreateFilterDescriptor>(way.weights));
+    SINTER_RETURN_IF_FAILED(cudnnSetFilterNdDescriptor(way.weights.get(), type, CUDNN_TENSOR_NHWC, axes + 2, weights));
+    SINTER_RETURN_IF_FAILED(create<cudnnCreateConvolutionDescriptor>(way.convolution));
+    const cudnnConvolutionDescriptor_t convolution = way.convolution.get();
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionNdDescriptor(convolution, axes, padding, stride, dilation,
+                                                            CUDNN_CROSS_CORRELATION, cudnn_element<T>::sums));
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionGroupCount(convolution, static_cast<int>(e.groups)));
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionMathType(convolution, cudnn_element<T>::arithmetic()));
+    if (c.has_bias) {
+      SINTER_RETURN_IF_FAILED(describe(way.bias, type, axes, 1, e.filters, {1, 1, 1}));
+      SINTER_RETURN_IF_FAILED(create<cudnnCreateActivationDescriptor>(way.activation));
+      SINTER_RETURN_IF_FAILED(cudnnSetActivationDescriptor(
+          way.activation.get(), c.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0));
+    }
+    switch (c.which) {
+      case pass::forward:
+        return choose<cudnnGetConvolutionForwardAlgorithm_v7, cudnnGetConvolutionForwardWorkspaceSize>(
+            handle, way, c.has_bias ? int{CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM} : -1, way.image.get(),
+            way.weights.get(), convolution, way.result.get());
+      case pass::data:
+        return choose<cudnnGetConvolutionBackwardDataAlgorithm_v7, cudnnGetConvolutionBackwardDataWorkspaceSize>(
+            handle, way, -1, way.weights.get(), way.result.get(), convolution, way.image.get());
+      case pass::weights:
+        break;
+    }
+    return choose<cudnnGetConvolutionBackwardFilterAlgorithm_v7, cudnnGetConvolutionBackwardFilterWorkspaceSize>(
+        handle, way, -1, way.image.get(), way.result.get(), convolution, way.weights.get());
+  }
+
+  /// The type in which a function that asks for algorithms describes one.
+  template <class F>
+  struct told_by;
+  template <class A, class B, class C, class E, class Performance>
+  struct told_by<cudnnStatus_t (*)(cudnnHandle_t, A, B, C, E, int, int*, Performance*)> {
+    using type = Performance;
+  };
+
+  /// The first algorithm of the heuristic that is deterministic and takes no more memory than it may; `only` that one,
+  /// unless below 0. The order of descriptors is that of cuDNN's functions.
+  template <auto Ask, auto Workspace, class A, class B, class C, class E>
+  static cudnnStatus_t choose(cudnnHandle_t handle, plan& way, int only, A a, B b, C c, E e) {
+    using performance = typename told_by<decltype(Ask)>::type;
+    performance found[16];
+    int count = 0;
+    SINTER_RETURN_IF_FAILED(Ask(handle, a, b, c, e, 16, &count, found));
+    for (int i = 0; i < count; ++i) {
+      const performance& p = found[i];
+      if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC) continue;
+      if (only >= 0 && static_cast<int>(p.algo) != only) continue;
+      std::size_t bytes = 0;
+      if (Workspace(handle, a, b, c, e, p.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > most_workspace) continue;
+      way.algorithm = static_cast<int>(p.algo);
+      way.workspace = bytes;
+      way.found = true;
+      break;
+    }
+    return CUDNN_STATUS_SUCCESS;
+  }
+#undef SINTER_RETURN_IF_FAILED
+
+  context& context_;
+  std::mutex busy_;
+  std::map<key, plan> plans_;
+};
+
+/// cuDNN's convolutions on D, as conv_library.hpp describes such a library.
+template <device D>
+struct convolutions_by_cudnn {
+  template <class T>
+  bool takes(const library_convolution& asked) const {
+    return all().template takes<T>(native_cudnn<D>(), asked);
+  }
+  template <class T>
+  bool run(const library_convolution& asked) const {
+    return all().template run<T>(native_cudnn<D>(), asked);
+  }
+
+ private:
+  static cudnn_convolutions& all() {
+    static cudnn_convolutions& one = *new cudnn_convolutions(context_of<D>());
+    return one;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif
 #if SINTER_WITH_CUB_FOLDS
 // sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the
 // results, on the way.
 //
 // Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of
 // them may a `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a
-// namespace ::cuda, which nvcc names from there in code that it adds. And who uses Sinter's names calls the device
-// sinter::cuda<0>.
+// namespace ::cuda, which nvcc names from there in code that it adds. Where a function uses Sinter's names, it calls
+// the device sinter::cuda<0>.
 //
 // Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or
 // little memory, and scans whose result would depend on which block of CUB's is quicker, such as cumsum of float.
@@ -31446,6 +32194,15 @@ struct gpu {
     }
   }
 
+  /// In order with the other work of this device, also in a step that is captured.
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    context& c = here();
+    const auto held = c.capture().enter("a copy");
+    const use_gpu current(c.gpu());
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c.stream()),
+          c.name() + ": copying " + std::to_string(bytes) + " bytes");
+  }
+
   static memory_place place_of(const void* p) {
     context& c = here();
     const use_gpu current(c.gpu());
@@ -31467,10 +32224,16 @@ struct gpu {
             "the cuda<I> that is " + gpu};
   }
 
-  template <class T>
+  template <class T, class To = T>
   static bool gemm(const blas_product& p) {
-    return blas_of<D>().template run<T>(p);
+    return blas_of<D>().template run<T, To>(p);
   }
+
+#if SINTER_WITH_CUDNN
+  static convolutions_by_cudnn<D> convolutions() { return {}; }
+#else
+  static no_convolutions convolutions() { return {}; }
+#endif
 
   static bool sort(pair_buffers& pairs, index_t n, int bits) {
     const pair_sorter other = other_sorter.load(std::memory_order_relaxed);
@@ -31695,8 +32458,22 @@ cuda_graph<D> capture(F&& f, int warm_up = 1) {
 // sinter/cuda/kernels.hpp: the list of headers with kernels of ops. cuda.hpp includes it, and so does the simulated GPU
 // of the tests.
 
-// sinter/cuda/conv.hpp: conv1d, conv2d, conv3d and their transposes on GPUs: a thread for each result. Plain kernels,
-// not tuned.
+// sinter/cuda/conv.hpp: conv1d, conv2d, conv3d and their transposes on GPUs; conv_products.hpp says how.
+
+// sinter/cuda/conv_products.hpp: convolutions on GPUs as patches in chunks and matrix products, channel by channel
+// where groups have one, or by a library.
+//
+// The rule. A convolution of one tap, without strides and padding, is one product. One whose groups have one channel
+// goes to the kernels of conv_channelwise.hpp. All others go to the library, if there is one and it takes them, and
+// else to patches and products. A chunk of patches is a part of the rows of their matrix, which never is whole.
+
+// sinter/cuda/conv_channelwise.hpp: convolutions on GPUs whose groups have one channel (depthwise ones): channels do
+// not mix, so there is no product.
+
+// sinter/cuda/conv_patches.hpp: convolutions on GPUs as matrices: patches of images, weights in the same order, and
+// results put where they belong.
+
+// sinter/cuda/pixels.hpp: where the elements of images lie that have their channels last.
 
 namespace sinter::cuda_impl {
 
@@ -31705,6 +32482,7 @@ template <class G, class F>
 SINTER_WORD void each_element(const G& g, index_t n, const F& f) {
   for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) f(i);
 }
+
 /// Coordinates of an element of (N, a, b, c, C), the channels last.
 struct pixel {
   index_t n, at[3], channel;
@@ -31721,135 +32499,756 @@ struct pixel {
 SINTER_WORD index_t pixel_number(index_t n, const index_t (&at)[3], const index_t (&extent)[3]) {
   return ((n * extent[0] + at[0]) * extent[1] + at[1]) * extent[2] + at[2];
 }
-/// f(tap) for all taps.
-template <class F>
-SINTER_WORD void each_tap(const index_t (&kernel)[3], const F& f) {
-  index_t tap[3];
-  for (tap[0] = 0; tap[0] < kernel[0]; ++tap[0])
-    for (tap[1] = 0; tap[1] < kernel[1]; ++tap[1])
-      for (tap[2] = 0; tap[2] < kernel[2]; ++tap[2]) f(tap);
-}
-/// Where a tap of the window of result `out` lies in x; false outside.
-SINTER_WORD bool find_input(const ops::conv_extents& e, const index_t (&out)[3], const index_t (&tap)[3],
-                            index_t (&in)[3]) {
-  for (int d = 0; d < 3; ++d) {
-    in[d] = out[d] * e.stride[d] + tap[d] * e.dilation[d] - e.padding[d];
-    if (in[d] < 0 || in[d] >= e.in[d]) return false;
-  }
-  return true;
-}
-/// The result whose window has x's element `in` at a tap; false if there is none.
-SINTER_WORD bool find_result(const ops::conv_extents& e, const index_t (&in)[3], const index_t (&tap)[3],
-                             index_t (&out)[3]) {
-  for (int d = 0; d < 3; ++d) {
-    const index_t at = in[d] + e.padding[d] - tap[d] * e.dilation[d];
-    out[d] = at / e.stride[d];
-    if (at < 0 || out[d] * e.stride[d] != at || out[d] >= e.out[d]) return false;
-  }
-  return true;
-}
-SINTER_WORD index_t weight_place(const ops::conv_extents& e, const index_t (&tap)[3]) {
-  return tap[0] * e.w_tap[0] + tap[1] * e.w_tap[1] + tap[2] * e.w_tap[2];
-}
+
 template <class T>
 SINTER_WORD void put_or_add(T& to, compute_type<T> value, bool add) {
   to = static_cast<T>(add ? static_cast<compute_type<T>>(to) + value : value);
 }
 
-template <class T>
-struct conv_body {
-  ops::conv_extents e;
-  const T *x, *w, *bias;
-  T* y;
-  bool add;
-  SINTER_WORD index_t numel() const { return e.batch * e.out[0] * e.out[1] * e.out[2] * e.filters; }
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    using C = compute_type<T>;
-    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
-    each_element(g, numel(), [&](index_t i) {
-      const pixel p(i, e.out, e.filters);
-      const index_t first = p.channel / filters * channels;
-      C sum = bias != nullptr ? static_cast<C>(bias[p.channel]) : C(0);
-      each_tap(e.kernel, [&](const index_t(&tap)[3]) {
-        index_t in[3];
-        if (!find_input(e, p.at, tap, in)) return;
-        const T* const from = x + pixel_number(p.n, in, e.in) * e.channels + first;
-        const T* const weights = w + p.channel * e.w_filter + weight_place(e, tap);
-        for (index_t c = 0; c < channels; ++c)
-          sum += static_cast<C>(from[c]) * static_cast<C>(weights[c * e.w_channel]);
-      });
-      put_or_add(y[i], sum, add);
-    });
+/// Takes numbers up to `largest` apart into a quotient, which it returns, and a rest, which they become.
+struct splitter {
+  index_t divisor = 1;
+  divider by;
+  bool fits = true;
+
+  constexpr splitter() = default;
+  constexpr splitter(index_t d, index_t largest) : divisor(d < 1 ? 1 : d) {
+    constexpr index_t limit = index_t{1} << 31;
+    fits = divisor < limit && largest < limit;
+    if (fits) by = divider(static_cast<std::uint32_t>(divisor));
+  }
+  SINTER_WORD index_t operator()(index_t& n) const {
+    const index_t q = quotient(n, divisor, by, fits);
+    n -= q * divisor;
+    return q;
   }
 };
 
-template <class T>
-struct conv_data_body {
-  ops::conv_extents e;
-  const T *dy, *w, *bias;
-  T* dx;
-  bool add;
-  SINTER_WORD index_t numel() const { return e.batch * e.in[0] * e.in[1] * e.in[2] * e.channels; }
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    using C = compute_type<T>;
-    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
-    each_element(g, numel(), [&](index_t i) {
-      const pixel p(i, e.in, e.channels);
-      const index_t group = p.channel / channels, channel = p.channel - group * channels;
-      C sum = bias != nullptr ? static_cast<C>(bias[p.channel]) : C(0);
-      each_tap(e.kernel, [&](const index_t(&tap)[3]) {
-        index_t out[3];
-        if (!find_result(e, p.at, tap, out)) return;
-        const T* const from = dy + pixel_number(p.n, out, e.out) * e.filters + group * filters;
-        const T* const weights = w + group * filters * e.w_filter + channel * e.w_channel + weight_place(e, tap);
-        for (index_t f = 0; f < filters; ++f) sum += static_cast<C>(from[f]) * static_cast<C>(weights[f * e.w_filter]);
-      });
-      put_or_add(dx[i], sum, add);
-    });
+/// The coordinates of pixel number 0 to `largest`: that of the image and three inside of it.
+struct pixel_space {
+  splitter by_image, by_plane, by_line;
+
+  constexpr pixel_space() = default;
+  constexpr pixel_space(const index_t (&extent)[3], index_t largest)
+      : by_image(extent[0] * extent[1] * extent[2], largest),
+        by_plane(extent[1] * extent[2], largest),
+        by_line(extent[2], largest) {}
+  SINTER_WORD void find(index_t number, index_t& image, index_t (&at)[3]) const {
+    image = by_image(number);
+    at[0] = by_plane(number);
+    at[1] = by_line(number);
+    at[2] = number;
   }
 };
 
-/// A thread for each weight, which goes over all results in their order.
-template <class T>
-struct conv_weights_body {
-  ops::conv_extents e;
-  const T *x, *dy;
-  T* dw;
-  bool add;
-  SINTER_WORD index_t numel() const {
-    return e.filters * (e.channels / e.groups) * e.kernel[0] * e.kernel[1] * e.kernel[2];
-  }
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    using C = compute_type<T>;
-    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
-    each_element(g, numel(), [&](index_t i) {
-      const pixel p(i, e.kernel, channels);  // of which `n` is the filter
-      const index_t channel = p.n / filters * channels + p.channel;
-      C sum = 0;
-      for (index_t n = 0; n < e.batch; ++n)
-        each_tap(e.out, [&](const index_t(&out)[3]) {
-          index_t in[3];
-          if (!find_input(e, out, p.at, in)) return;
-          sum += static_cast<C>(x[pixel_number(n, in, e.in) * e.channels + channel]) *
-                 static_cast<C>(dy[pixel_number(n, out, e.out) * e.filters + p.n]);
-        });
-      put_or_add(dw[p.n * e.w_filter + p.channel * e.w_channel + weight_place(e, p.at)], sum, add);
-    });
-  }
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+using ops::conv_axis, ops::conv_extents;
+
+/// Results of a convolution, or of the gradient of its images, which all see the same taps: `step` apart from `first`
+/// on among all results. The taps of `axes` are taps first_tap + k * tap_step of the weights. Without strides one part
+/// is the whole.
+struct conv_part {
+  conv_axis axes[3];  ///< from a result to the images that are read
+  index_t step[3] = {1, 1, 1}, first[3] = {0, 0, 0}, extent[3];
+  index_t first_tap[3] = {0, 0, 0}, tap_step[3] = {1, 1, 1};
+
+  index_t pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
+  index_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
+  bool is_whole() const { return step[0] * step[1] * step[2] == 1; }
+  /// Is the patch of a result the pixel at the same place?
+  bool is_identity() const { return axes[0].is_identity() && axes[1].is_identity() && axes[2].is_identity(); }
 };
 
-template <device D, class Body, int R>
-void run_conv(const char* what, const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
+inline conv_part forward_part(const conv_extents& e) {
+  return {{ops::forward_axis(e, 0), ops::forward_axis(e, 1), ops::forward_axis(e, 2)},
+          {1, 1, 1},
+          {0, 0, 0},
+          {e.out[0], e.out[1], e.out[2]}};
 }
+/// f(part) for all parts of the gradient of the images.
+template <class F>
+void each_data_part(const conv_extents& e, const F& f) {
+  for (index_t phase = 0; phase < e.stride[0] * e.stride[1] * e.stride[2]; ++phase) {
+    conv_part part{};
+    index_t rest = phase;
+    for (int a = 2; a >= 0; --a) {
+      const index_t at = rest % e.stride[a];
+      rest /= e.stride[a];
+      const ops::gradient_phase p = ops::phase_of(e, a, at);
+      part.axes[a] = p.axis;
+      part.step[a] = e.stride[a];
+      part.first[a] = at;
+      part.extent[a] = e.in[a];
+      part.first_tap[a] = p.last_tap;
+      part.tap_step[a] = -p.tap_step;
+    }
+    f(part);
+  }
+}
+
+/// Weights as matrices, one for each group: (rows, width), of which column (tap, inner channel) is one of the weights
+/// and what lies behind the last one is 0.
+struct weight_matrix {
+  struct axis {
+    index_t count, stride;
+  };
+  axis groups, rows, inner, taps[3];
+  index_t origin = 0, width;
+  splitter by_width, by_rows, by_inner;
+  pixel_space by_taps;
+
+  weight_matrix(const conv_extents& e, const conv_part& part, axis of_groups, axis of_rows, axis of_inner,
+                index_t alignment)
+      : groups(of_groups), rows(of_rows), inner(of_inner) {
+    for (int a = 0; a < 3; ++a) {
+      taps[a] = {part.axes[a].taps, part.tap_step[a] * e.w_tap[a]};
+      origin += part.first_tap[a] * e.w_tap[a];
+    }
+    width = (columns() + alignment - 1) / alignment * alignment;
+    by_width = splitter(width, numel());
+    by_rows = splitter(rows.count, groups.count * rows.count);
+    by_inner = splitter(inner.count, width);
+    const index_t counts[3] = {taps[0].count, taps[1].count, taps[2].count};
+    by_taps = pixel_space(counts, width);
+  }
+  SINTER_WORD index_t columns() const { return taps[0].count * taps[1].count * taps[2].count * inner.count; }
+  SINTER_WORD index_t numel() const { return groups.count * rows.count * width; }
+
+  /// The stride of the columns in the weights as they are; 0 where they have none, or are to be padded.
+  index_t column_stride() const {
+    if (width != columns()) return 0;
+    index_t stride = 0, extent = 1;
+    for (const axis* a : {&inner, &taps[2], &taps[1], &taps[0]}) {
+      if (a->count == 1) continue;
+      if (stride == 0) stride = a->stride;
+      else if (a->stride != stride * extent) return 0;
+      extent *= a->count;
+    }
+    return stride == 0 ? 1 : stride;
+  }
+
+  /// Finds the weight that is element i of the matrices; false if it is none.
+  SINTER_WORD bool find(index_t i, index_t& at) const {
+    index_t row = by_width(i), nothing = 0, tap[3] = {0, 0, 0};
+    const index_t group = by_rows(row);
+    if (i >= columns()) return false;
+    by_taps.find(by_inner(i), nothing, tap);
+    at = origin + group * groups.stride + row * rows.stride + i * inner.stride + tap[0] * taps[0].stride +
+         tap[1] * taps[1].stride + tap[2] * taps[2].stride;
+    return true;
+  }
+};
+/// A row for each result of a group. Forward that is a filter, and the inner channels are those that it reads; `back`
+/// it is the other way round.
+inline weight_matrix weights_of_results(const conv_extents& e, const conv_part& part, bool back, index_t alignment) {
+  const index_t filters = e.filters / e.groups;
+  const weight_matrix::axis of_filters{filters, e.w_filter}, of_channels{e.channels / e.groups, e.w_channel};
+  return {e,
+          part,
+          {e.groups, filters * e.w_filter},
+          back ? of_channels : of_filters,
+          back ? of_filters : of_channels,
+          alignment};
+}
+/// (taps, filters) of weights that have one channel each.
+inline weight_matrix weights_of_taps(const conv_extents& e, const conv_part& part) {
+  return {e, part, {1, 0}, {1, 0}, {e.filters, e.w_filter}, 1};
+}
+
+template <class T>
+struct pack_weights_body {
+  weight_matrix matrix;
+  const T* w;
+  T* to;
+  SINTER_WORD index_t numel() const { return matrix.numel(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    each_element(g, numel(), [&](index_t i) {
+      index_t at = 0;
+      to[i] = matrix.find(i, at) ? w[at] : T(0);
+    });
+  }
+};
+/// w (+)= the matrices; without any, zeros.
+template <class From, class T>
+struct unpack_weights_body {
+  weight_matrix matrix;
+  const From* from;
+  T* w;
+  bool add;
+  SINTER_WORD index_t numel() const { return matrix.numel(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    each_element(g, numel(), [&](index_t i) {
+      index_t at = 0;
+      const auto value = from != nullptr ? static_cast<compute_type<T>>(from[i]) : compute_type<T>(0);
+      if (matrix.find(i, at)) put_or_add(w[at], value, add);
+    });
+  }
+};
+
+/// Rows [first, first + rows) of the patches of each group: matrices (rows, width), of which column (tap, channel) is
+/// an element of the image, or 0 outside of it. A thread copies Lanes channels at a time.
+template <class T, int Lanes>
+struct patches_body {
+  conv_axis axes[3];
+  pixel_space results, taps;
+  splitter by_width, by_rows, by_channels;  ///< in pieces of Lanes elements, but for the rows
+  index_t groups, rows, first, pieces, tap_count, channels, group_channels;
+  const T* x;
+  T* to;
+
+  patches_body(const conv_extents& e, const conv_part& part, bool back, index_t width, const T* from, T* matrices,
+               index_t first_row, index_t count)
+      : axes{part.axes[0], part.axes[1], part.axes[2]}, groups(e.groups), rows(count), first(first_row) {
+    pieces = width / Lanes;
+    tap_count = part.taps();
+    channels = back ? e.filters : e.channels;
+    group_channels = channels / groups;
+    const index_t out[3] = {axes[0].out, axes[1].out, axes[2].out}, tap[3] = {axes[0].taps, axes[1].taps, axes[2].taps};
+    results = pixel_space(out, first + rows);
+    taps = pixel_space(tap, width);
+    by_width = splitter(pieces, numel());
+    by_rows = splitter(rows, groups * rows);
+    by_channels = splitter(group_channels / Lanes, pieces);
+    x = from;
+    to = matrices;
+  }
+  SINTER_WORD index_t numel() const { return groups * rows * pieces; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    each_element(g, numel(), [&](index_t i) {
+      index_t piece = i, row = by_width(piece), image = 0, nothing = 0, out[3] = {0, 0, 0}, tap[3] = {0, 0, 0};
+      const index_t group = by_rows(row), number = by_channels(piece);
+      chunk<T, Lanes> values{};
+      results.find(first + row, image, out);
+      taps.find(number, nothing, tap);
+      bool inside = number < tap_count;
+      SINTER_UNROLL
+      for (int a = 0; a < 3; ++a) {
+        const index_t at = axes[a].at(out[a], tap[a]);
+        inside = inside && at >= 0 && at < axes[a].in;
+        image = image * axes[a].in + at;
+      }
+      if (inside)
+        values = *reinterpret_cast<const chunk<T, Lanes>*>(
+            in_memory(x + image * channels + group * group_channels + piece * Lanes));
+      reinterpret_cast<chunk<T, Lanes>*>(in_memory(to))[i] = values;
+    });
+  }
+};
+
+/// Where the results of a part stand among all: f(row) is the number of a pixel.
+struct part_places {
+  pixel_space results;
+  index_t step[3], first[3], extent[3];
+
+  part_places(const conv_part& part, index_t rows) {
+    const index_t out[3] = {part.axes[0].out, part.axes[1].out, part.axes[2].out};
+    results = pixel_space(out, rows);
+    for (int a = 0; a < 3; ++a) {
+      step[a] = part.step[a];
+      first[a] = part.first[a];
+      extent[a] = part.extent[a];
+    }
+  }
+  SINTER_WORD index_t operator()(index_t row) const {
+    index_t pixel = 0, out[3] = {0, 0, 0};
+    results.find(row, pixel, out);
+    SINTER_UNROLL
+    for (int a = 0; a < 3; ++a) pixel = pixel * extent[a] + out[a] * step[a] + first[a];
+    return pixel;
+  }
+};
+
+/// Results [first_row, first_row + rows) of a part (+)= from + bias, or what is there of both. They may lie where
+/// `from` does.
+template <class T, int Lanes>
+struct place_results_body {
+  part_places places;
+  splitter by_pieces;
+  const T *from, *bias;
+  T* to;
+  index_t first_row, rows, channels;
+  bool add;
+
+  SINTER_WORD index_t numel() const { return rows * (channels / Lanes); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      index_t piece = i;
+      const index_t row = by_pieces(piece);
+      chunk<C, Lanes> sums{};
+      if (from != nullptr) {
+        const chunk<T, Lanes> v = reinterpret_cast<const chunk<T, Lanes>*>(in_memory(from))[i];
+        SINTER_UNROLL
+        for (int l = 0; l < Lanes; ++l) sums.value[l] = static_cast<C>(v.value[l]);
+      }
+      if (bias != nullptr) {
+        SINTER_UNROLL
+        for (int l = 0; l < Lanes; ++l) sums.value[l] += static_cast<C>(bias[piece * Lanes + l]);
+      }
+      write_chunk<T, Lanes>(to + places(first_row + row) * channels + piece * Lanes, true, Lanes, sizeof(T), add, sums);
+    });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Results of a part: a thread for Lanes neighbouring channels of a pixel. Result channel c reads `reads` channels from
+/// c / shares * reads on. Weights are (taps, filters). Lanes is 1 unless reads and shares are.
+template <class T, int Lanes>
+struct channelwise_body {
+  conv_axis axes[3];
+  part_places places;
+  splitter by_pieces, by_shares;
+  index_t rows, channels, from_channels, filters, reads;
+  const T *from, *weights, *bias;
+  T* to;
+  bool add;
+
+  channelwise_body(const conv_extents& e, const conv_part& part, bool back, const T* images, const T* packed,
+                   const T* bias_or_null, T* results, bool adds)
+      : axes{part.axes[0], part.axes[1], part.axes[2]},
+        places(part, e.batch * part.pixels()),
+        rows(e.batch * part.pixels()),
+        channels(back ? e.channels : e.filters),
+        from_channels(back ? e.filters : e.channels),
+        filters(e.filters),
+        reads(back ? e.filters / e.channels : 1),
+        from(images),
+        weights(packed),
+        bias(bias_or_null),
+        to(results),
+        add(adds) {
+    by_pieces = splitter(channels / Lanes, numel());
+    by_shares = splitter(back ? 1 : e.filters / e.channels, channels);
+  }
+  SINTER_WORD index_t numel() const { return rows * (channels / Lanes); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      index_t piece = i;
+      const index_t row = by_pieces(piece), channel = piece * Lanes;
+      index_t image = 0, out[3] = {0, 0, 0}, rest = channel;
+      places.results.find(row, image, out);
+      const index_t first = by_shares(rest) * reads;
+      chunk<C, Lanes> sums{};
+      if (bias != nullptr) {
+        SINTER_UNROLL
+        for (int l = 0; l < Lanes; ++l) sums.value[l] = static_cast<C>(bias[channel + l]);
+      }
+      const T* w = weights + channel * reads;
+      for (index_t k0 = 0; k0 < axes[0].taps; ++k0)
+        for (index_t k1 = 0; k1 < axes[1].taps; ++k1)
+          for (index_t k2 = 0; k2 < axes[2].taps; ++k2, w += filters) {
+            const index_t a = axes[0].at(out[0], k0), b = axes[1].at(out[1], k1), c = axes[2].at(out[2], k2);
+            if (a < 0 || b < 0 || c < 0 || a >= axes[0].in || b >= axes[1].in || c >= axes[2].in) continue;
+            const index_t pixel = ((image * axes[0].in + a) * axes[1].in + b) * axes[2].in + c;
+            add_products(from + pixel * from_channels + first, w, sums);
+          }
+      write_chunk<T, Lanes>(to + places(row) * channels + channel, true, Lanes, sizeof(T), add, sums);
+    });
+  }
+
+ private:
+  SINTER_WORD void add_products(const T* x, const T* w, chunk<compute_type<T>, Lanes>& sums) const {
+    using C = compute_type<T>;
+    for (index_t j = 0; j < reads; ++j) {
+      const auto a = *reinterpret_cast<const chunk<T, Lanes>*>(in_memory(x + j));
+      const auto b = *reinterpret_cast<const chunk<T, Lanes>*>(in_memory(w + j));
+      SINTER_UNROLL
+      for (int l = 0; l < Lanes; ++l) sums.value[l] += static_cast<C>(a.value[l]) * static_cast<C>(b.value[l]);
+    }
+  }
+};
+
+/// Sums of the gradient of each weight over parts of the pixels: a block for Lanes times `columns` filters, a tap and a
+/// part. Its threads add up every so many pixels, then the first ones of them what all have, in order.
+template <class T, int Lanes>
+struct channelwise_sums_body {
+  using C = compute_type<T>;
+  conv_axis axes[3];
+  pixel_space results, taps;
+  splitter by_shares;
+  index_t rows, channels, filters, tap_count, tiles, part_rows, parts;
+  int columns;  ///< threads side by side, a power of two
+  const T *x, *dy;
+  C* sums;  ///< (part, tap, filter)
+
+  channelwise_sums_body(const conv_extents& e, const conv_part& part, const T* images, const T* gradients)
+      : axes{part.axes[0], part.axes[1], part.axes[2]},
+        rows(e.batch * part.pixels()),
+        channels(e.channels),
+        filters(e.filters),
+        tap_count(part.taps()),
+        columns(1),
+        x(images),
+        dy(gradients),
+        sums(nullptr) {
+    const index_t out[3] = {axes[0].out, axes[1].out, axes[2].out}, tap[3] = {axes[0].taps, axes[1].taps, axes[2].taps};
+    results = pixel_space(out, rows);
+    taps = pixel_space(tap, tap_count);
+    by_shares = splitter(filters / channels, filters);
+    while (columns < 32 && columns * Lanes < filters) columns *= 2;
+    tiles = (filters + columns * Lanes - 1) / (columns * Lanes);
+    const index_t wanted = (2 * enough_blocks + tap_count * tiles - 1) / (tap_count * tiles);
+    const index_t least = 4 * (block_threads / columns);
+    part_rows = std::max((rows + wanted - 1) / wanted, least);
+    parts = (rows + part_rows - 1) / part_rows;
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(parts * tap_count * filters) * sizeof(C); }
+  launch_shape launch() const {
+    return {blocks_for(parts * tap_count * tiles), block_threads * std::size_t{Lanes} * sizeof(C)};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const int column = g.thread() & (columns - 1), line = g.thread() / columns, lines = g.threads() / columns;
+    C* const shared = g.template shared<C>();
+    for (index_t item = g.block(); item < parts * tap_count * tiles; item += g.blocks()) {
+      const index_t tile = item % tiles, rest = item / tiles, part = rest / tap_count, number = rest - part * tap_count;
+      const index_t filter = (tile * columns + column) * Lanes, end = (part + 1) * part_rows;
+      chunk<C, Lanes> sum{};
+      if (filter < filters) add_up(number, filter, part * part_rows + line, end < rows ? end : rows, lines, sum);
+      SINTER_UNROLL
+      for (int l = 0; l < Lanes; ++l) shared[(line * columns + column) * Lanes + l] = sum.value[l];
+      g.sync();
+      if (line == 0 && filter < filters) {
+        for (int other = 1; other < lines; ++other) {
+          SINTER_UNROLL
+          for (int l = 0; l < Lanes; ++l) sum.value[l] += shared[(other * columns + column) * Lanes + l];
+        }
+        SINTER_UNROLL
+        for (int l = 0; l < Lanes; ++l) sums[rest * filters + filter + l] = sum.value[l];
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  SINTER_WORD void add_up(index_t number, index_t filter, index_t begin, index_t end, int step,
+                          chunk<C, Lanes>& sum) const {
+    index_t nothing = 0, tap[3] = {0, 0, 0}, channel = filter;
+    taps.find(number, nothing, tap);
+    channel = by_shares(channel);
+    for (index_t row = begin; row < end; row += step) {
+      index_t pixel = 0, out[3] = {0, 0, 0};
+      results.find(row, pixel, out);
+      bool inside = true;
+      SINTER_UNROLL
+      for (int a = 0; a < 3; ++a) {
+        const index_t at = axes[a].at(out[a], tap[a]);
+        inside = inside && at >= 0 && at < axes[a].in;
+        pixel = pixel * axes[a].in + at;
+      }
+      if (!inside) continue;
+      const auto a = *reinterpret_cast<const chunk<T, Lanes>*>(in_memory(x + pixel * channels + channel));
+      const auto b = *reinterpret_cast<const chunk<T, Lanes>*>(in_memory(dy + row * filters + filter));
+      SINTER_UNROLL
+      for (int l = 0; l < Lanes; ++l) sum.value[l] += static_cast<C>(a.value[l]) * static_cast<C>(b.value[l]);
+    }
+  }
+};
+
+/// dw (+)= the sums of the parts, in their order: a thread for each weight.
+template <class T>
+struct channelwise_weights_body {
+  weight_matrix matrix;  ///< (taps, filters)
+  const compute_type<T>* sums;
+  T* dw;
+  index_t parts;
+  bool add;
+  SINTER_WORD index_t numel() const { return matrix.numel(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    each_element(g, numel(), [&](index_t i) {
+      compute_type<T> sum = 0;
+      for (index_t part = 0; part < parts; ++part) sum += sums[part * numel() + i];
+      index_t at = 0;
+      if (matrix.find(i, at)) put_or_add(dw[at], sum, add);
+    });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Bytes of a chunk of patches, and of results that are moved afterwards, at most; a row may take more.
+inline std::atomic<std::size_t> most_patch_bytes{std::size_t{64} << 20};
+
+/// The rows of chunks of about one size.
+struct conv_chunks {
+  index_t rows, each;
+  conv_chunks(index_t all, index_t row_bytes) : rows(all) {
+    constexpr index_t tile = 128;  // of products
+    const auto room = static_cast<index_t>(most_patch_bytes.load(std::memory_order_relaxed));
+    index_t most = std::max<index_t>(room / row_bytes, 1);
+    if (most > tile) most = most / tile * tile;
+    const index_t chunks = std::max<index_t>((rows + most - 1) / most, 1), equal = (rows + chunks - 1) / chunks;
+    each = most < tile ? equal : std::min(rows, (equal + tile - 1) / tile * tile);
+  }
+  template <class F>
+  void each_chunk(const F& f) const {
+    for (index_t first = 0; first < rows; first += each) f(first, std::min(each, rows - first));
+  }
+};
+
+/// f(integral_constant): Lanes elements of T at a time, where `count` neighbours at each of the pointers can be read
+/// so.
+template <class T, class F, class... P>
+void with_lanes(index_t count, const F& f, const P*... at) {
+  constexpr int lanes = static_cast<int>(16 / sizeof(T));
+  const bool aligned = ((reinterpret_cast<std::uintptr_t>(at) % 16 == 0) && ...);
+  if (count % lanes == 0 && aligned) f(std::integral_constant<int, lanes>());
+  else f(std::integral_constant<int, 1>());
+}
+
+template <device D, class Body>
+void run_conv(const work& w, const Body& body) {
+  if (body.numel() > 0) launch_on<D>(w, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+/// A convolution of elements T on D. Images and results have their channels last.
+template <class T, device D>
+class convolution {
+  using C = compute_type<T>;
+  using temporary = sinter::detail::temporary<D>;
+
+ public:
+  convolution(const work& what, const conv_extents& e) : what_(what), e_(e) {}
+
+  /// to = the results, or the gradient of the images where `back` is set, or is increased by it. Where possible relu is
+  /// applied too, if `relu` asks for it; the return value says so.
+  bool pass(bool back, const T* from, const T* w, const T* bias, T* to, bool add, bool relu) const {
+    const conv_part forward = forward_part(e_);
+    if (is_channelwise()) {
+      each_part(back, [&](const conv_part& part) { channelwise(part, back, from, w, bias, to, add); });
+      return false;
+    }
+    if (!forward.is_identity()) {
+      library_convolution asked{back ? library_convolution::pass::data : library_convolution::pass::forward, e_, add};
+      asked.has_bias = bias != nullptr;
+      asked.relu = relu && bias != nullptr;
+      asked.bias = bias;
+      (back ? asked.result : asked.image) = const_cast<T*>(from);
+      (back ? asked.image : asked.result) = to;
+      if (!(back && bias != nullptr) && takes(asked) && convolve(asked, w)) return asked.relu;
+    }
+    bool done = relu;
+    each_part(back, [&](const conv_part& part) { done &= multiply_patches(part, back, from, w, bias, to, add, relu); });
+    return done;
+  }
+
+  /// dw (+)= the gradient of the weights, for images x and the gradient dy of the results.
+  void weight_gradient(const T* x, const T* dy, T* dw, bool add) const {
+    const conv_part part = forward_part(e_);
+    if (is_channelwise()) return channelwise_weights(part, x, dy, dw, add);
+    library_convolution asked{library_convolution::pass::weights, e_, false};
+    asked.image = const_cast<T*>(x);
+    asked.result = const_cast<T*>(dy);
+    if (!part.is_identity() && takes(asked)) {
+      const weight_matrix weights = weights_of_results(e_, part, false, 1);
+      const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
+      asked.weights = packed.data();
+      if (gpu<D>::convolutions().template run<T>(asked))
+        return run_conv<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
+    }
+    multiply_for_weights(part, x, dy, dw, add);
+  }
+
+ private:
+  bool is_channelwise() const { return e_.groups > 1 && e_.groups == e_.channels; }
+  template <class F>
+  void each_part(bool back, const F& f) const {
+    if (back) each_data_part(e_, f);
+    else f(forward_part(e_));
+  }
+  /// Elements that rows of patches are a multiple of, so that products read 16 bytes at a time.
+  static constexpr index_t row_alignment = 16 / static_cast<index_t>(sizeof(T));
+  static matrix_ref matrix(const void* data, index_t rows, index_t columns, index_t row_stride, index_t column_stride,
+                           index_t batches, index_t batch_stride) {
+    return {const_cast<void*>(data), rows, columns, row_stride, column_stride, batches, batch_stride};
+  }
+
+  bool takes(const library_convolution& asked) const {
+    return e_.batch * e_.channels * e_.filters > 0 && asked.is_aligned() &&
+           gpu<D>::convolutions().template takes<T>(asked);
+  }
+  bool convolve(library_convolution asked, const T* w) const {
+    const weight_matrix weights = weights_of_results(e_, forward_part(e_), false, 1);
+    const bool as_they_are = weights.column_stride() == 1 && weights.rows.stride == weights.width &&
+                             reinterpret_cast<std::uintptr_t>(w) % 16 == 0;
+    const temporary packed(as_they_are ? 0 : static_cast<std::size_t>(weights.numel()) * sizeof(T));
+    if (!as_they_are) run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+    asked.weights = as_they_are ? const_cast<T*>(w) : packed.data();
+    return gpu<D>::convolutions().template run<T>(asked);
+  }
+
+  void channelwise(const conv_part& part, bool back, const T* from, const T* w, const T* bias, T* to, bool add) const {
+    const weight_matrix weights = weights_of_taps(e_, part);
+    const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
+    T* const w_packed = static_cast<T*>(packed.data());
+    run_conv<D>(what_, pack_weights_body<T>{weights, w, w_packed});
+    const index_t together = e_.filters == e_.channels ? e_.channels : 1;
+    with_lanes<T>(
+        together,
+        [&](auto lanes) {
+          run_conv<D>(what_,
+                      channelwise_body<T, decltype(lanes)::value>(e_, part, back, from, w_packed, bias, to, add));
+        },
+        from, w_packed, to);
+  }
+  void channelwise_weights(const conv_part& part, const T* x, const T* dy, T* dw, bool add) const {
+    if (e_.filters == 0) return;
+    const index_t together = e_.filters == e_.channels ? e_.channels : 1;
+    with_lanes<T>(
+        together,
+        [&](auto lanes) {
+          channelwise_sums_body<T, decltype(lanes)::value> body(e_, part, x, dy);
+          const temporary sums(body.bytes());
+          body.sums = static_cast<C*>(sums.data());
+          if (body.parts > 0) launch_on<D>(what_, body, body.launch());
+          run_conv<D>(what_, channelwise_weights_body<T>{weights_of_taps(e_, part), body.sums, dw, body.parts, add});
+        },
+        x, dy);
+  }
+
+  /// Patches of `from` for rows [first, first + rows), in `memory`.
+  void copy_patches(const conv_part& part, bool back, index_t width, const T* from, T* memory, index_t first,
+                    index_t rows) const {
+    with_lanes<T>(
+        (back ? e_.filters : e_.channels) / e_.groups,
+        [&](auto lanes) {
+          run_conv<D>(what_, patches_body<T, decltype(lanes)::value>(e_, part, back, width, from, memory, first, rows));
+        },
+        from, memory);
+  }
+  void place_results(const conv_part& part, bool back, const T* from, const T* bias, T* to, index_t first, index_t rows,
+                     bool add) const {
+    const index_t channels = back ? e_.channels : e_.filters;
+    with_lanes<T>(
+        channels,
+        [&](auto lanes) {
+          constexpr int n = decltype(lanes)::value;
+          run_conv<D>(what_, place_results_body<T, n>{{part, e_.batch * part.pixels()},
+                                                      {channels / n, rows * (channels / n)},
+                                                      from,
+                                                      bias,
+                                                      to,
+                                                      first,
+                                                      rows,
+                                                      channels,
+                                                      add});
+        },
+        from, to);
+  }
+
+  /// Patches times weights, for the results of one part; true if that applied relu.
+  bool multiply_patches(const conv_part& part, bool back, const T* from, const T* w, const T* bias, T* to, bool add,
+                        bool relu) const {
+    const index_t channels = back ? e_.channels : e_.filters, reads = back ? e_.filters : e_.channels;
+    const index_t rows = e_.batch * part.pixels(), each = channels / e_.groups, each_reads = reads / e_.groups;
+    if (rows * channels == 0) return true;
+    if (part.taps() * reads == 0) {
+      if (!add || bias != nullptr) place_results(part, back, nullptr, bias, to, 0, rows, add);
+      return false;
+    }
+    const bool copied = !part.is_identity();
+    const weight_matrix weights = weights_of_results(e_, part, back, copied ? row_alignment : 1);
+    const index_t width = weights.width, groups = e_.groups;
+    const index_t stride = weights.column_stride();
+    matrix_ref right =
+        matrix(w + weights.origin, width, each, stride, weights.rows.stride, groups, weights.groups.stride);
+    const bool packs = stride == 0 || !column_major(right).fits;
+    const temporary packed(packs ? static_cast<std::size_t>(weights.numel()) * sizeof(T) : 0);
+    if (packs) {
+      run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+      right = matrix(packed.data(), width, each, 1, width, groups, each * width);
+    }
+    constexpr auto size = static_cast<index_t>(sizeof(T));
+    const bool apart = !part.is_whole();
+    const index_t row_elements = std::max(copied ? groups * width : 0, apart ? channels : 0);
+    const conv_chunks chunks(rows, std::max<index_t>(row_elements * size, 1));
+    const auto bytes_of = [&](bool wanted, index_t elements) {
+      return wanted ? static_cast<std::size_t>(chunks.each * elements * size) : 0;
+    };
+    const temporary patches(bytes_of(copied, groups * width)), results(bytes_of(apart, channels));
+    bool done = relu && !apart;
+    chunks.each_chunk([&](index_t first, index_t count) {
+      const T* left = from + first * reads;
+      if (copied) {
+        left = static_cast<const T*>(patches.data());
+        copy_patches(part, back, width, from, static_cast<T*>(patches.data()), first, count);
+      }
+      T* const out = apart ? static_cast<T*>(results.data()) : to + first * channels;
+      const matrix_ref a = copied ? matrix(left, count, width, width, 1, groups, count * width)
+                                  : matrix(left, count, width, reads, 1, groups, each_reads);
+      const matrix_ref c = matrix(out, count, each, channels, 1, groups, each);
+      if (!apart && multiply_with_tail(a, right, c, bias, relu, add)) return;
+      done = false;
+      multiply<T, D>(a, right, c, add && !apart);
+      if (apart) place_results(part, back, out, bias, to, first, count, add);
+      else if (bias != nullptr) place_results(part, back, out, bias, to, first, count, false);
+    });
+    return done;
+  }
+  /// With a bias and relu, if there are any. False, and nothing is done, where there is none or the BLAS refuses.
+  bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, const T* bias, bool relu,
+                          bool add) const {
+    if ((bias == nullptr && !relu) || a.batches > 1 || reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) return false;
+    product_tail tail;
+    tail.bias = bias;
+    if (relu) tail.act = product_tail::activation::relu;
+    return multiply_by_blas<T, D>(a, b, c, add, tail);
+  }
+
+  /// The product of dy and the patches, summed up over chunks in the type of computation.
+  void multiply_for_weights(const conv_part& part, const T* x, const T* dy, T* dw, bool add) const {
+    const bool copied = !part.is_identity();
+    const weight_matrix weights = weights_of_results(e_, part, false, copied ? row_alignment : 1);
+    const index_t rows = e_.batch * part.pixels(), width = weights.width, groups = e_.groups;
+    const index_t filters = e_.filters / groups, channels = e_.channels / groups;
+    if (weights.numel() == 0) return;
+    const conv_chunks chunks(rows, std::max<index_t>((copied ? groups * width : 0) * index_t{sizeof(T)}, 1));
+    const index_t stride = weights.column_stride();
+    const matrix_ref there =
+        matrix(dw + weights.origin, filters, width, weights.rows.stride, stride, groups, weights.groups.stride);
+    const column_major seen(there);
+    const bool one_type = std::is_same_v<T, C> || chunks.each >= rows;
+    const bool in_place = rows > 0 && stride != 0 && seen.fits && !seen.turned && one_type;
+    const temporary patches(copied ? static_cast<std::size_t>(chunks.each * groups * width) * sizeof(T) : 0);
+    const temporary sums(in_place ? 0 : static_cast<std::size_t>(weights.numel()) * sizeof(C));
+    chunks.each_chunk([&](index_t first, index_t count) {
+      if (copied) copy_patches(part, false, width, x, static_cast<T*>(patches.data()), first, count);
+      const matrix_ref left = matrix(dy + first * e_.filters, filters, count, 1, e_.filters, groups, filters);
+      const matrix_ref right = copied ? matrix(patches.data(), count, width, width, 1, groups, count * width)
+                                      : matrix(x + first * e_.channels, count, width, e_.channels, 1, groups, channels);
+      if (in_place) return multiply<T, D>(left, right, there, add || first > 0);
+      multiply<T, D, C>(left, right, matrix(sums.data(), filters, width, width, 1, groups, filters * width), first > 0);
+    });
+    if (in_place) return;
+    const C* const all = rows > 0 ? static_cast<const C*>(sums.data()) : nullptr;
+    run_conv<D>(what_, unpack_weights_body<C, T>{weights, all, dw, add});
+  }
+
+  work what_;
+  conv_extents e_;
+};
 
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
 
+/// What is the gradient of x for a convolution is the result of a transposed one, and the other way round.
 template <ops::is_convolution Op, device D>
   requires is_cuda_v<D>
 struct kernels<Op, D> {
@@ -31859,12 +33258,15 @@ struct kernels<Op, D> {
   template <class T, class Epilogue, class... B>
   static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
                       const B&... bias) {
+    const auto e = op.extents_of(x.shape(), w.shape(), w.strides(), y.shape());
+    bool done = false;
     const auto run = [&](const T* b) {
-      pass<Op::transposed>(Op::name, op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, b, y, false);
+      done = cuda_impl::convolution<T, D>({Op::name, y.shape()}, e)
+                 .pass(Op::transposed, access::data(x), access::data(w), b, access::data(y), false, is_relu(after));
     };
     if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(access::data(b.contiguous())); }(bias...);
     else run(nullptr);
-    if (after != nullptr) after->run();
+    if (after != nullptr && !done) after->run();
   }
 
   template <class Backward>
@@ -31874,18 +33276,17 @@ struct kernels<Op, D> {
     if (b.template wants<0>()) {
       const auto dx = b.template place_of<0>();
       const images<T>& w = b.template operand<1>();
-      pass<!Op::transposed, T>("data gradient of a convolution",
-                               op.extents_of(dx.to.shape(), w.shape(), w.strides(), g.shape()), g, w, nullptr, dx.to,
-                               dx.add);
+      cuda_impl::convolution<T, D>({"data gradient of a convolution", dx.to.shape()},
+                                   op.extents_of(dx.to.shape(), w.shape(), w.strides(), g.shape()))
+          .pass(!Op::transposed, access::data(g), access::data(w), nullptr, access::data(dx.to), dx.add, false);
     }
     if (b.template wants<1>()) {
       const auto dw = b.template place_of<1>();
       const images<T>& x = b.template operand<0>();
       const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
-      const auto e = op.extents_of(x.shape(), dw.to.shape(), dw.to.strides(), g.shape());
-      cuda_impl::run_conv<D>(
-          "weight gradient of a convolution", dw.to.shape(),
-          cuda_impl::conv_weights_body<T>{e, access::data(image), access::data(result), access::data(dw.to), dw.add});
+      cuda_impl::convolution<T, D>({"weight gradient of a convolution", dw.to.shape()},
+                                   op.extents_of(x.shape(), dw.to.shape(), dw.to.strides(), g.shape()))
+          .weight_gradient(access::data(image), access::data(result), access::data(dw.to), dw.add);
     }
     if constexpr (Op::has_bias) {
       if (b.template wants<2>()) {
@@ -31900,12 +33301,10 @@ struct kernels<Op, D> {
   }
 
  private:
-  /// From x to y of a convolution, or back.
-  template <bool Back, class T>
-  static void pass(const char* what, const ops::conv_extents& e, const images<T>& from, const images<T>& w,
-                   const T* bias, const images<T>& to, bool add) {
-    using body = std::conditional_t<Back, cuda_impl::conv_data_body<T>, cuda_impl::conv_body<T>>;
-    cuda_impl::run_conv<D>(what, to.shape(), body{e, access::data(from), access::data(w), bias, access::data(to), add});
+  /// Is the work that follows relu, and nothing else? No bias has -1 columns, so tail() takes none for one.
+  template <class Epilogue>
+  static bool is_relu(const Epilogue* after) {
+    return after != nullptr && after->tail(-1).act == cuda_impl::product_tail::activation::relu;
   }
 };
 
@@ -32573,9 +33972,9 @@ using device_pointer_mistake = decltype(find_device_pointer_mistake<bare<X>>());
 
 }  // namespace detail
 
-/// The stream on which all of D's work runs, in order. What is put there runs after the statements before it and before
-/// those after it, and nobody waits; a kernel is launched with native_device<D>() as the current device. The stream is
-/// D's: it is not to be destroyed.
+/// The stream on which all of D's work runs, in order. What is enqueued there runs after the statements before it and
+/// before those after it, and the host does not wait; a kernel is launched with native_device<D>() as the current
+/// device. The stream is D's: it is not to be destroyed.
 ///
 /// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with
 /// each replay(); to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not
@@ -32851,7 +34250,9 @@ struct node_type<Ready> {
 
 }  // namespace sinter::detail
 #if SINTER_WITH_CUDNN
-// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, for who calls it on Sinter's tensors.
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, to be called on Sinter's tensors.
 
 #if !SINTER_WITH_CUDNN
 #error "sinter: sinter/cuda/cudnn.hpp needs cuDNN: compile with -DSINTER_WITH_CUDNN=1 and link with -lcudnn"
@@ -32968,13 +34369,15 @@ cudnnHandle_t native_cudnn() {
 inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
 #endif
 #if SINTER_WITH_CUB || SINTER_WITH_CUB_FOLDS
 // sinter/cuda/cub.hpp: sorts on GPUs done by CUB, for one file of a program.
 //
-// The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by
-// name, and nobody asks for this. It is best empty but for the include, because CUB declares a namespace ::cuda, beside
-// which `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the program changes:
+// The file is compiled by nvcc and linked as an object: of a static library a linker takes only objects whose names the
+// program uses, and it uses none of this file's. It is best empty but for the include, because CUB declares a namespace
+// ::cuda, beside which `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the
+// program changes:
 //
 //     // sorts.cu
 //     #include <sinter/cuda/cub.hpp>
@@ -33156,10 +34559,6 @@ inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t
 }  // namespace cuda_impl
 
 namespace detail {
-
-/// How often D stands in the list.
-template <class D, class... Ds>
-inline constexpr int times_listed = (0 + ... + std::is_same_v<D, Ds>);
 
 template <class First, class... Rest>
 constexpr auto find_all_reduce_mistake() {
@@ -33376,8 +34775,6 @@ auto gather(const S& set, std::span<const index_t> rows) {
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
 
 // sinter/random/draw_log.hpp: the same draws for several computations: replicas, microbatches, a part that runs again.
-
-#include <condition_variable>
 
 namespace sinter::detail {
 
@@ -33935,7 +35332,7 @@ template <element T, auto Shape, device D, class Problem = augmentation_of_other
 void random_horizontal_flip(generator& gen, const tensor<T, Shape, D>& images, double p = 0.5) = delete;
 
 }  // namespace sinter
-// sinter/data/cifar10.hpp: the binary files of CIFAR-10: a label of one byte and 3x32x32 bytes of colours a record.
+// sinter/data/cifar10.hpp: the binary files of CIFAR-10: for each image one byte of label and 3x32x32 bytes of colours.
 
 // sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
 
@@ -34318,7 +35715,7 @@ struct cifar10_options {
 ///     auto [test_images, test_labels] = read_cifar10("cifar-10-batches-bin/test_batch.bin");
 SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
     const std::string& path, const cifar10_options& options = {}) {
-  constexpr std::size_t pixels = 3 * 32 * 32, record = 1 + pixels;
+  constexpr std::size_t pixels = 3 * 32 * 32, image_bytes = 1 + pixels;
   std::vector<std::string> paths = {path};
   if (detail::is_folder(path)) {
     paths = detail::files_in(path, options.prefix, ".bin");
@@ -34328,14 +35725,14 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   std::size_t count = 0;
   for (const std::string& name : paths) {
     const std::string& bytes = files.emplace_back(detail::read_file(name, options.max_unpacked));
-    if (bytes.empty() || bytes.size() % record != 0)
+    if (bytes.empty() || bytes.size() % image_bytes != 0)
       detail::refuse<io_error>({name, ": has ", bytes.size(), " bytes, but a file of CIFAR-10 has a multiple of ",
-                                record, "; it is cut short or holds something else"});
-    for (std::size_t i = 0; i < bytes.size(); i += record)
+                                image_bytes, "; it is cut short or holds something else"});
+    for (std::size_t i = 0; i < bytes.size(); i += image_bytes)
       if (const int label = static_cast<unsigned char>(bytes[i]); label > 9)
-        detail::refuse<io_error>({name, ": image ", i / record, " has the label ", label,
+        detail::refuse<io_error>({name, ": image ", i / image_bytes, " has the label ", label,
                                   ", but CIFAR-10 has the labels 0 to 9; CIFAR-100 is not read"});
-    count += bytes.size() / record;
+    count += bytes.size() / image_bytes;
   }
   const auto n = static_cast<index_t>(count);
   const auto images = tensor<std::uint8_t, 4>::uninitialized(extents<4>{{n, 3, 32, 32}});
@@ -34343,7 +35740,7 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   std::uint8_t* image = images.data();
   std::int64_t* label = labels.data();
   for (std::string& bytes : files) {
-    for (std::size_t i = 0; i < bytes.size(); i += record, image += pixels) {
+    for (std::size_t i = 0; i < bytes.size(); i += image_bytes, image += pixels) {
       *label++ = static_cast<unsigned char>(bytes[i]);
       std::memcpy(image, bytes.data() + i + 1, pixels);
     }
@@ -34452,7 +35849,8 @@ class loader_pass {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
       forget_thread(worker_);
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
+      ::new (static_cast<void*>(&changed_))
+          std::condition_variable;  // the old one is not destroyed: that would wait for its waiters
     }
     mutex_.unlock();
   }
@@ -34691,7 +36089,7 @@ std::from_chars_result read_number(std::string_view field, T& value) {
   return result;
 }
 
-/// Without blanks around it; `separator` is none.
+/// s without the blanks at its ends. The separator is not a blank, even if it is a tab or a space.
 inline std::string_view trimmed(std::string_view s, char separator) {
   const auto blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator; };
   while (!s.empty() && blank(s.front())) s.remove_prefix(1);
@@ -34872,7 +36270,7 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 }
 
 }  // namespace sinter
-// sinter/io/json.hpp: a strict reader of JSON texts (RFC 8259) that nobody vouches for, and how to write strings.
+// sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
 
 // sinter/io/utf8.hpp: where the characters of a text in UTF-8 end.
 
@@ -35669,8 +37067,6 @@ void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
 }  // namespace sinter
 // sinter/io/progress.hpp: how far a loop has come: a bar on a terminal, one plain line at the end elsewhere.
 
-#include <chrono>
-
 #if defined(_WIN32)
 #include <io.h>
 #else
@@ -35809,7 +37205,7 @@ std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
 }
 
 /// What the header says of a tensor.
-struct safetensors_record {
+struct safetensors_info {
   const safetensors_type* type = nullptr;
   std::vector<index_t> shape;
   std::size_t begin = 0, end = 0;  ///< in the data
@@ -35846,17 +37242,17 @@ class safetensors_file {
   }
 
   /// Null if there is none of that name.
-  const safetensors_record* find(std::string_view name) const {
+  const safetensors_info* find(std::string_view name) const {
     std::size_t first = 0, last = by_name_.size();
     while (first < last) {
       const std::size_t middle = first + (last - first) / 2;
       if (names[by_name_[middle]] < name) first = middle + 1;
       else last = middle;
     }
-    return first < by_name_.size() && names[by_name_[first]] == name ? &records_[by_name_[first]] : nullptr;
+    return first < by_name_.size() && names[by_name_[first]] == name ? &infos_[by_name_[first]] : nullptr;
   }
-  const safetensors_record& at(std::string_view name) const {
-    const safetensors_record* const r = find(name);
+  const safetensors_info& at(std::string_view name) const {
+    const safetensors_info* const r = find(name);
     if (r == nullptr)
       refuse<io_error>(
           {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
@@ -35870,7 +37266,7 @@ class safetensors_file {
     else read(data_begin_ + place, n, to);
   }
   const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
-  char* mapped(const safetensors_record& r) const { return mapping_->data() + data_begin_ + r.begin; }
+  char* mapped(const safetensors_info& r) const { return mapping_->data() + data_begin_ + r.begin; }
 
   std::string path;
   std::vector<std::string> names;  ///< in the order of the header
@@ -35892,7 +37288,7 @@ class safetensors_file {
         if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
         json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
       } else {
-        records_.push_back(record(json, name));
+        infos_.push_back(read_info(json, name));
         names.push_back(name);
       }
     });
@@ -35908,8 +37304,8 @@ class safetensors_file {
         refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
   }
 
-  SINTER_COLD safetensors_record record(json_reader& json, const std::string& name) const {
-    safetensors_record r;
+  SINTER_COLD safetensors_info read_info(json_reader& json, const std::string& name) const {
+    safetensors_info r;
     unsigned seen = 0;  // a bit for each member
     const auto once = [&](unsigned bit, const char* member) {
       if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
@@ -35950,12 +37346,12 @@ class safetensors_file {
   /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
   SINTER_COLD void check_offsets(std::size_t data) const {
     const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
-      const safetensors_record &x = records_[a], &y = records_[b];
+      const safetensors_info &x = infos_[a], &y = infos_[b];
       return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
     });
     std::size_t reached = 0;
     for (const std::size_t i : order) {
-      const safetensors_record& r = records_[i];
+      const safetensors_info& r = infos_[i];
       if (r.begin != reached || r.end < r.begin)
         refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
                           reached, " is the next; ",
@@ -35975,11 +37371,9 @@ class safetensors_file {
                         safetensors_advice});
   }
 
-  static shape_piece shape_of(const safetensors_record& r) {
-    return {r.shape.data(), static_cast<int>(r.shape.size())};
-  }
+  static shape_piece shape_of(const safetensors_info& r) { return {r.shape.data(), static_cast<int>(r.shape.size())}; }
 
-  SINTER_COLD std::size_t bytes_of(const safetensors_record& r, const std::string& name) const {
+  SINTER_COLD std::size_t bytes_of(const safetensors_info& r, const std::string& name) const {
     std::size_t bits = 0;
     try {
       bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
@@ -35997,7 +37391,7 @@ class safetensors_file {
   descriptor file_;
   std::size_t data_begin_ = 0;
   std::shared_ptr<const file_mapping> mapping_;
-  std::vector<safetensors_record> records_;
+  std::vector<safetensors_info> infos_;
   std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
 };
 
@@ -36026,7 +37420,7 @@ class safetensors {
   ///     tensor w = file.get<float, 2>("0.weight");
   template <element T, int R>
   tensor<T, R> get(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     if (r.type->element != kind_of_element<T>())
       refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
                     ", not ", element_name<T>(),
@@ -36048,7 +37442,7 @@ class safetensors {
   ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
   template <element T, int R>
   tensor<T, R> get_as(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     if (r.type->element == element_kind::other)
       refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
     return fetch<T, R>(r, shape_as<R>(r, name), name);
@@ -36056,7 +37450,7 @@ class safetensors {
 
   /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
   SINTER_COLD named_tensor entry(std::string_view name) const {
-    const detail::safetensors_record& r = file_->at(name);
+    const detail::safetensors_info& r = file_->at(name);
     const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
     constexpr bool little = std::endian::native == std::endian::little;
     const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
@@ -36087,7 +37481,7 @@ class safetensors {
   }
 
   template <int R>
-  extents<R> shape_as(const detail::safetensors_record& r, std::string_view name) const {
+  extents<R> shape_as(const detail::safetensors_info& r, std::string_view name) const {
     extents<R> shape;
     if (r.shape.size() != R)
       refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
@@ -36097,7 +37491,7 @@ class safetensors {
   }
 
   template <element T, int R>
-  tensor<T, R> fetch(const detail::safetensors_record& r, const extents<R>& shape, std::string_view name) const {
+  tensor<T, R> fetch(const detail::safetensors_info& r, const extents<R>& shape, std::string_view name) const {
     auto t = tensor<T, R>::uninitialized(shape);
     detail::fetch_elements<T>(
         r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
@@ -36694,12 +38088,12 @@ struct stateless : module<Self> {
   static void visit(F&&, M&...) {}
 };
 
-#define SINTER_ACTIVATION(name)                \
-  struct name : stateless<name> {              \
-    template <class X>                         \
-    auto forward(X&& x) const {                \
-      return sinter::name(std::forward<X>(x)); \
-    }                                          \
+#define SINTER_ACTIVATION(name)                                               \
+  struct name : stateless<name> {                                             \
+    template <class X>                                                        \
+    auto forward(X&& x) const -> decltype(sinter::name(std::forward<X>(x))) { \
+      return sinter::name(std::forward<X>(x));                                \
+    }                                                                         \
   };
 SINTER_ACTIVATION(relu)
 SINTER_ACTIVATION(sigmoid)
@@ -36710,19 +38104,20 @@ SINTER_ACTIVATION(softplus)
 #undef SINTER_ACTIVATION
 
 /// The functions of the same names with a setting: the slope below zero, or the axis.
-#define SINTER_ACTIVATION_WITH(name, type, setting, initially) \
-  struct name : stateless<name> {                              \
-    name() = default;                                          \
-    explicit name(type x) : setting(x) {}                      \
-    template <class X>                                         \
-    auto forward(X&& x) const {                                \
-      return sinter::name(std::forward<X>(x), setting);        \
-    }                                                          \
-    template <class F, class... M>                             \
-    static void visit(F&& f, M&... m) {                        \
-      f(#setting, m.setting...);                               \
-    }                                                          \
-    type setting = initially;                                  \
+#define SINTER_ACTIVATION_WITH(name, type, setting, initially)                        \
+  struct name : stateless<name> {                                                     \
+    name() = default;                                                                 \
+    explicit name(type x) : setting(x) {}                                             \
+    template <class X>                                                                \
+      requires requires(X&& x, type with) { sinter::name(std::forward<X>(x), with); } \
+    auto forward(X&& x) const {                                                       \
+      return sinter::name(std::forward<X>(x), setting);                               \
+    }                                                                                 \
+    template <class F, class... M>                                                    \
+    static void visit(F&& f, M&... m) {                                               \
+      f(#setting, m.setting...);                                                      \
+    }                                                                                 \
+    type setting = initially;                                                         \
   };
 SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
 SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
@@ -36756,7 +38151,8 @@ struct dropping : module<Self> {
       sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
-  template <class X>
+  template <class X, class S = Self>  // S, as clang 14 asks Self while it is incomplete
+    requires(std::is_same_v<Kind, plain> || requires(X&& x, generator& g) { S::drop(std::forward<X>(x), 0.5, g); })
   auto forward(X&& x) const {
     if constexpr (std::is_same_v<Kind, plain>) {
       return sinter::detail::bare<X>(std::forward<X>(x));
@@ -36780,17 +38176,17 @@ struct dropping : module<Self> {
 
 }  // namespace detail
 
-#define SINTER_DROPOUT(name)                                                                     \
-  template <class Kind = tracked>                                                                \
-  struct name : detail::dropping<name<Kind>, Kind> {                                             \
-    template <class, class K>                                                                    \
-    using rebind = name<K>;                                                                      \
-    name() = default;                                                                            \
-    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {} \
-    template <class X>                                                                           \
-    static auto drop(X&& x, double p, generator& source) {                                       \
-      return sinter::name(std::forward<X>(x), p, source);                                        \
-    }                                                                                            \
+#define SINTER_DROPOUT(name)                                                                                        \
+  template <class Kind = tracked>                                                                                   \
+  struct name : detail::dropping<name<Kind>, Kind> {                                                                \
+    template <class, class K>                                                                                       \
+    using rebind = name<K>;                                                                                         \
+    name() = default;                                                                                               \
+    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {}                    \
+    template <class X>                                                                                              \
+    static auto drop(X&& x, double p, generator& source) -> decltype(sinter::name(std::forward<X>(x), p, source)) { \
+      return sinter::name(std::forward<X>(x), p, source);                                                           \
+    }                                                                                                               \
   };
 /// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout, and sinter::dropout2d
 /// for whole channels. Holds a generator of its own, split off the one given.
@@ -37298,6 +38694,24 @@ struct holdable_members {
   void erased(const member_name*, const M&) const {}
 };
 
+/// Goes through the types of members that SINTER_MEMBERS lists, for the first one, Found, that no any_module<T, ..., D,
+/// Kind> can hold.
+template <class T, class D, class Kind, class Found = void>
+struct find_unholdable {
+  using found = Found;
+};
+template <class T, class D, class Kind, class Found, class X>
+auto operator+(find_unholdable<T, D, Kind, Found> so_far, std::type_identity<X>) {
+  if constexpr (!std::is_void_v<Found>) return so_far;
+  else if constexpr (is_stored<X> && number_in<X>(held_types<T, D, Kind>{}) < 0)
+    return find_unholdable<T, D, Kind, X>{};
+  else if constexpr (requires { X::template fold_types<find_unholdable<T, D, Kind>, X>(); })
+    return decltype(X::template fold_types<find_unholdable<T, D, Kind>, X>()){};  // declared, never defined
+  else return so_far;
+}
+template <class M, class T, class D, class Kind>
+using unholdable_in = typename decltype(find_unholdable<T, D, Kind>{} + std::type_identity<M>{})::found;
+
 template <class T, int R, class To, class Kind, class Devices>
 struct held_mover {
   any_module<T, R, To, Kind, Devices> (*moved)(const void*, member_copies&);
@@ -37354,7 +38768,7 @@ inline constexpr bool goes_everywhere<M, D, devices<Ds...>> =
     has_plain_twin<M> && (requires { typename rebound<M, Ds, typename M::kind>::type; } && ...);
 
 /// What is wrong with holding M.
-template <class M, class D, class Devices>
+template <class M, class T, int R, class D, class Kind, class Devices>
 constexpr auto find_held_mistake() {
   using sinter::detail::mistake;
   if constexpr (!is_module<M> || is_erased<M>) return sinter::detail::not_operands{};
@@ -37363,10 +38777,13 @@ constexpr auto find_held_mistake() {
   else if constexpr (!goes_everywhere<M, D, Devices>)
     return mistake<module_that_is_no_template_of_device_and_kind<M>,
                    declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
-  else return sinter::detail::fitting<void>{};
+  else if constexpr (!std::is_void_v<unholdable_in<M, T, D, Kind>>)
+    return mistake<parameter_or_buffer_that_any_module_cannot_hold<unholdable_in<M, T, D, Kind>>,
+                   use_rank_0_to_5_and_the_element_type_of_any_module>{};
+  else return input_check<const parameter<T, R, D, Kind>&, M>{};
 }
-template <class M, class D, class Devices>
-using held_mistake = decltype(find_held_mistake<bare<M>, D, Devices>());
+template <class M, class T, int R, class D, class Kind, class Devices>
+using held_mistake = decltype(find_held_mistake<bare<M>, T, R, D, Kind, Devices>());
 
 }  // namespace detail
 
@@ -37398,11 +38815,11 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
 
   any_module() = default;
   template <class M>
-    requires(sinter::detail::is_fitting<detail::held_mistake<M, D, Devices>>)
+    requires(sinter::detail::is_fitting<detail::held_mistake<M, T, R, D, Kind, Devices>>)
   any_module(M held)  // NOLINT: implicit on purpose
       : any_module(std::make_unique<M>(std::move(held))) {}
-  template <class M, class Problem = typename detail::held_mistake<M, D, Devices>::problem,
-            class Fix = typename detail::held_mistake<M, D, Devices>::fix>
+  template <class M, class Problem = typename detail::held_mistake<M, T, R, D, Kind, Devices>::problem,
+            class Fix = typename detail::held_mistake<M, T, R, D, Kind, Devices>::fix>
   any_module(M) = delete;
 
   any_module(const any_module& other)
@@ -37422,6 +38839,10 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   /// Whether it holds a module.
   bool defined() const noexcept { return held_ != nullptr; }
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::conversion_mistake<X, T, R, D, std::is_same_v<Kind, tracked> && is_tracked_v<X> ? 1 : 0>{};
+  }
   template <class X>
   value_type_of_module forward(const X& x) const {
     if (held_ == nullptr) throw value_error("any_module: it holds no module");
@@ -37570,6 +38991,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t, index_t) = delete;
 
   template <class X>
+  static constexpr auto mistake() {
+    if constexpr (Bias) return sinter::detail::linear_mistake<X, decltype(weight), decltype(bias)>{};
+    else return sinter::detail::linear_mistake<X, decltype(weight)>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
     else return sinter::linear(std::forward<X>(x), weight);
@@ -37614,8 +39040,16 @@ template <int N, class Self, class Options, floating_element T, device D, class 
 struct convolution : module<Self> {
   using device_type = D;
   using kind = Kind;
+  using op = std::conditional_t<std::is_same_v<Options, conv_options<N>>, ops::conv_op<N, Bias>,
+                                ops::conv_transpose_op<N, Bias>>;
 
   convolution() = default;
+
+  template <class X>
+  static constexpr auto mistake() {
+    if constexpr (Bias) return sinter::detail::kernel_check<op, X, decltype(weight), decltype(bias)>{};
+    else return sinter::detail::kernel_check<op, X, decltype(weight)>{};
+  }
 
   /// Multiply-adds of one call that gives this shape; see summary().
   template <int R>
@@ -37954,8 +39388,13 @@ struct batch_norm : module<Self> {
     }
   }
 
-  template <expression X>
-    requires(rank_of<X> >= Least && rank_of<X> <= Most)
+  template <class X>
+  static constexpr auto mistake() {
+    if constexpr (rank_of<X> < Least || rank_of<X> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>>, use_an_operand_of_rank<Least, Most>>{};
+    else return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     batch_norm_options o{.eps = settings.eps};
     if constexpr (!std::is_same_v<Kind, plain>) {
@@ -37990,7 +39429,7 @@ struct batch_norm : module<Self> {
   batch_norm_settings settings;
   mode state;
 
- private:
+  /// Counts a batch, and gives its part in the new running moments.
   double next_momentum() const {
     num_batches_tracked.value().in_place() += 1;
     if (settings.momentum) return *settings.momentum;
@@ -38126,6 +39565,10 @@ struct group_norm : detail::affine_norm<group_norm<T, D, Kind, Affine>, T, D, Ki
       : group_norm(group_count, channels, epsilon) {}
 
   template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     if constexpr (Affine) return sinter::group_norm(std::forward<X>(x), groups, this->weight, this->bias, this->eps);
     else return sinter::group_norm(std::forward<X>(x), groups, this->eps);
@@ -38154,6 +39597,10 @@ struct instance_norm : detail::affine_norm<instance_norm<T, D, Kind, Affine>, T,
     requires(Affine)
       : instance_norm(channels, epsilon) {}
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::channel_operand_mistake<X, tensor<T, 1, D>>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     if constexpr (Affine) return sinter::instance_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
@@ -38200,6 +39647,10 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
       : base("layer_norm", shape, epsilon), features(shape) {}
 
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::row_norm_mistake<ops::layer_norm_op, X, tensor<T, Axes, D>>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     if constexpr (Bias) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
@@ -38524,10 +39975,14 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
 ///
 ///     nn::max_pool2d pool(3, {.stride = 2, .padding = 1});
 ///     nn::adaptive_avg_pool2d global(1);
-#define SINTER_POOLING(name, axes, options_type)                                                                  \
+#define SINTER_POOLING(name, axes, options_type, op)                                                              \
   struct name : stateless<name> {                                                                                 \
     name() = default;                                                                                             \
     explicit name(const per_axis<axes>& window, const options_type<axes>& o = {}) : kernel(window), options(o) {} \
+    template <class X>                                                                                            \
+    static constexpr auto mistake() {                                                                             \
+      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{};                                         \
+    }                                                                                                             \
     template <class X>                                                                                            \
     auto forward(X&& x) const {                                                                                   \
       return sinter::name(std::forward<X>(x), kernel, options);                                                   \
@@ -38540,32 +39995,36 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
     per_axis<axes> kernel = 1;                                                                                    \
     options_type<axes> options = {};                                                                              \
   };
-#define SINTER_ADAPTIVE_POOLING(name, axes)                             \
-  struct name : stateless<name> {                                       \
-    name() = default;                                                   \
-    explicit name(const per_axis<axes>& of_result) : size(of_result) {} \
-    template <class X>                                                  \
-    auto forward(X&& x) const {                                         \
-      return sinter::name(std::forward<X>(x), size);                    \
-    }                                                                   \
-    template <class F, class... M>                                      \
-    static void visit(F&& f, M&... m) {                                 \
-      f("size", m.size...);                                             \
-    }                                                                   \
-    per_axis<axes> size = 1;                                            \
+#define SINTER_ADAPTIVE_POOLING(name, axes, op)                           \
+  struct name : stateless<name> {                                         \
+    name() = default;                                                     \
+    explicit name(const per_axis<axes>& of_result) : size(of_result) {}   \
+    template <class X>                                                    \
+    static constexpr auto mistake() {                                     \
+      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{}; \
+    }                                                                     \
+    template <class X>                                                    \
+    auto forward(X&& x) const {                                           \
+      return sinter::name(std::forward<X>(x), size);                      \
+    }                                                                     \
+    template <class F, class... M>                                        \
+    static void visit(F&& f, M&... m) {                                   \
+      f("size", m.size...);                                               \
+    }                                                                     \
+    per_axis<axes> size = 1;                                              \
   };
-SINTER_POOLING(max_pool1d, 1, max_pool_options)
-SINTER_POOLING(max_pool2d, 2, max_pool_options)
-SINTER_POOLING(max_pool3d, 3, max_pool_options)
-SINTER_POOLING(avg_pool1d, 1, avg_pool_options)
-SINTER_POOLING(avg_pool2d, 2, avg_pool_options)
-SINTER_POOLING(avg_pool3d, 3, avg_pool_options)
-SINTER_ADAPTIVE_POOLING(adaptive_max_pool1d, 1)
-SINTER_ADAPTIVE_POOLING(adaptive_max_pool2d, 2)
-SINTER_ADAPTIVE_POOLING(adaptive_max_pool3d, 3)
-SINTER_ADAPTIVE_POOLING(adaptive_avg_pool1d, 1)
-SINTER_ADAPTIVE_POOLING(adaptive_avg_pool2d, 2)
-SINTER_ADAPTIVE_POOLING(adaptive_avg_pool3d, 3)
+SINTER_POOLING(max_pool1d, 1, max_pool_options, max_pool_op)
+SINTER_POOLING(max_pool2d, 2, max_pool_options, max_pool_op)
+SINTER_POOLING(max_pool3d, 3, max_pool_options, max_pool_op)
+SINTER_POOLING(avg_pool1d, 1, avg_pool_options, avg_pool_op)
+SINTER_POOLING(avg_pool2d, 2, avg_pool_options, avg_pool_op)
+SINTER_POOLING(avg_pool3d, 3, avg_pool_options, avg_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool1d, 1, adaptive_max_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool2d, 2, adaptive_max_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool3d, 3, adaptive_max_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool1d, 1, adaptive_avg_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool2d, 2, adaptive_avg_pool_op)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool3d, 3, adaptive_avg_pool_op)
 #undef SINTER_POOLING
 #undef SINTER_ADAPTIVE_POOLING
 
@@ -38598,6 +40057,10 @@ struct padding_of : stateless<Self> {
     if (each.axes() != N)
       sinter::detail::refuse<value_error>(
           {"padding of ", N, " axes takes one number or ", 2 * N, ", not ", 2 * each.axes()});
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::pad_op<element_of<X>>, X>{};
   }
   template <class X>
   auto forward(X&& x) const {
@@ -38660,6 +40123,10 @@ struct upsample : stateless<upsample> {
   upsample() = default;
   explicit upsample(const interpolate_options& o) : options(o) {}
   template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::interpolate_op, X>{};
+  }
+  template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);
   }
@@ -38670,19 +40137,23 @@ struct upsample : stateless<upsample> {
   interpolate_options options;
 };
 
-#define SINTER_PIXEL_BLOCKS(name)                      \
-  struct name : stateless<name> {                      \
-    name() = default;                                  \
-    explicit name(index_t by) : factor(by) {}          \
-    template <class X>                                 \
-    auto forward(X&& x) const {                        \
-      return sinter::name(std::forward<X>(x), factor); \
-    }                                                  \
-    template <class F, class... M>                     \
-    static void visit(F&& f, M&... m) {                \
-      f("factor", m.factor...);                        \
-    }                                                  \
-    index_t factor = 1;                                \
+#define SINTER_PIXEL_BLOCKS(name)                                  \
+  struct name : stateless<name> {                                  \
+    name() = default;                                              \
+    explicit name(index_t by) : factor(by) {}                      \
+    template <class X>                                             \
+    static constexpr auto mistake() {                              \
+      return sinter::detail::kernel_check<ops::pixel_blocks, X>{}; \
+    }                                                              \
+    template <class X>                                             \
+    auto forward(X&& x) const {                                    \
+      return sinter::name(std::forward<X>(x), factor);             \
+    }                                                              \
+    template <class F, class... M>                                 \
+    static void visit(F&& f, M&... m) {                            \
+      f("factor", m.factor...);                                    \
+    }                                                              \
+    index_t factor = 1;                                            \
   };
 /// The functions of the same names as modules.
 SINTER_PIXEL_BLOCKS(pixel_shuffle)
@@ -38693,6 +40164,10 @@ SINTER_PIXEL_BLOCKS(pixel_unshuffle)
 struct unfold : stateless<unfold> {
   unfold() = default;
   explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::unfold_op, X>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::unfold(std::forward<X>(x), kernel_size, options);
@@ -38711,6 +40186,10 @@ struct fold : stateless<fold> {
   fold() = default;
   fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
       : output_size(size), kernel_size(kernel), options(o) {}
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<ops::fold_op, X>{};
+  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);
@@ -38818,6 +40297,26 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
   return carried<decltype(y)>{std::move(y)};
 }
 
+/// The same of types: what a chain makes of an X, or what is wrong with it.
+template <class Verdict, class X>
+struct carried_type {
+  using verdict = Verdict;
+};
+template <class Verdict, class X, class M>
+auto operator|(carried_type<Verdict, X> c, std::type_identity<M>) {
+  if constexpr (sinter::detail::is_fitting<Verdict>) {
+    using verdict = input_check<X, M>;
+    if constexpr (sinter::detail::is_fitting<verdict>)
+      return carried_type<verdict, decltype(std::declval<const M&>()(std::declval<X>()))>{};
+    else return carried_type<verdict, X>{};
+  } else {
+    return c;
+  }
+}
+template <class X, class... M>
+using chain_mistake =
+    typename decltype((carried_type<sinter::detail::fitting<void>, X>{} | ... | std::type_identity<M>{}))::verdict;
+
 template <class Index, class... M>
 struct slot_pack;
 template <std::size_t... I, class... M>
@@ -38827,7 +40326,12 @@ struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
 
   template <class X>
   auto run(const X& x) const {
-    return (carried<X>{x} | ... | static_cast<const slot<I, M>&>(*this)).value;
+    return through(carried<X>{x}).value;
+  }
+  /// c | first module | second module | ...
+  template <class C>
+  auto through(C c) const {
+    return (std::move(c) | ... | static_cast<const slot<I, M>&>(*this));
   }
   template <class F, class... S>
   static void visit_all(F& f, S&... s) {
@@ -38872,6 +40376,10 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
     requires(!detail::fitting_chain<M...>)
   explicit sequential(M...) = delete;
 
+  template <class X>
+  static constexpr auto mistake() {
+    return detail::chain_mistake<X, M...>{};
+  }
   template <class X>
   auto forward(const X& x) const {
     return slots_.run(x);
@@ -39703,7 +41211,7 @@ class grad_scaler {
     return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
   }
 
-  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them
+  /// Divides the gradients of the optimizer's parameters by the scale, so that they can be read or clipped
   /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
   /// Errors: value_error for a second time, or after step(), before update().
   template <class Rule>
@@ -40084,6 +41592,2054 @@ using sgd = rule_optimizer<detail::sgd_rule>;
 }  // namespace sinter::optim
 // sinter/parallel.hpp: models over several devices.
 
+// sinter/parallel/advice.hpp: what advise() has measured, its answer, and both as text.
+
+// sinter/parallel/placement_cost.hpp: the cheapest placement of a chain by a table of costs, found exactly.
+
+namespace sinter::nn {
+
+/// What a chain of segments costs on each of some devices. Seconds and bytes.
+class placement_costs {
+ public:
+  placement_costs(int segments, int devices)
+      : segments_(segments),
+        devices_(devices),
+        work_(cells(segments, devices), 0),
+        update_(work_),
+        bytes_(work_),
+        transfer_(cells(segments, devices * devices), 0),
+        capacity_(cells(1, devices), std::numeric_limits<double>::infinity()) {}
+
+  int segments() const { return segments_; }
+  int devices() const { return devices_; }
+
+  /// Forward and backward of segment s on device d; in a pipeline those of one microbatch.
+  double& work(int s, int d) { return work_[at(s, d)]; }
+  double work(int s, int d) const { return work_[at(s, d)]; }
+  /// The update of its parameters, once a step.
+  double& update(int s, int d) { return update_[at(s, d)]; }
+  double update(int s, int d) const { return update_[at(s, d)]; }
+  /// What segment s holds on device d during a step.
+  double& bytes(int s, int d) { return bytes_[at(s, d)]; }
+  double bytes(int s, int d) const { return bytes_[at(s, d)]; }
+  /// The value copied from `from` to `to` before segment s, and its gradient copied back.
+  double& transfer(int s, int from, int to) { return transfer_[at(s, from * devices_ + to, devices_ * devices_)]; }
+  double transfer(int s, int from, int to) const {
+    return from == to ? 0 : transfer_[at(s, from * devices_ + to, devices_ * devices_)];
+  }
+  /// The bytes that device d has; infinity where it is not limited.
+  double& capacity(int d) { return capacity_[at(0, d)]; }
+  double capacity(int d) const { return capacity_[at(0, d)]; }
+
+ private:
+  static std::size_t cells(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+  std::size_t at(int s, int column) const { return at(s, column, devices_); }
+  static std::size_t at(int s, int column, int columns) { return cells(s, columns) + static_cast<std::size_t>(column); }
+
+  int segments_, devices_;
+  std::vector<double> work_, update_, bytes_, transfer_, capacity_;
+};
+
+/// A device for each segment, and the seconds of a step. Empty where nothing fits into memory.
+struct placement {
+  std::vector<int> device;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+/// Do the segments fit into the memory of the devices?
+inline bool fits(const placement_costs& c, const std::vector<int>& device) {
+  std::vector<double> used(static_cast<std::size_t>(c.devices()), 0);
+  for (int s = 0; s < c.segments(); ++s) {
+    const int d = device[static_cast<std::size_t>(s)];
+    used[static_cast<std::size_t>(d)] += c.bytes(s, d);
+  }
+  for (int d = 0; d < c.devices(); ++d)
+    if (used[static_cast<std::size_t>(d)] > c.capacity(d)) return false;
+  return true;
+}
+
+/// Seconds of a step in which one segment runs after the other: all work, updates and transfers.
+inline double serial_seconds(const placement_costs& c, const std::vector<int>& device) {
+  double sum = 0;
+  for (int s = 0; s < c.segments(); ++s) {
+    const int d = device[static_cast<std::size_t>(s)];
+    sum += c.work(s, d) + c.update(s, d);
+    if (s > 0) sum += c.transfer(s, device[static_cast<std::size_t>(s - 1)], d);
+  }
+  return sum;
+}
+
+/// Seconds of a step of m microbatches in a pipeline: sum t + (m - 1) max t over its stages, and the updates; t is the
+/// work of a stage and the transfers before it. Infinity where a device comes back.
+inline double pipelined_seconds(const placement_costs& c, const std::vector<int>& device, int m) {
+  double sum = 0, updates = 0, longest = 0, stage = 0;
+  std::vector<bool> used(static_cast<std::size_t>(c.devices()), false);
+  for (int s = 0; s < c.segments(); ++s) {
+    const int d = device[static_cast<std::size_t>(s)];
+    const int before = s > 0 ? device[static_cast<std::size_t>(s - 1)] : -1;
+    if (d != before) {
+      if (used[static_cast<std::size_t>(d)]) return std::numeric_limits<double>::infinity();
+      used[static_cast<std::size_t>(d)] = true;
+      stage = s > 0 ? c.transfer(s, before, d) : 0;
+      sum += stage;
+    }
+    stage += c.work(s, d);
+    sum += c.work(s, d);
+    longest = std::max(longest, stage);
+    updates += c.update(s, d);
+  }
+  return sum + (m - 1) * longest + updates;
+}
+
+/// The n cheapest placements of a serial step that fit into memory, the cheapest first; fewer if there are fewer.
+/// Exact: best[s][d] = t_s(d) + min over e of (best[s-1][e] + transfer(e, d)), with every sum of which fewer than n
+/// others are at once as quick and as small on each limited device.
+inline std::vector<placement> best_serial(const placement_costs& c, int n = 1) {
+  struct label {
+    double seconds;
+    std::vector<double> used;  ///< bytes on each device
+    int device;
+    std::size_t before;  ///< its place among the labels of the segment before
+  };
+  const int devices = c.devices();
+  std::vector<std::vector<label>> levels;
+  const auto is_no_better = [&](const label& a, const label& than) {
+    if (a.device != than.device || a.seconds < than.seconds) return false;
+    for (int d = 0; d < devices; ++d) {
+      const auto i = static_cast<std::size_t>(d);
+      if (c.capacity(d) < std::numeric_limits<double>::infinity() && a.used[i] < than.used[i]) return false;
+    }
+    return true;
+  };
+  for (int s = 0; s < c.segments(); ++s) {
+    std::vector<label> found;
+    const auto extend = [&](const label* before, std::size_t place) {
+      for (int d = 0; d < devices; ++d) {
+        label next{c.work(s, d) + c.update(s, d), std::vector<double>(static_cast<std::size_t>(devices), 0), d, place};
+        if (before != nullptr) {
+          next.seconds += before->seconds + c.transfer(s, before->device, d);
+          next.used = before->used;
+        }
+        double& used = next.used[static_cast<std::size_t>(d)];
+        used += c.bytes(s, d);
+        if (used <= c.capacity(d)) found.push_back(std::move(next));
+      }
+    };
+    if (s == 0) extend(nullptr, 0);
+    else
+      for (std::size_t i = 0; i < levels.back().size(); ++i) extend(&levels.back()[i], i);
+    std::stable_sort(found.begin(), found.end(), [](const label& a, const label& b) { return a.seconds < b.seconds; });
+    std::vector<label> kept;
+    for (label& one : found) {
+      const auto better =
+          std::count_if(kept.begin(), kept.end(), [&](const label& other) { return is_no_better(one, other); });
+      if (better < n) kept.push_back(std::move(one));
+    }
+    levels.push_back(std::move(kept));
+  }
+  std::vector<placement> best;
+  for (const label& last : levels.back()) {
+    if (static_cast<int>(best.size()) == n) break;
+    placement p{std::vector<int>(static_cast<std::size_t>(c.segments())), last.seconds};
+    const label* now = &last;
+    for (std::size_t s = levels.size(); s-- > 0;) {
+      p.device[s] = now->device;
+      if (s > 0) now = &levels[s - 1][now->before];
+    }
+    best.push_back(std::move(p));
+  }
+  return best;
+}
+
+namespace detail {
+
+/// The stages of a pipeline, none longer than a limit, whose sum is least.
+class pipeline_search {
+ public:
+  explicit pipeline_search(const placement_costs& c) : c_(c), sets_(1 << c.devices()) {}
+
+  /// t of segments [begin, end) on d, behind a stage on `before` (-1: none); infinity where memory does not do.
+  double stage(int begin, int end, int before, int d) const {
+    double t = begin > 0 ? c_.transfer(begin, before, d) : 0, bytes = 0;
+    for (int s = begin; s < end; ++s) {
+      t += c_.work(s, d);
+      bytes += c_.bytes(s, d);
+    }
+    return bytes <= c_.capacity(d) ? t : std::numeric_limits<double>::infinity();
+  }
+
+  placement search(double limit) {
+    const int segments = c_.segments();
+    table_.assign(static_cast<std::size_t>((segments + 1) * sets_ * c_.devices()), {});
+    for (int end = 1; end <= segments; ++end)
+      for (int begin = 0; begin < end; ++begin)
+        for (int d = 0; d < c_.devices(); ++d) {
+          if (begin == 0) add({0, 0, -1}, 0, end, d, limit);
+          else
+            for (int set = 1; set < sets_; ++set)
+              for (int e = 0; e < c_.devices(); ++e)
+                if ((set >> d & 1) == 0 && e != d) add({begin, set, e}, at(begin, set, e).sum, end, d, limit);
+        }
+    placement best;
+    key last{};
+    for (int set = 1; set < sets_; ++set)
+      for (int d = 0; d < c_.devices(); ++d)
+        if (at(segments, set, d).sum < best.seconds) {
+          best.seconds = at(segments, set, d).sum;
+          last = {segments, set, d};
+        }
+    if (last.end == 0) return {};
+    best.device.resize(static_cast<std::size_t>(segments));
+    while (last.end > 0) {
+      const key before = at(last.end, last.set, last.device).before;
+      for (int s = before.end; s < last.end; ++s) best.device[static_cast<std::size_t>(s)] = last.device;
+      last = before;
+    }
+    return best;
+  }
+
+ private:
+  struct key {
+    int end = 0, set = 0, device = -1;
+  };
+  struct cell {
+    double sum = std::numeric_limits<double>::infinity();
+    key before;
+  };
+  cell& at(int end, int set, int device) {
+    return table_[static_cast<std::size_t>((end * sets_ + set) * c_.devices() + device)];
+  }
+  void add(const key& before, double sum, int end, int d, double limit) {
+    if (sum == std::numeric_limits<double>::infinity()) return;
+    const double t = stage(before.end, end, before.device, d);
+    if (t > limit) return;
+    sum += t;
+    for (int s = before.end; s < end; ++s) sum += c_.update(s, d);
+    cell& to = at(end, before.set | 1 << d, d);
+    if (sum < to.sum) to = {sum, before};
+  }
+
+  const placement_costs& c_;
+  int sets_;  ///< of devices
+  std::vector<cell> table_;
+};
+
+}  // namespace detail
+
+/// The cheapest pipeline for m microbatches, of stages of neighbouring segments on different devices, that fits into
+/// memory. Exact: for every length T that a stage can have, the least sum of stages none of which is longer, and
+/// (m - 1) T.
+inline placement best_pipelined(const placement_costs& c, int m) {
+  detail::pipeline_search stages(c);
+  std::vector<double> lengths;
+  for (int begin = 0; begin < c.segments(); ++begin)
+    for (int end = begin + 1; end <= c.segments(); ++end)
+      for (int d = 0; d < c.devices(); ++d)
+        for (int e = 0; e < c.devices(); ++e) {
+          if (begin > 0 ? e == d : e > 0) continue;
+          const double t = stages.stage(begin, end, e, d);
+          if (t < std::numeric_limits<double>::infinity()) lengths.push_back(t);
+        }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  placement best;
+  for (const double limit : lengths) {
+    if ((m - 1) * limit >= best.seconds) break;
+    placement p = stages.search(limit);
+    if (p.device.empty()) continue;
+    p.seconds = pipelined_seconds(c, p.device, m);
+    if (p.seconds < best.seconds) best = std::move(p);
+  }
+  return best;
+}
+
+}  // namespace sinter::nn
+// sinter/parallel/segment_times.hpp: runs pieces of a chain on any devices, one after the other or in a pipeline, and
+// times them.
+
+// sinter/parallel/segments.hpp: pieces of a chain on every device, their types hidden, so that any placement of them
+// runs without being compiled: each piece is compiled once for each device.
+
+// sinter/parallel/placed.hpp: a chain of layers over devices, cut where the type says.
+
+// sinter/parallel/parts.hpp: values that belong to the parts of a computation, one for each device.
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct a_device_is_listed_twice_in;
+struct name_each_device_once;
+
+namespace detail {
+
+template <std::size_t I, class T>
+struct part_slot {
+  T value;
+};
+
+template <class Index, class... T>
+struct part_slots;
+template <std::size_t... I, class... T>
+struct part_slots<std::index_sequence<I...>, T...> : part_slot<I, T>... {
+  part_slots() = default;
+  explicit part_slots(T... value) : part_slot<I, T>{std::move(value)}... {}
+};
+
+template <std::size_t I, class T>
+T part_type(const part_slot<I, T>*);
+/// Number I of T.
+template <std::size_t I, class... T>
+using type_of_part =
+    decltype(part_type<I>(static_cast<const part_slots<std::index_sequence_for<T...>, T...>*>(nullptr)));
+
+/// One T for each part.
+template <class... T>
+class parts : part_slots<std::index_sequence_for<T...>, T...> {
+  using base = part_slots<std::index_sequence_for<T...>, T...>;
+
+ public:
+  static constexpr int count = sizeof...(T);
+  parts() = default;
+  explicit parts(T... value)
+    requires(sizeof...(T) > 0)
+      : base(std::move(value)...) {}
+
+  template <std::size_t I>
+  auto& at() {
+    return slot<I>(*this).value;
+  }
+  template <std::size_t I>
+  const auto& at() const {
+    return slot<I>(*this).value;
+  }
+
+ private:
+  template <std::size_t I, class T0>
+  static part_slot<I, T0>& slot(part_slot<I, T0>& s) {
+    return s;
+  }
+  template <std::size_t I, class T0>
+  static const part_slot<I, T0>& slot(const part_slot<I, T0>& s) {
+    return s;
+  }
+};
+
+/// Calls f with number `part` of Count as a type: f(std::integral_constant<std::size_t, I>).
+template <int Count, class F>
+void with_part(int part, const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    static_cast<void>(((part == static_cast<int>(I) && (f(std::integral_constant<std::size_t, I>{}), true)) || ...));
+  }(std::make_index_sequence<std::size_t{Count}>{});
+}
+/// The same for each part, one after the other.
+template <int Count, class F>
+void each_part(const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (f(std::integral_constant<std::size_t, I>{}), ...);
+  }(std::make_index_sequence<std::size_t{Count}>{});
+}
+
+template <class... D>
+inline constexpr bool all_different = ((times_listed<D, D...> == 1) && ...);
+
+/// The samples of a part. The first part runs in any case, so that the shape of a result is known.
+struct sample_range {
+  index_t begin = 0, end = 0;
+  bool runs = false;
+  index_t size() const { return end - begin; }
+};
+/// Part number `part` of n samples: ceil(n / parts) each, as long as there are any.
+inline sample_range samples_of_part(index_t n, int parts, int part) {
+  const index_t each = (n + parts - 1) / parts;
+  const index_t begin = std::min<index_t>(n, each * part);
+  const index_t end = std::min<index_t>(n, begin + each);
+  return {begin, end, part == 0 || end > begin};
+}
+
+/// A tensor or variable type on another device.
+template <class X, class D>
+struct on_device_type;
+template <class T, auto S, class From, class D>
+struct on_device_type<tensor<T, S, From>, D> {
+  using type = tensor<T, S, D>;
+};
+template <class T, auto S, class From, int Order, class D>
+struct on_device_type<variable<T, S, From, Order>, D> {
+  using type = variable<T, S, D, Order>;
+};
+template <class X, class D>
+using moved_type = typename on_device_type<X, D>::type;
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/parallel/step_times.hpp: when the stages of a chain over devices began and ended, forward and backward.
+
+namespace sinter {
+
+namespace nn {
+
+/// Layers that run one after the other on one device. Seconds.
+struct stage_time {
+  std::size_t first_layer, last_layer;  ///< the last one is in it
+  std::string device;
+  double forward = 0, backward = 0;
+};
+/// What a cut between devices copies: values forward, gradients backward. Seconds.
+struct transfer_time {
+  std::string from, to;
+  index_t bytes;  ///< one way
+  double forward = 0, backward = 0;
+};
+/// Seconds in which a device ran its stages, and the rest of the step.
+struct device_time {
+  std::string device;
+  double busy = 0, idle = 0;
+};
+
+/// The times of a step of a chain over devices, from the beginning of forward to the end of backward. What lies between
+/// the two is the loss; it counts as work of the last device. Without a backward, of the forward alone.
+struct step_times {
+  std::vector<stage_time> stages;
+  std::vector<transfer_time> transfers;  ///< in the order of the cuts
+  std::vector<device_time> devices;      ///< in the order in which the chain comes to them
+  double loss = 0;
+  double step = 0;
+
+  /// A line for each stage, transfer and device.
+  std::string text() const {
+    std::string lines;
+    const auto add = [&lines](const std::string& what, const char* one, double a, const char* two, double b) {
+      char row[160];
+      std::snprintf(row, sizeof row, "%-34s %-8s %10.3f ms   %-8s %10.3f ms\n", what.c_str(), one, 1e3 * a, two,
+                    1e3 * b);
+      lines += row;
+    };
+    for (const stage_time& s : stages)
+      add("layers " + std::to_string(s.first_layer) + " to " + std::to_string(s.last_layer) + " on " + s.device,
+          "forward", s.forward, "backward", s.backward);
+    for (const transfer_time& t : transfers)
+      add(t.from + " => " + t.to + ", " + std::to_string(t.bytes) + " bytes", "forward", t.forward, "backward",
+          t.backward);
+    for (const device_time& d : devices) add(d.device, "busy", d.busy, "idle", d.idle);
+    add("step", "all", step, "loss", loss);
+    return lines;
+  }
+};
+
+/// Writes the table to a stream.
+template <class Stream>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const step_times& times) {
+  out << times.text();
+  return out;
+}
+
+namespace detail {
+
+/// Seconds of a clock that never goes back.
+inline double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Waits for the work of a GPU; that of a host device has run.
+template <device D>
+void wait_for_work() {
+  if constexpr (is_cuda_v<D>) synchronize<D>();
+}
+
+/// When the stages of one call began and ended; NaN where they have not.
+struct step_stamps {
+  struct stage {
+    static constexpr double never = std::numeric_limits<double>::quiet_NaN();
+    double forward_begin = never, forward_end = never, backward_begin = never, backward_end = never;
+    index_t bytes_in = 0;
+  };
+  std::vector<stage> stages;
+};
+
+/// Shared by a chain and the graphs of its calls.
+struct step_recorder {
+  std::atomic<bool> on{false};
+  std::mutex mutex;
+  std::shared_ptr<step_stamps> last;
+
+  std::shared_ptr<step_stamps> begin(std::size_t stages) {
+    auto stamps = std::make_shared<step_stamps>();
+    stamps->stages.resize(stages);
+    const std::lock_guard lock(mutex);
+    last = stamps;
+    return stamps;
+  }
+  std::shared_ptr<step_stamps> latest() {
+    const std::lock_guard lock(mutex);
+    return last;
+  }
+};
+
+/// Stands in a graph before all states of the first stage, so that the walk comes to it when their backward has run. It
+/// has no memory; its gradient is a mere mark.
+class first_stage_mark final : public sinter::detail::grad_state {
+  struct stamp final : sinter::detail::tape_entry {
+    explicit stamp(std::shared_ptr<step_stamps> s, void (*w)()) : stamps(std::move(s)), wait(w) {
+      name = "begin of placed";
+    }
+    void backward(sinter::detail::grad_state&) override {
+      wait();
+      stamps->stages.front().backward_end = seconds_now();
+    }
+    void release() override {}
+    const sinter::detail::state_ptr* inputs(int& count) const override {
+      count = 0;
+      return nullptr;
+    }
+    std::shared_ptr<step_stamps> stamps;
+    void (*wait)();
+  };
+
+ public:
+  first_stage_mark(std::shared_ptr<step_stamps> stamps, void (*wait)()) {
+    producer = new stamp(std::move(stamps), wait);
+  }
+  void* gradient(bool& add) override {
+    add = has_grad;
+    has_grad = true;
+    return nullptr;
+  }
+  const index_t* strides() const noexcept override { return nullptr; }
+  void drop_gradient() noexcept override { has_grad = false; }
+  void add_to_kept() override {}
+  void keep_gradient() noexcept override {}
+  void* kept_gradient() const noexcept override { return nullptr; }
+  void drop_kept() noexcept override {}
+};
+
+/// Backward of the copy at a cut: the end of a stage's backward, the copy of the gradient, the beginning of that of the
+/// stage before.
+template <class T, int R, device From, device To>
+struct stamped_copy_backward final : sinter::detail::one_input_backward {
+  std::shared_ptr<step_stamps> stamps;
+  std::size_t stage;  ///< that the copy leads into
+
+  stamped_copy_backward(sinter::detail::state_ptr from, std::shared_ptr<step_stamps> s, std::size_t into)
+      : stamps(std::move(s)), stage(into) {
+    name = "cut of placed";
+    source = std::move(from);
+  }
+  void backward(sinter::detail::grad_state& y) override {
+    wait_for_work<To>();
+    stamps->stages[stage].backward_end = seconds_now();
+    const auto& g = static_cast<sinter::detail::typed_state<T, R, To>&>(y).grad;
+    if constexpr (std::is_same_v<From, To>) sinter::detail::add_gradient(source, y.retain ? g.clone() : g);
+    else sinter::detail::add_gradient(source, g.template to<From>());
+    wait_for_work<From>();
+    stamps->stages[stage - 1].backward_begin = seconds_now();
+  }
+};
+
+/// Backward of the end of the chain: it begins that of the last stage, and sends the walk to the mark of the first.
+template <class T, int R, device D>
+struct stamped_end_backward final : sinter::detail::tape_entry {
+  std::shared_ptr<step_stamps> stamps;
+  sinter::detail::state_ptr sources[2];
+
+  stamped_end_backward(sinter::detail::state_ptr from, sinter::detail::state_ptr mark, std::shared_ptr<step_stamps> s)
+      : stamps(std::move(s)), sources{std::move(from), std::move(mark)} {
+    name = "end of placed";
+  }
+  const sinter::detail::state_ptr* inputs(int& count) const override {
+    count = 2;
+    return sources;
+  }
+  void release() override {}
+  void backward(sinter::detail::grad_state& y) override {
+    wait_for_work<D>();
+    stamps->stages.back().backward_begin = seconds_now();
+    bool marked = false;
+    sources[1]->gradient(marked);
+    const auto& g = static_cast<sinter::detail::typed_state<T, R, D>&>(y).grad;
+    sinter::detail::add_gradient(sources[0], y.retain ? g.clone() : g);
+  }
+};
+
+/// y, copied to D where stage number `into` runs, with the times of the copy.
+template <device D, class Y>
+auto copied_with_times(const Y& y, const std::shared_ptr<step_stamps>& stamps, std::size_t into) {
+  using From = device_of<Y>;
+  wait_for_work<From>();
+  stamps->stages[into - 1].forward_end = seconds_now();
+  const auto value = sinter::detail::plain(y).template to<D>();
+  wait_for_work<D>();
+  auto& stage = stamps->stages[into];
+  stage.bytes_in = std::is_same_v<From, D> ? 0 : value.numel() * static_cast<index_t>(sizeof(element_of<Y>));
+  stage.forward_begin = seconds_now();
+  if constexpr (sinter::detail::is_variable<Y>) {
+    static_assert(Y::order < 2, "sinter: chains over devices have no second derivative; use variables of order 1");
+    const auto state = sinter::detail::access::state_of(y);
+    if (!state || !sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
+    using entry = stamped_copy_backward<element_of<Y>, rank_of<Y>, From, D>;
+    return sinter::detail::produced<1>(value, std::make_unique<entry>(state, stamps, into));
+  } else {
+    return value;
+  }
+}
+
+/// y, whose backward begins that of the last stage.
+template <class Y>
+Y ended_with_times(const Y& y, const std::shared_ptr<step_stamps>& stamps, const sinter::detail::state_ptr& mark) {
+  using D = device_of<Y>;
+  wait_for_work<D>();
+  stamps->stages.back().forward_end = seconds_now();
+  if constexpr (sinter::detail::is_variable<Y>) {
+    const auto state = sinter::detail::access::state_of(y);
+    if (!state || !sinter::detail::recording()) return y;
+    using entry = stamped_end_backward<element_of<Y>, rank_of<Y>, D>;
+    return sinter::detail::produced<1>(sinter::detail::plain(y), std::make_unique<entry>(state, mark, stamps));
+  } else {
+    return y;
+  }
+}
+
+/// The report of a step, whose stages have these first layers and devices.
+inline step_times times_of(const step_stamps& stamps, const std::vector<std::size_t>& first_layers, std::size_t layers,
+                           const std::vector<std::string>& devices) {
+  step_times t;
+  const auto& all = stamps.stages;
+  const bool backward = !std::isnan(all.front().backward_end);
+  const auto device_named = [&t](const std::string& name) -> device_time& {
+    for (device_time& d : t.devices)
+      if (d.device == name) return d;
+    return t.devices.emplace_back(device_time{name, 0, 0});
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& s = all[i];
+    const std::size_t last = (i + 1 < all.size() ? first_layers[i + 1] : layers) - 1;
+    stage_time one{first_layers[i], last, devices[i], s.forward_end - s.forward_begin, 0};
+    if (backward) one.backward = s.backward_end - s.backward_begin;
+    device_named(one.device).busy += one.forward + one.backward;
+    t.stages.push_back(one);
+    if (i == 0 || devices[i] == devices[i - 1]) continue;
+    transfer_time copy{devices[i - 1], devices[i], s.bytes_in, s.forward_begin - all[i - 1].forward_end, 0};
+    if (backward) copy.backward = all[i - 1].backward_begin - s.backward_end;
+    t.transfers.push_back(copy);
+  }
+  const auto& end = all.back();
+  if (backward) {
+    t.loss = end.backward_begin - end.forward_end;
+    device_named(devices.back()).busy += t.loss;
+  }
+  t.step = (backward ? all.front().backward_end : end.forward_end) - all.front().forward_begin;
+  for (device_time& d : t.devices) d.idle = std::max(0., t.step - d.busy);
+  return t;
+}
+
+}  // namespace detail
+}  // namespace nn
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct placed_of_what_is_no_chain;
+struct give_an_nn_sequential;
+template <class>
+struct placed_without_cuts;
+struct name_the_devices_as_in_nn_cut_0_cpu;
+template <class>
+struct placed_by_what_is_no_cut;
+template <class>
+struct first_cut_that_is_not_at_layer_0;
+struct begin_with_nn_cut_0;
+template <class...>
+struct cuts_out_of_order;
+struct sort_the_cuts_by_their_layer;
+template <class, int>
+struct cut_beyond_a_chain_of_layers;
+struct cut_before_a_layer_that_is_there;
+template <class, class>
+struct layer_that_cannot_move_to;
+
+namespace nn {
+
+/// Layers of a chain from number First on are on D, as far as the next cut; see placed().
+template <std::size_t First, device D>
+struct cut {
+  static constexpr std::size_t first_layer = First;
+  using device_type = D;
+};
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_cut = false;
+template <std::size_t First, class D>
+inline constexpr bool is_cut<cut<First, D>> = true;
+
+/// The stages of a chain.
+template <class... Cuts>
+struct cut_list {
+  static constexpr std::size_t count = sizeof...(Cuts);
+  static constexpr std::size_t first[sizeof...(Cuts)] = {Cuts::first_layer...};
+  static constexpr std::size_t stage_of(std::size_t layer) {
+    std::size_t stage = 0;
+    while (stage + 1 < count && first[stage + 1] <= layer) ++stage;
+    return stage;
+  }
+  template <std::size_t Stage>
+  using device_of_stage = sinter::detail::type_of_part<Stage, typename Cuts::device_type...>;
+  template <std::size_t Layer>
+  using device_of_layer = device_of_stage<stage_of(Layer)>;
+
+  static constexpr bool ascend() {
+    for (std::size_t i = 1; i < count; ++i)
+      if (first[i - 1] >= first[i]) return false;
+    return true;
+  }
+  static std::vector<std::string> device_names() { return {device_name<typename Cuts::device_type>()...}; }
+  // For chain_output.
+  using input = device_of_stage<0>;
+  using output = device_of_stage<count - 1>;
+  static constexpr bool one_device = (std::is_same_v<typename Cuts::device_type, input> && ...);
+};
+
+/// A value on its way through the layers.
+template <class Cuts, class V>
+struct placed_value {
+  V value;
+  const std::shared_ptr<step_stamps>& stamps;  ///< null where times are not recorded
+};
+
+template <class Cuts, class V, std::size_t I, class M>
+auto operator|(placed_value<Cuts, V>&& v, const slot<I, M>& layer) {
+  constexpr std::size_t stage = Cuts::stage_of(I);
+  const auto& stamps = v.stamps;
+  const auto next = [&stamps](auto y) { return placed_value<Cuts, decltype(y)>{std::move(y), stamps}; };
+  if constexpr (stage > 0 && Cuts::first[stage] == I) {
+    using D = typename Cuts::template device_of_stage<stage>;
+    const auto here = sinter::eval(std::move(v.value));
+    return next(layer.module(stamps ? copied_with_times<D>(here, stamps, stage) : here.template to<D>()));
+  } else {
+    return next(layer.module(std::move(v.value)));
+  }
+}
+
+/// Throws for a parameter or buffer of a chain that stands in layers which go to two places: it would become two.
+/// place_of(layer) names the place.
+template <class M, class F>
+void refuse_torn_ties(const char* who, const M& chain, const F& place_of, const char* what_to_do) {
+  struct entry {
+    const void* data;
+    std::string name, place;
+  };
+  std::vector<entry> seen;
+  const auto look = [&](const std::string& name, const auto& x) {
+    if (!x.defined() || x.numel() == 0) return;
+    const entry now{sinter::detail::access::data(stored_value(x)), name, place_of(std::stoul(name))};
+    for (const entry& e : seen)
+      if (e.data == now.data && e.place != now.place)
+        sinter::detail::refuse<value_error>({who, ": '", e.name, "' ", e.place, " and '", now.name, "' ", now.place,
+                                             " are one parameter or buffer; ", what_to_do});
+    seen.push_back(now);
+  };
+  chain.for_each_parameter(look);
+  chain.for_each_buffer(look);
+}
+
+template <class M>
+inline constexpr int layers_of = -1;
+template <class... M>
+inline constexpr int layers_of<sequential<M...>> = sizeof...(M);
+
+}  // namespace detail
+
+/// What placed() returns; see there. M: the layers, each on its device.
+template <class Cuts, class... M>
+class placed_over : public module<placed_over<Cuts, M...>>, public detail::chain_output<Cuts> {
+  using slot_list = detail::slot_pack<std::index_sequence_for<M...>, M...>;
+
+ public:
+  using device_type = typename Cuts::input;
+  using kind = typename sequential<M...>::kind;
+  /// The chain on one device again.
+  template <class D, class K>
+  using rebind = sequential<typename detail::rebound<M, D, K>::type...>;
+  template <class K>
+  using as = placed_over<Cuts, typename detail::kind_changed<M, K>::type...>;
+
+  placed_over() : recorder_(std::make_shared<detail::step_recorder>()) {}
+
+  template <class X>
+  auto forward(const X& x) const {
+    if (!recorder_->on.load(std::memory_order_relaxed)) {
+      const std::shared_ptr<detail::step_stamps> none;
+      return sinter::eval(layers_.through(detail::placed_value<Cuts, X>{x, none}).value);
+    }
+    const auto stamps = recorder_->begin(Cuts::count);
+    detail::wait_for_work<device_type>();
+    stamps->stages[0].forward_begin = detail::seconds_now();
+    const sinter::detail::state_ptr mark(new detail::first_stage_mark(stamps, &detail::wait_for_work<device_type>));
+    const auto y = sinter::eval(layers_.through(detail::placed_value<Cuts, X>{x, stamps}).value);
+    return detail::ended_with_times(y, stamps, mark);
+  }
+
+  /// Records from now on when stages and transfers begin and end, or stops that. Every call waits at its cuts for GPUs,
+  /// so it is slower there.
+  void record_times(bool on = true) const { recorder_->on.store(on, std::memory_order_relaxed); }
+  /// The times of the last call, and of its backward once that has run. Errors: value_error where none was recorded.
+  step_times times() const {
+    const auto stamps = recorder_->latest();
+    if (!stamps || std::isnan(stamps->stages.back().forward_end))
+      throw value_error("placed: no times; call record_times() before the step");
+    const std::vector<std::size_t> first(Cuts::first, Cuts::first + Cuts::count);
+    return detail::times_of(*stamps, first, size(), Cuts::device_names());
+  }
+
+  /// Layer number N.
+  template <std::size_t N>
+  auto& get() {
+    return layer<N>(layers_);
+  }
+  template <std::size_t N>
+  const auto& get() const {
+    return layer<N>(layers_);
+  }
+  static constexpr std::size_t size() { return sizeof...(M); }
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    slot_list::visit_all(f, s...);
+  }
+
+ private:
+  template <std::size_t N, class L>
+  static L& layer(detail::slot<N, L>& s) {
+    return s.module;
+  }
+  template <std::size_t N, class L>
+  static const L& layer(const detail::slot<N, L>& s) {
+    return s.module;
+  }
+
+  slot_list layers_;
+  std::shared_ptr<detail::step_recorder> recorder_;  ///< also of copies
+};
+
+namespace detail {
+
+template <class Cuts, class Index, class... M>
+struct placed_type;
+template <class Cuts, std::size_t... I, class... M>
+struct placed_type<Cuts, std::index_sequence<I...>, M...> {
+  static constexpr std::size_t count = sizeof...(M);
+  static constexpr int stuck() {  ///< the first layer that cannot move, or -1
+    const bool moves[] = {has_twin_on<M, typename Cuts::template device_of_layer<I>>...};
+    for (std::size_t i = 0; i < count; ++i)
+      if (!moves[i]) return static_cast<int>(i);
+    return -1;
+  }
+  template <std::size_t N>
+  using stuck_layer =
+      layer_that_cannot_move_to<sinter::detail::type_of_part<N, M...>, typename Cuts::template device_of_layer<N>>;
+  static auto of_moving() {
+    return type_identity<placed_over<
+        Cuts, typename M::template rebind<typename Cuts::template device_of_layer<I>, typename M::kind>...>>{};
+  }
+  template <class X>
+  struct type_identity {
+    using type = X;
+  };
+};
+
+template <class Cuts, class... M>
+constexpr auto find_moving_mistake(const sequential<M...>*) {
+  using sinter::detail::mistake;
+  using placement = placed_type<Cuts, std::index_sequence_for<M...>, M...>;
+  if constexpr (constexpr int stuck = placement::stuck(); stuck >= 0)
+    return mistake<typename placement::template stuck_layer<std::size_t{stuck}>,
+                   declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
+  else return sinter::detail::fitting<void>{};
+}
+
+/// The first of Cuts that is none.
+template <class... Cuts>
+struct no_cut_in;
+template <class First, class... Rest>
+struct no_cut_in<First, Rest...> : std::conditional_t<is_cut<First>, no_cut_in<Rest...>, first_of<First>> {};
+template <>
+struct no_cut_in<> {
+  using type = void;
+};
+
+template <class M, class... Cuts>
+constexpr auto find_placement_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>) return sinter::detail::not_operands{};
+  else if constexpr (layers_of<M> < 0) return mistake<placed_of_what_is_no_chain<M>, give_an_nn_sequential>{};
+  else if constexpr (sizeof...(Cuts) == 0)
+    return mistake<placed_without_cuts<M>, name_the_devices_as_in_nn_cut_0_cpu>{};
+  else if constexpr (!(is_cut<Cuts> && ...))
+    return mistake<placed_by_what_is_no_cut<typename no_cut_in<Cuts...>::type>, name_the_devices_as_in_nn_cut_0_cpu>{};
+  else if constexpr (cut_list<Cuts...>::first[0] != 0)
+    return mistake<first_cut_that_is_not_at_layer_0<typename first_of<Cuts...>::type>, begin_with_nn_cut_0>{};
+  else if constexpr (!cut_list<Cuts...>::ascend())
+    return mistake<cuts_out_of_order<Cuts...>, sort_the_cuts_by_their_layer>{};
+  else if constexpr (static_cast<int>(cut_list<Cuts...>::first[sizeof...(Cuts) - 1]) >= layers_of<M>)
+    return mistake<
+        cut_beyond_a_chain_of_layers<sinter::detail::type_of_part<sizeof...(Cuts) - 1, Cuts...>, layers_of<M>>,
+        cut_before_a_layer_that_is_there>{};
+  else return find_moving_mistake<cut_list<Cuts...>>(static_cast<const M*>(nullptr));
+}
+template <class M, class... Cuts>
+using placement_mistake = decltype(find_placement_mistake<bare<M>, Cuts...>());
+
+}  // namespace detail
+
+/// A chain over devices: a module with copies of the layers of a `sequential`, from number 0 up to the second cut on
+/// the device of the first, and so on. The input is on the first device, the output on the last one; at a cut the value
+/// is copied, in backward its gradient. Devices may come back: A, B, A.
+///
+/// Parameters and buffers are those of the chain, under its names ("0.weight"), so that states load, and tied ones stay
+/// tied. A call gives a value, not an expression. `to<D>()` gives a `sequential` on D again. After record_times(),
+/// times() tells what stages and transfers of the last step took, and how long devices were idle. Errors: value_error
+/// where a parameter is tied between layers on two devices.
+///
+///     auto split = nn::placed<nn::cut<0, cuda<0>>, nn::cut<8, cpu>>(chain);  // layers 0 to 7, and from 8 on
+///     optim::sgd optimizer(split, {.lr = 0.1});
+///     variable loss = cross_entropy(split(images.to<cuda<0>>()), labels);
+template <class... Cuts, class M>
+  requires(sinter::detail::is_fitting<detail::placement_mistake<M, Cuts...>>)
+auto placed(const M& chain) {
+  return [&]<class... L>(const sequential<L...>& from) {
+    using list = detail::cut_list<Cuts...>;
+    typename decltype(detail::placed_type<list, std::index_sequence_for<L...>, L...>::of_moving())::type copy;
+    const std::vector<std::string> devices = list::device_names();
+    detail::refuse_torn_ties(
+        "placed", from, [&](std::size_t layer) { return "on " + devices[list::stage_of(layer)]; },
+        "cut so that their layers are on one device, or give the layers parameters of their own");
+    detail::member_copies copies;
+    const detail::copy_members put{copies};
+    detail::walk(nullptr, put, copy, from);
+    return copy;
+  }(chain);
+}
+template <class... Cuts, class M, class Problem = typename detail::placement_mistake<M, Cuts...>::problem,
+          class Fix = typename detail::placement_mistake<M, Cuts...>::fix>
+void placed(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+
+namespace sinter::nn::detail {
+
+/// A plain tensor of a type that those who pass it on need not know.
+using erased_value = std::shared_ptr<const void>;
+
+/// Samples of the batch, and the number under which their graph is kept from forward to backward.
+struct microbatch {
+  index_t begin = 0, end = 0;
+  int slot = 0;
+};
+
+/// Layers that run one after the other on a device, with copies of their parameters.
+class erased_segment {
+ public:
+  erased_segment() = default;
+  erased_segment(const erased_segment&) = delete;
+  erased_segment& operator=(const erased_segment&) = delete;
+  virtual ~erased_segment() = default;
+  /// What the layers give for x, on the device. The first segment takes the samples instead of x; the last one gives
+  /// nothing, but keeps the loss.
+  virtual erased_value forward(const erased_value& x, const microbatch& samples) = 0;
+  /// The gradient of x from that of the result; of the loss in the last segment. The first one gives nothing.
+  virtual erased_value backward(const erased_value& g, const microbatch& samples) = 0;
+  /// Updates the parameters and drops their gradients.
+  virtual void update() = 0;
+  virtual index_t parameter_bytes() const = 0;
+};
+
+/// What is to be known of a device without its type.
+struct erased_device {
+  std::string name, in_code;  ///< "numa:0", "numa<0>"
+  void (*wait)();
+  std::size_t (*bytes_in_use)();
+  double (*multiply_adds_per_second)();
+  double (*bytes_per_second)();
+};
+
+/// A chain in pieces on each of some devices.
+struct segment_set {
+  using mover = erased_value (*)(const erased_value&);
+
+  std::vector<std::size_t> first_layers;  ///< of the pieces
+  std::size_t layers = 0;
+  index_t samples = 0;
+  std::vector<erased_device> devices;
+  std::vector<std::vector<std::unique_ptr<erased_segment>>> pieces;  ///< of device d
+  std::vector<std::unique_ptr<erased_segment>> whole;                ///< the chain in one piece on device d
+  std::vector<std::vector<std::vector<mover>>> move;                 ///< before piece s, from e to d
+  std::vector<index_t (*)(const erased_value&)> value_bytes;         ///< of the value before piece s
+
+  std::size_t count() const { return first_layers.size(); }
+};
+
+template <class D>
+std::string device_in_code() {
+  if constexpr (std::is_same_v<D, cpu>) return "cpu";
+  else return (is_cuda_v<D> ? "cuda<" : "numa<") + std::to_string(device_ordinal_v<D>) + ">";
+}
+
+/// Median of the seconds of f() in three runs, after one more.
+template <class F>
+double seconds_of(const F& f) {
+  double t[4];
+  for (double& one : t) {
+    const double begin = seconds_now();
+    f();
+    one = seconds_now() - begin;
+  }
+  std::sort(t + 1, t + 4);
+  return t[2];
+}
+
+/// Of a matrix product that fits into caches.
+template <class T, class D>
+double multiply_adds_per_second() {
+  constexpr index_t n = 512;
+  const tensor<T, 2, D> a = zeros<T, D>({n, n}) + T(1);
+  return static_cast<double>(n * n * n) / seconds_of([&a] {
+           const tensor<T, 2, D> c = matmul(a, a);
+           wait_for_work<D>();
+         });
+}
+/// Read and written by a pass over memory that does not fit into caches.
+template <class T, class D>
+double bytes_per_second() {
+  constexpr index_t n = (index_t{64} << 20) / static_cast<index_t>(sizeof(T));
+  tensor<T, 1, D> a = zeros<T, D>({n});
+  return static_cast<double>(2 * n) * sizeof(T) / seconds_of([&a] {
+           a += T(1);
+           wait_for_work<D>();
+         });
+}
+
+/// Layers [First, First + number of Index) of a chain of M on D.
+template <class D, std::size_t First, class Index, class... M>
+struct piece_of;
+template <class D, std::size_t First, std::size_t... I, class... M>
+struct piece_of<D, First, std::index_sequence<I...>, M...> {
+  template <class L>
+  using moved = typename L::template rebind<D, typename L::kind>;
+  using type = sequential<moved<sinter::detail::type_of_part<First + I, M...>>...>;
+
+  template <class Chain>
+  static void copy(type& to, const Chain& from, member_copies& copies) {
+    const copy_members put{copies};
+    (walk(nullptr, put, to.template get<I>(), from.template get<First + I>()), ...);
+  }
+};
+
+/// What M gives for an X, evaluated.
+template <class M, class X>
+using result_of = sinter::detail::evaluated<decltype(std::declval<const M&>()(std::declval<const X&>()))>;
+
+template <class X>
+using plain_type = bare<decltype(stored_value(std::declval<const X&>()))>;
+
+/// Inputs and targets, on the device from which the program takes them.
+template <class X, class L, class Loss>
+struct segment_batch {
+  X inputs;
+  L targets;
+  Loss loss;
+};
+
+/// M fed with an X: a variable where what lies before has a gradient.
+template <class M, class X, class Batch, class Make, bool First, bool Last>
+class typed_segment final : public erased_segment {
+  using D = device_of<X>;
+  using Y = result_of<M, X>;
+  using optimizer = bare<decltype(std::declval<const Make&>()(std::declval<const M&>()))>;
+  static constexpr bool has_input_gradient = is_variable<X>;
+
+ public:
+  M module;
+
+  typed_segment(std::shared_ptr<const Batch> batch, const Make& make) : batch_(std::move(batch)), make_(make) {}
+
+  /// After the parameters are copied.
+  void make_optimizer() {
+    if (module.parameter_count() > 0) optimizer_.emplace(make_(module));
+  }
+
+  erased_value forward(const erased_value& x, const microbatch& m) override {
+    run& r = at(m.slot);
+    if constexpr (First) r.x.emplace(batch_->inputs.slice(0, m.begin, m.end).template to<D>());
+    else r.x.emplace(*static_cast<const plain_type<X>*>(x.get()));
+    r.y.emplace(sinter::eval(module(*r.x)));
+    if constexpr (Last) {
+      const auto targets = batch_->targets.slice(0, m.begin, m.end).template to<D>();
+      r.backward = [loss = sinter::eval(batch_->loss(*r.y, targets))] {
+        if constexpr (is_tracked_v<decltype(loss)>) loss.backward();
+      };
+      return nullptr;
+    } else {
+      return std::make_shared<const plain_type<Y>>(stored_value(*r.y));
+    }
+  }
+  erased_value backward(const erased_value& g, const microbatch& m) override {
+    run& r = at(m.slot);
+    if constexpr (Last) {
+      r.backward();
+      r.backward = nullptr;
+    } else if constexpr (is_variable<Y>) {
+      if (g) r.y->backward(*static_cast<const plain_type<Y>*>(g.get()));
+    }
+    erased_value result;
+    if constexpr (has_input_gradient)
+      if (r.x->has_grad()) result = std::make_shared<const plain_type<X>>(r.x->grad());
+    r = {};
+    return result;
+  }
+  void update() override {
+    if (!optimizer_) return;
+    optimizer_->step();
+    optimizer_->zero_grad();
+  }
+  index_t parameter_bytes() const override {
+    index_t bytes = 0;
+    const auto count = [&bytes](const std::string&, const auto& p) {
+      bytes += p.numel() * static_cast<index_t>(sizeof(element_of<decltype(p)>));
+    };
+    this->module.for_each_parameter(count);
+    return bytes;
+  }
+
+ private:
+  struct run {
+    std::optional<X> x;
+    std::optional<Y> y;
+    std::function<void()> backward;  ///< of the loss
+  };
+  run& at(int slot) {
+    const auto i = static_cast<std::size_t>(slot);
+    if (runs_.size() <= i) runs_.resize(i + 1);
+    return runs_[i];
+  }
+
+  std::shared_ptr<const Batch> batch_;
+  Make make_;
+  std::optional<optimizer> optimizer_;
+  std::vector<run> runs_;
+};
+
+/// A plain tensor on E, copied to D.
+template <class X, device E, device D>
+erased_value moved_value(const erased_value& x) {
+  using To = sinter::detail::moved_type<X, D>;
+  return std::make_shared<const To>(static_cast<const sinter::detail::moved_type<X, E>*>(x.get())->template to<D>());
+}
+template <class X>
+index_t bytes_of_value(const erased_value& x) {
+  return static_cast<const X*>(x.get())->numel() * static_cast<index_t>(sizeof(element_of<X>));
+}
+
+/// Puts the pieces of a chain on devices D.
+template <class Chain, class Cuts, class Batch, class Make, device... D>
+struct segment_builder;
+template <class... M, std::size_t... C, class Batch, class Make, device... D>
+struct segment_builder<sequential<M...>, std::index_sequence<C...>, Batch, Make, D...> {
+  static constexpr std::size_t count = sizeof...(C) + 1;
+  static constexpr std::size_t first[count + 1] = {0, C..., sizeof...(M)};
+  using base = sinter::detail::type_of_part<0, D...>;
+  template <class D0, std::size_t S>
+  using piece = piece_of<D0, first[S], std::make_index_sequence<first[S + 1] - first[S]>, M...>;
+  template <class D0>
+  using whole = piece_of<D0, 0, std::index_sequence_for<M...>, M...>;
+
+  /// The type that piece S is fed with, on the first device.
+  template <std::size_t S>
+  static auto input() {
+    if constexpr (S == 0)
+      return std::type_identity<sinter::detail::moved_type<bare<decltype(std::declval<Batch>().inputs)>, base>>();
+    else
+      return std::type_identity<
+          result_of<typename piece<base, S - 1>::type, typename decltype(input<S - 1>())::type>>();
+  }
+  template <std::size_t S>
+  using input_type = typename decltype(input<S>())::type;
+
+  template <class Piece, class X, bool First, bool Last, class Chain>
+  static std::unique_ptr<erased_segment> make_segment(const Chain& chain, const std::shared_ptr<const Batch>& batch,
+                                                      const Make& make, member_copies& copies) {
+    auto one = std::make_unique<typed_segment<typename Piece::type, X, Batch, Make, First, Last>>(batch, make);
+    Piece::copy(one->module, chain, copies);
+    one->make_optimizer();
+    return one;
+  }
+
+  template <class D0, class Chain>
+  static void put_on(segment_set& set, const Chain& chain, const std::shared_ptr<const Batch>& batch,
+                     const Make& make) {
+    member_copies copies;  // the chain in one piece shares the parameters of the pieces
+    auto& pieces = set.pieces.emplace_back();
+    sinter::detail::each_part<int{count}>([&](auto s) {
+      using X = sinter::detail::moved_type<input_type<s()>, D0>;
+      pieces.push_back(make_segment < piece<D0, s()>, X, s() == 0, s() + 1 == count > (chain, batch, make, copies));
+    });
+    using X = sinter::detail::moved_type<input_type<0>, D0>;
+    set.whole.push_back(make_segment<whole<D0>, X, true, true>(chain, batch, make, copies));
+  }
+
+  template <class Chain>
+  static segment_set build(const Chain& chain, const std::shared_ptr<const Batch>& batch, const Make& make) {
+    using T = element_of<input_type<0>>;
+    segment_set set;
+    set.first_layers.assign(first, first + count);
+    set.layers = sizeof...(M);
+    set.samples = batch->inputs.extent(0);
+    set.devices = {{device_name<D>(), device_in_code<D>(), &wait_for_work<D>, [] { return memory<D>().bytes_in_use; },
+                    &multiply_adds_per_second<T, D>, &bytes_per_second<T, D>}...};
+    (put_on<D>(set, chain, batch, make), ...);
+    set.move.resize(count);
+    set.value_bytes.resize(count);
+    sinter::detail::each_part<int{count}>([&](auto s) {
+      if constexpr (s() > 0) {
+        using X = plain_type<input_type<s()>>;
+        set.value_bytes[s()] = &bytes_of_value<X>;
+        set.move[s()] = {movers_from<X, D>()...};
+      }
+    });
+    return set;
+  }
+
+ private:
+  template <class X, class E>
+  static std::vector<segment_set::mover> movers_from() {
+    return {&moved_value<X, E, D>...};
+  }
+};
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn {
+
+/// Seconds: the median of several runs, and the distance of their quartiles.
+struct measured_time {
+  double median = 0, spread = 0;
+};
+
+namespace detail {
+
+inline measured_time median_of(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&seconds](double part) {
+    const double place = part * static_cast<double>(seconds.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, seconds.size() - 1);
+    return seconds[below] + (place - static_cast<double>(below)) * (seconds[above] - seconds[below]);
+  };
+  return {at(0.5), at(0.75) - at(0.25)};
+}
+
+/// The seconds of every run.
+struct piece_samples {
+  std::vector<double> forward, backward, update;
+};
+struct transfer_samples {
+  std::vector<double> value, gradient;
+};
+
+class segment_runner {
+ public:
+  explicit segment_runner(segment_set& set) : set_(set) {}
+
+  microbatch all_samples() const { return {0, set_.samples, 0}; }
+  microbatch samples_of(int part, int parts) const {
+    const auto range = sinter::detail::samples_of_part(set_.samples, parts, part);
+    return {range.begin, range.end, part};
+  }
+
+  /// A step on device d: appends what each piece takes.
+  void time_pieces(std::size_t d, const microbatch& m, std::vector<piece_samples>& to) {
+    auto& pieces = set_.pieces[d];
+    to.resize(pieces.size());
+    erased_value x, g;
+    for (std::size_t s = 0; s < pieces.size(); ++s) timed(to[s].forward, d, [&] { x = pieces[s]->forward(x, m); });
+    for (std::size_t s = pieces.size(); s-- > 0;) timed(to[s].backward, d, [&] { g = pieces[s]->backward(g, m); });
+    for (std::size_t s = 0; s < pieces.size(); ++s) timed(to[s].update, d, [&] { pieces[s]->update(); });
+  }
+
+  /// A step on device e, without updates: appends what it takes to copy each value, and each gradient, to each other
+  /// device. to[s][d].
+  void time_transfers(std::size_t e, const microbatch& m, std::vector<std::vector<transfer_samples>>& to) {
+    auto& pieces = set_.pieces[e];
+    to.resize(pieces.size(), std::vector<transfer_samples>(set_.devices.size()));
+    const auto copy = [&](const erased_value& v, std::size_t s, std::vector<double> transfer_samples::* where) {
+      for (std::size_t d = 0; d < set_.devices.size(); ++d) {
+        if (d == e || !v) continue;
+        const double begin = seconds_now();
+        const erased_value there = set_.move[s][e][d](v);
+        set_.devices[d].wait();
+        (to[s][d].*where).push_back(seconds_now() - begin);
+      }
+    };
+    erased_value x, g;
+    for (std::size_t s = 0; s < pieces.size(); ++s) {
+      x = pieces[s]->forward(x, m);
+      set_.devices[e].wait();
+      if (s + 1 < pieces.size()) copy(x, s + 1, &transfer_samples::value);
+    }
+    for (std::size_t s = pieces.size(); s-- > 0;) {
+      g = pieces[s]->backward(g, m);
+      set_.devices[e].wait();
+      if (s > 0) copy(g, s, &transfer_samples::gradient);
+    }
+  }
+
+  /// A step of the chain in one piece.
+  double time_whole(std::size_t d) {
+    std::vector<double> seconds;
+    timed(seconds, d, [&] {
+      erased_segment& chain = *set_.whole[d];
+      chain.forward(nullptr, all_samples());
+      chain.backward(nullptr, all_samples());
+      chain.update();
+    });
+    return seconds[0];
+  }
+
+  /// A step with piece s on device[s].
+  double time_serial(const std::vector<int>& device) {
+    const double begin = seconds_now();
+    const microbatch m = all_samples();
+    erased_value x, g;
+    for (std::size_t s = 0; s < set_.count(); ++s) x = at(s, device).forward(moved(x, s, s - 1, s, device), m);
+    for (std::size_t s = set_.count(); s-- > 0;) g = moved(at(s, device).backward(g, m), s, s, s - 1, device);
+    for (std::size_t s = 0; s < set_.count(); ++s) at(s, device).update();
+    for (const erased_device& d : set_.devices) d.wait();
+    return seconds_now() - begin;
+  }
+
+  /// The same in microbatches: pieces on one device are a stage, which has a thread. Each runs all forwards, then all
+  /// backwards.
+  double time_pipelined(const std::vector<int>& device, int microbatches) {
+    const double begin = seconds_now();
+    std::vector<std::size_t> first{0};
+    for (std::size_t s = 1; s < set_.count(); ++s)
+      if (device[s] != device[s - 1]) first.push_back(s);
+    const std::size_t stages = first.size();
+    first.push_back(set_.count());
+    std::vector<channel> values(stages), gradients(stages);  // into stage i
+    std::vector<std::exception_ptr> failures(stages);
+    const auto run = [&](std::size_t i) {
+      try {
+        for (int j = 0; j < microbatches; ++j) {
+          erased_value x;
+          if (i > 0) x = moved(values[i].take(), first[i], first[i] - 1, first[i], device);
+          for (std::size_t s = first[i]; s < first[i + 1]; ++s)
+            x = at(s, device).forward(x, samples_of(j, microbatches));
+          wait_on(device[first[i]]);
+          if (i + 1 < stages) values[i + 1].put(x);
+        }
+        for (int j = 0; j < microbatches; ++j) {
+          erased_value g;
+          if (i + 1 < stages) g = gradients[i].take();
+          for (std::size_t s = first[i + 1]; s-- > first[i];)
+            g = at(s, device).backward(g, samples_of(j, microbatches));
+          g = moved(g, first[i], first[i], first[i] - 1, device);
+          wait_on(device[first[i]]);
+          if (i > 0) gradients[i - 1].put(g);
+        }
+      } catch (...) {
+        failures[i] = std::current_exception();
+        for (channel& c : values) c.close();
+        for (channel& c : gradients) c.close();
+      }
+    };
+    {
+      std::vector<joined_thread> threads;
+      threads.reserve(stages);
+      try {
+        for (std::size_t i = 1; i < stages; ++i) threads.emplace_back(std::thread(run, i));
+      } catch (...) {
+        for (channel& c : values) c.close();
+        for (channel& c : gradients) c.close();
+        throw;
+      }
+      run(0);
+    }
+    for (const auto& failure : failures)
+      if (failure && !is_closed(failure)) std::rethrow_exception(failure);
+    for (std::size_t s = 0; s < set_.count(); ++s) at(s, device).update();
+    for (const erased_device& d : set_.devices) d.wait();
+    return seconds_now() - begin;
+  }
+
+ private:
+  struct closed {};
+  class channel {
+   public:
+    void put(erased_value v) {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(v));
+      changed_.notify_one();
+    }
+    erased_value take() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+      if (queue_.empty()) throw closed();
+      erased_value v = std::move(queue_.front());
+      queue_.pop_front();
+      return v;
+    }
+    void close() {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<erased_value> queue_;
+    bool closed_ = false;
+  };
+  struct joined_thread {
+    explicit joined_thread(std::thread t) : thread(std::move(t)) {}
+    joined_thread(joined_thread&&) = default;
+    ~joined_thread() {
+      if (thread.joinable()) thread.join();
+    }
+    std::thread thread;
+  };
+  static bool is_closed(const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const closed&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  template <class F>
+  void timed(std::vector<double>& to, std::size_t d, const F& f) {
+    const double begin = seconds_now();
+    f();
+    set_.devices[d].wait();
+    to.push_back(seconds_now() - begin);
+  }
+  void wait_on(int d) const { set_.devices[static_cast<std::size_t>(d)].wait(); }
+  erased_segment& at(std::size_t s, const std::vector<int>& device) {
+    return *set_.pieces[static_cast<std::size_t>(device[s])][s];
+  }
+  /// v, which stands before piece s, from the device of piece `from` to that of piece `to`.
+  erased_value moved(const erased_value& v, std::size_t s, std::size_t from, std::size_t to,
+                     const std::vector<int>& device) const {
+    if (s == 0 || !v || device[from] == device[to]) return v;
+    return set_.move[s][static_cast<std::size_t>(device[from])][static_cast<std::size_t>(device[to])](v);
+  }
+
+  segment_set& set_;
+};
+
+}  // namespace detail
+}  // namespace sinter::nn
+
+namespace sinter::nn {
+
+/// Layers between two candidate cuts.
+struct segment_advice {
+  /// On one device. The limit is what takes most of the time: "arithmetic" (at the rate of a product in caches),
+  /// "weight traffic" (parameters read twice and their gradients written, at the rate of a pass over memory, and the
+  /// update), or "other work" (what is left: passes over values, pooling, copies of the batch).
+  struct cost {
+    measured_time forward, backward, update;
+    double bytes = 0;  ///< parameters, gradients, state of the optimizer, and what forward keeps for backward
+    const char* limit = "";
+    double seconds() const { return forward.median + backward.median + update.median; }
+  };
+  std::size_t first_layer, last_layer;  ///< the last one is in it
+  index_t multiply_adds = 0;            ///< of a forward; 0 for layers that do not say
+  index_t parameter_bytes = 0;
+  std::vector<cost> on;  ///< each device
+};
+
+/// A copy before a layer: of the value from one device to the other, and of its gradient back.
+struct transfer_advice {
+  std::size_t layer;
+  int from, to;
+  index_t bytes;
+  measured_time value, gradient;
+};
+
+enum class placement_kind { one_device, serial, pipelined };
+
+/// A placement that was run.
+struct placement_advice {
+  placement_kind kind;
+  std::vector<int> device;  ///< of each segment
+  double predicted = 0;
+  measured_time measured;
+  bool fits = true;  ///< into the memory that the options allow; what does not was not run
+  std::string code;  ///< for the program
+};
+
+/// What advise() returns.
+struct advice {
+  std::vector<std::string> devices;
+  std::vector<double> multiply_adds_per_second, bytes_per_second;  ///< of each device
+  std::vector<segment_advice> segments;
+  std::vector<transfer_advice> transfers;
+  std::vector<double> additivity;            ///< of each device: sum of the segments / the chain in one piece
+  std::vector<placement_advice> placements;  ///< those on one device first
+  int best = -1;                             ///< the answer's number among the placements; -1 if nothing fits
+  bool several_devices = false;              ///< does it pay to use more than one?
+  std::vector<placement_advice> cuts;        ///< with every_cut: the first k segments on the first device
+  double rank_correlation = std::nan("");    ///< Spearman's, of their predicted and measured times
+  std::string verdict;
+
+  /// Errors: value_error if nothing fits into memory.
+  const placement_advice& answer() const {
+    if (best < 0) throw value_error("advice: no placement fits into memory");
+    return placements[static_cast<std::size_t>(best)];
+  }
+  std::string text() const;
+};
+
+/// Writes the tables and the verdict to a stream.
+template <class Stream>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const advice& a) {
+  out << a.text();
+  return out;
+}
+
+namespace detail {
+
+/// Spearman's rank correlation; equal values share the mean of their ranks.
+inline double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto ranks = [](const std::vector<double>& x) {
+    std::vector<double> r;
+    for (const double one : x) {
+      const auto less = std::count_if(x.begin(), x.end(), [one](double other) { return other < one; });
+      const auto equal = std::count(x.begin(), x.end(), one);
+      r.push_back(static_cast<double>(less) + static_cast<double>(equal - 1) / 2);
+    }
+    return r;
+  };
+  const std::vector<double> p = ranks(a), q = ranks(b);
+  const double mean = static_cast<double>(p.size() - 1) / 2;
+  double pq = 0, pp = 0, qq = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    pq += (p[i] - mean) * (q[i] - mean);
+    pp += (p[i] - mean) * (p[i] - mean);
+    qq += (q[i] - mean) * (q[i] - mean);
+  }
+  return pq / std::sqrt(pp * qq);
+}
+
+template <class... A>
+std::string formatted(const char* format, A... a) {
+  char row[256];
+  std::snprintf(row, sizeof row, format, a...);
+  return row;
+}
+inline std::string milliseconds(double seconds) { return formatted("%.3f ms", 1e3 * seconds); }
+
+/// "layers 3 to 5".
+inline std::string layers_text(std::size_t first, std::size_t last) {
+  return first == last ? "layer " + std::to_string(first)
+                       : "layers " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+/// nn::placed<...>(chain) for segments with these first layers.
+inline std::string placed_code(const std::vector<std::size_t>& first_layers, const std::vector<int>& device,
+                               const std::vector<std::string>& in_code) {
+  std::string cuts;
+  for (std::size_t s = 0; s < device.size(); ++s) {
+    if (s > 0 && device[s] == device[s - 1]) continue;
+    cuts += (cuts.empty() ? "" : ", ") + std::string("nn::cut<") + std::to_string(first_layers[s]) + ", " +
+            in_code[static_cast<std::size_t>(device[s])] + ">";
+  }
+  return "auto model = nn::placed<" + cuts + ">(chain);";
+}
+
+/// Why a placement takes longer or shorter than all segments on `home`: its segments elsewhere and its transfers.
+inline std::string reasons(const advice& a, const placement_advice& p, int home) {
+  std::string text;
+  double copies = 0;
+  for (const transfer_advice& t : a.transfers)
+    for (std::size_t s = 1; s < p.device.size(); ++s)
+      if (a.segments[s].first_layer == t.layer && p.device[s - 1] == t.from && p.device[s] == t.to)
+        copies += t.value.median + t.gradient.median;
+  for (std::size_t s = 0; s < p.device.size();) {
+    std::size_t end = s;
+    double gain = 0, longest = -1;
+    const char* limit = "";
+    for (; end < p.device.size() && p.device[end] == p.device[s]; ++end) {
+      const auto& there = a.segments[end].on[static_cast<std::size_t>(p.device[s])];
+      const auto& here = a.segments[end].on[static_cast<std::size_t>(home)];
+      gain += here.seconds() - there.seconds();
+      if (std::fabs(here.seconds() - there.seconds()) <= longest) continue;
+      longest = std::fabs(here.seconds() - there.seconds());
+      limit = here.seconds() > there.seconds() ? here.limit : there.limit;
+    }
+    if (p.device[s] != home)
+      text += layers_text(a.segments[s].first_layer, a.segments[end - 1].last_layer) +
+              (gain > 0 ? " gain " : " lose ") + milliseconds(std::fabs(gain)) + " on " +
+              a.devices[static_cast<std::size_t>(p.device[s])] + " (" + limit + "), ";
+    s = end;
+  }
+  if (p.kind == placement_kind::pipelined) text += "the stages work at the same time, ";
+  return text + "transfers take " + milliseconds(copies);
+}
+
+/// Sets `best`, `several_devices` and the verdict.
+inline void judge(advice& a) {
+  int one = -1, several = -1;
+  const auto better = [&a](int i, int than) {
+    const auto& list = a.placements;
+    return than < 0 ||
+           list[static_cast<std::size_t>(i)].measured.median < list[static_cast<std::size_t>(than)].measured.median;
+  };
+  for (int i = 0; i < static_cast<int>(a.placements.size()); ++i) {
+    const placement_advice& p = a.placements[static_cast<std::size_t>(i)];
+    if (!p.fits) continue;
+    int& of_kind = p.kind == placement_kind::one_device ? one : several;
+    if (better(i, of_kind)) of_kind = i;
+  }
+  if (one < 0 && several < 0) {
+    a.verdict = "Nothing: no placement fits into memory.";
+    return;
+  }
+  const auto at = [&a](int i) -> const placement_advice& { return a.placements[static_cast<std::size_t>(i)]; };
+  const auto name = [&](int i) { return a.devices[static_cast<std::size_t>(at(i).device[0])]; };
+  if (one < 0) {
+    a.best = several;
+    a.several_devices = true;
+    a.verdict = "Yes: no device alone has the memory (memory). " + milliseconds(at(several).measured.median) +
+                " a step with\n  " + at(several).code;
+    return;
+  }
+  const std::string alone = name(one) + " alone takes " + milliseconds(at(one).measured.median) + " a step";
+  if (several < 0) {
+    a.best = one;
+    a.verdict = "No: " + alone + "; nothing over several devices fits into memory.";
+    return;
+  }
+  const double gain = at(one).measured.median - at(several).measured.median;
+  const double noise = (at(one).measured.spread + at(several).measured.spread) / 2;
+  a.several_devices = gain > noise;
+  a.best = a.several_devices ? several : one;
+  const int home = at(one).device[0];
+  const std::string other = milliseconds(at(several).measured.median) + " with\n  " + at(several).code + "\n  ";
+  a.verdict = (a.several_devices ? "Yes: "
+               : gain > 0        ? "No, not for sure: "
+                                 : "No: ") +
+              alone + ", and " + other + reasons(a, at(several), home) +
+              formatted("; %.2f times as fast", at(one).measured.median / at(several).measured.median) +
+              (gain > 0 && !a.several_devices ? ", which is less than the runs differ" : "") + ".";
+}
+
+}  // namespace detail
+
+inline std::string advice::text() const {
+  using detail::formatted;
+  const auto ms = [](double s) { return 1e3 * s; };
+  const auto name = [this](int d) { return devices[static_cast<std::size_t>(d)].c_str(); };
+  std::string lines;
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    lines +=
+        formatted("%s: %.1f G multiply-adds/s, %.1f GB/s; sum of segments / chain in one piece %.3f\n",
+                  devices[d].c_str(), 1e-9 * multiply_adds_per_second[d], 1e-9 * bytes_per_second[d], additivity[d]);
+  lines += formatted("\n%-16s %-8s %10s %10s %10s %8s %10s  %s\n", "segment", "device", "forward ms", "backward",
+                     "update", "+-", "MB", "most of it");
+  for (const segment_advice& s : segments)
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      const auto& c = s.on[d];
+      lines += formatted("%-16s %-8s %10.3f %10.3f %10.3f %8.3f %10.2f  %s\n",
+                         d == 0 ? detail::layers_text(s.first_layer, s.last_layer).c_str() : "", devices[d].c_str(),
+                         ms(c.forward.median), ms(c.backward.median), ms(c.update.median),
+                         ms(c.forward.spread + c.backward.spread + c.update.spread), 1e-6 * c.bytes, c.limit);
+    }
+  if (!transfers.empty())
+    lines += formatted("\n%-16s %-20s %12s %10s %12s\n", "transfer", "", "bytes", "value ms", "gradient ms");
+  for (const transfer_advice& t : transfers)
+    lines += formatted("before layer %-3zu %-8s => %-8s %12lld %10.3f %12.3f\n", t.layer, name(t.from), name(t.to),
+                       static_cast<long long>(t.bytes), ms(t.value.median), ms(t.gradient.median));
+  lines += formatted("\n%12s %12s %8s  %s\n", "predicted ms", "measured ms", "+-", "placement");
+  const auto add = [&](const placement_advice& p) {
+    if (!p.fits)
+      lines += formatted("%12.3f %12s %8s  ", ms(p.predicted), "-", "-") + p.code + "  // does not fit into memory\n";
+    else
+      lines += formatted("%12.3f %12.3f %8.3f  ", ms(p.predicted), ms(p.measured.median), ms(p.measured.spread)) +
+               p.code + "\n";
+  };
+  for (const placement_advice& p : placements) add(p);
+  if (!cuts.empty()) {
+    lines += "\nevery cut between " + devices[0] + " and " + devices[1] + "\n";
+    for (const placement_advice& p : cuts) add(p);
+    lines += formatted("rank correlation of predicted and measured times: %.3f\n", rank_correlation);
+  }
+  return lines + "\n" + verdict + "\n";
+}
+
+}  // namespace sinter::nn
+// sinter/parallel/advise.hpp: measures a chain on several devices and says on which of them its layers are best.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct advice_on_what_is_no_chain;
+template <class...>
+struct advice_that_has_no_choice_but;
+struct name_two_devices_or_more;
+template <class, int>
+struct candidate_cuts_that_do_not_fit_a_chain_of_layers;
+struct write_layer_numbers_from_1_on_in_order;
+
+namespace nn {
+
+/// Layer numbers before which advise() may cut.
+template <std::size_t... Layer>
+struct cuts {};
+
+struct advise_options {
+  int repeats = 11;                 ///< runs that are timed
+  int warmups = 2;                  ///< runs before them
+  int microbatches = 1;             ///< above 1, pipelines of so many are looked at too
+  std::vector<double> memory = {};  ///< bytes that each device has for the model; 0, or none: not limited
+  bool every_cut = false;           ///< also runs each single cut between the first two devices
+};
+
+/// The optimizer of advise() unless another is given.
+struct plain_sgd {
+  template <is_module M>
+  optim::sgd operator()(const M& model) const {
+    return optim::sgd(model);
+  }
+};
+
+namespace detail {
+
+class multiply_add_counter final : public call_observer {
+ public:
+  index_t sum = 0;
+  void called(const void*, const void*, sinter::detail::shape_piece, index_t multiply_adds) override {
+    sum += multiply_adds;
+  }
+};
+
+/// Measures, searches, and runs what was found. Nothing of it knows types, so it is compiled once.
+class adviser {
+ public:
+  adviser(segment_set& set, const advise_options& o) : set_(set), runner_(set), o_(o), serial_(0, 0), pipelined_(0, 0) {
+    if (o.repeats < 1 || o.warmups < 0 || o.microbatches < 1)
+      sinter::detail::refuse<value_error>({"advise: ", o.repeats, " repeats, ", o.warmups, " warmups and ",
+                                           o.microbatches, " microbatches; at least 1, 0 and 1"});
+    if (o.microbatches > set.samples)
+      sinter::detail::refuse<value_error>(
+          {"advise: ", o.microbatches, " microbatches of a batch of ", set.samples, " samples"});
+    if (o.memory.size() > set.devices.size())
+      sinter::detail::refuse<value_error>(
+          {"advise: memory of ", o.memory.size(), " devices, but there are ", set.devices.size()});
+  }
+
+  advice run() {
+    for (const erased_device& d : set_.devices) {
+      a_.devices.push_back(d.name);
+      in_code_.push_back(d.in_code);
+      a_.multiply_adds_per_second.push_back(d.multiply_adds_per_second());
+      a_.bytes_per_second.push_back(d.bytes_per_second());
+    }
+    describe_segments();
+    measure_segments();
+    add_placements();
+    measure_placements();
+    if (o_.every_cut) a_.rank_correlation = correlation_over_cuts();
+    judge(a_);
+    return std::move(a_);
+  }
+
+ private:
+  std::size_t devices() const { return set_.devices.size(); }
+  static int number(std::size_t i) { return static_cast<int>(i); }
+
+  /// Multiply-adds, parameters and memory, by a step on each device.
+  void describe_segments() {
+    const microbatch m = runner_.all_samples();
+    bytes_before_.assign(set_.count(), 0);
+    for (std::size_t s = 0; s < set_.count(); ++s) {
+      const std::size_t end = s + 1 < set_.count() ? set_.first_layers[s + 1] : set_.layers;
+      a_.segments.push_back({set_.first_layers[s], end - 1, 0, set_.pieces[0][s]->parameter_bytes(),
+                             std::vector<segment_advice::cost>(devices())});
+    }
+    for (std::size_t d = 0; d < devices(); ++d) {
+      const auto in_use = [&] {
+        set_.devices[d].wait();
+        return static_cast<double>(set_.devices[d].bytes_in_use());
+      };
+      erased_value x, g;
+      double before = in_use();
+      const auto add = [&](std::size_t s) {
+        const double now = in_use();
+        a_.segments[s].on[d].bytes += now - before;
+        before = now;
+      };
+      for (std::size_t s = 0; s < set_.count(); ++s) {
+        multiply_add_counter counter;
+        {
+          const observing scope(counter);
+          x = set_.pieces[d][s]->forward(x, m);
+        }
+        a_.segments[s].multiply_adds = counter.sum;
+        if (d == 0 && s + 1 < set_.count()) bytes_before_[s + 1] = set_.value_bytes[s + 1](x);
+        add(s);
+      }
+      x = nullptr;
+      for (std::size_t s = set_.count(); s-- > 0;) g = set_.pieces[d][s]->backward(g, m);
+      g = nullptr;
+      before = in_use();
+      for (std::size_t s = 0; s < set_.count(); ++s) {
+        set_.pieces[d][s]->update();
+        const double gradients = static_cast<double>(a_.segments[s].parameter_bytes);
+        before -= gradients;  // they are gone, and what is there more is the state of the optimizer
+        add(s);
+        a_.segments[s].on[d].bytes += 2 * gradients;  // parameters and gradients
+        a_.segments[s].on[d].bytes = std::max(0., a_.segments[s].on[d].bytes);
+      }
+    }
+  }
+
+  void measure_segments() {
+    std::vector<std::vector<piece_samples>> all(devices()), parts(devices());
+    std::vector<std::vector<std::vector<transfer_samples>>> copies(devices()), small_copies(devices());
+    std::vector<std::vector<double>> whole(devices());
+    const bool pipeline = o_.microbatches > 1;
+    const microbatch m = runner_.samples_of(0, o_.microbatches);
+    for (int round = -o_.warmups; round < o_.repeats; ++round)
+      for (std::size_t d = 0; d < devices(); ++d) {
+        if (round == 0) {
+          all[d].clear();
+          parts[d].clear();
+          copies[d].clear();
+          small_copies[d].clear();
+          whole[d].clear();
+        }
+        runner_.time_pieces(d, runner_.all_samples(), all[d]);
+        whole[d].push_back(runner_.time_whole(d));
+        runner_.time_transfers(d, runner_.all_samples(), copies[d]);
+        if (!pipeline) continue;
+        runner_.time_pieces(d, m, parts[d]);
+        runner_.time_transfers(d, m, small_copies[d]);
+      }
+    for (std::size_t d = 0; d < devices(); ++d) {
+      double sum = 0;
+      for (std::size_t s = 0; s < set_.count(); ++s) {
+        segment_advice& segment = a_.segments[s];
+        segment_advice::cost& c = segment.on[d];
+        c.forward = median_of(all[d][s].forward);
+        c.backward = median_of(all[d][s].backward);
+        c.update = median_of(all[d][s].update);
+        sum += c.seconds();
+        const double arithmetic = 3 * static_cast<double>(segment.multiply_adds) / a_.multiply_adds_per_second[d];
+        const double traffic =
+            3 * static_cast<double>(segment.parameter_bytes) / a_.bytes_per_second[d] + c.update.median;
+        const double rest = c.seconds() - arithmetic - traffic;
+        c.limit = rest > std::max(arithmetic, traffic) ? "other work"
+                  : arithmetic > traffic               ? "arithmetic"
+                                                       : "weight traffic";
+      }
+      a_.additivity.push_back(sum / median_of(whole[d]).median);
+    }
+    serial_ = cost_table(all, copies, &a_.transfers);
+    if (pipeline) pipelined_ = cost_table(parts, small_copies, nullptr);
+  }
+
+  placement_costs cost_table(const std::vector<std::vector<piece_samples>>& pieces,
+                             const std::vector<std::vector<std::vector<transfer_samples>>>& copies,
+                             std::vector<transfer_advice>* list) const {
+    placement_costs c(number(set_.count()), number(devices()));
+    for (int d = 0; d < c.devices(); ++d) {
+      const auto of = static_cast<std::size_t>(d);
+      if (of < o_.memory.size() && o_.memory[of] > 0) c.capacity(d) = o_.memory[of];
+      for (int s = 0; s < c.segments(); ++s) {
+        const auto& sample = pieces[of][static_cast<std::size_t>(s)];
+        c.work(s, d) = median_of(sample.forward).median + median_of(sample.backward).median;
+        c.update(s, d) = a_.segments[static_cast<std::size_t>(s)].on[of].update.median;
+        c.bytes(s, d) = a_.segments[static_cast<std::size_t>(s)].on[of].bytes;
+      }
+    }
+    for (int s = 1; s < c.segments(); ++s)
+      for (int e = 0; e < c.devices(); ++e)
+        for (int d = 0; d < c.devices(); ++d) {
+          if (e == d) continue;
+          const auto at = static_cast<std::size_t>(s);
+          const auto from = static_cast<std::size_t>(e), to = static_cast<std::size_t>(d);
+          const auto& gradients = copies[to][at][from].gradient;  // back; none where nothing before has parameters
+          const measured_time value = median_of(copies[from][at][to].value);
+          const measured_time gradient = gradients.empty() ? measured_time{} : median_of(gradients);
+          c.transfer(s, e, d) = value.median + gradient.median;
+          if (list != nullptr) list->push_back({set_.first_layers[at], e, d, bytes_before_[at], value, gradient});
+        }
+    return c;
+  }
+
+  placement_advice placed_on(placement_kind kind, std::vector<int> device) const {
+    placement_advice p{kind, std::move(device), 0, {}, true, {}};
+    p.code = placed_code(set_.first_layers, p.device, in_code_);
+    if (kind == placement_kind::pipelined)
+      p.code += "  // as a pipeline of " + std::to_string(o_.microbatches) + " microbatches";
+    p.fits = fits(serial_, p.device);
+    p.predicted = kind == placement_kind::pipelined ? pipelined_seconds(pipelined_, p.device, o_.microbatches)
+                                                    : serial_seconds(serial_, p.device);
+    return p;
+  }
+  static bool on_one_device(const std::vector<int>& device) {
+    return std::all_of(device.begin(), device.end(), [&](int d) { return d == device[0]; });
+  }
+
+  /// The baselines, the two best serial placements over several devices, and the best pipeline.
+  void add_placements() {
+    for (int d = 0; d < number(devices()); ++d)
+      a_.placements.push_back(placed_on(placement_kind::one_device, std::vector<int>(set_.count(), d)));
+    int found = 0;
+    for (placement& p : best_serial(serial_, 2 + number(devices()))) {
+      if (on_one_device(p.device) || found == 2) continue;
+      ++found;
+      a_.placements.push_back(placed_on(placement_kind::serial, std::move(p.device)));
+    }
+    if (o_.microbatches == 1) return;
+    placement p = best_pipelined(pipelined_, o_.microbatches);
+    if (!p.device.empty() && !on_one_device(p.device))
+      a_.placements.push_back(placed_on(placement_kind::pipelined, std::move(p.device)));
+  }
+
+  double time_of(const placement_advice& p) {
+    if (p.kind == placement_kind::pipelined) return runner_.time_pipelined(p.device, o_.microbatches);
+    if (p.kind == placement_kind::one_device) return runner_.time_whole(static_cast<std::size_t>(p.device[0]));
+    return runner_.time_serial(p.device);
+  }
+  /// All in turns, so that what else the machine does falls on all of them.
+  void measure(std::vector<placement_advice>& list) {
+    std::vector<std::vector<double>> seconds(list.size());
+    for (int round = -o_.warmups; round < o_.repeats; ++round)
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!list[i].fits) continue;
+        const double t = time_of(list[i]);
+        if (round >= 0) seconds[i].push_back(t);
+      }
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i].fits) list[i].measured = median_of(seconds[i]);
+  }
+  void measure_placements() { measure(a_.placements); }
+
+  /// Of the placements with the first k segments on the first device and the others on the second.
+  double correlation_over_cuts() {
+    std::vector<placement_advice> list;
+    for (std::size_t k = 0; k <= set_.count(); ++k) {
+      std::vector<int> device(set_.count(), 1);
+      std::fill(device.begin(), device.begin() + static_cast<std::ptrdiff_t>(k), 0);
+      list.push_back(placed_on(placement_kind::serial, std::move(device)));
+      list.back().fits = true;
+    }
+    measure(list);
+    std::vector<double> predicted, measured;
+    for (const placement_advice& p : list) {
+      predicted.push_back(p.predicted);
+      measured.push_back(p.measured.median);
+    }
+    a_.cuts = std::move(list);
+    return rank_correlation(predicted, measured);
+  }
+
+  segment_set& set_;
+  segment_runner runner_;
+  const advise_options& o_;
+  advice a_;
+  std::vector<std::string> in_code_;
+  std::vector<index_t> bytes_before_;
+  placement_costs serial_, pipelined_;
+};
+
+template <std::size_t... C>
+constexpr bool cuts_fit(cuts<C...>, int layers) {
+  const std::size_t list[] = {0, C..., static_cast<std::size_t>(layers)};
+  for (std::size_t i = 1; i < sizeof list / sizeof *list; ++i)
+    if (list[i - 1] >= list[i]) return false;
+  return true;
+}
+
+template <class M, class D, class... Rest>
+constexpr auto find_moving_mistakes() {
+  using first = decltype(find_moving_mistake<cut_list<cut<0, D>>>(static_cast<const M*>(nullptr)));
+  if constexpr (!sinter::detail::is_fitting<first>) return first{};
+  else if constexpr (sizeof...(Rest) > 0) return find_moving_mistakes<M, Rest...>();
+  else return sinter::detail::fitting<void>{};
+}
+
+template <class M, class Cuts, class... D>
+constexpr auto find_advice_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>) return sinter::detail::not_operands{};
+  else if constexpr (layers_of<M> < 0) return mistake<advice_on_what_is_no_chain<M>, give_an_nn_sequential>{};
+  else if constexpr (sizeof...(D) < 2) return mistake<advice_that_has_no_choice_but<D...>, name_two_devices_or_more>{};
+  else if constexpr (!sinter::detail::all_different<D...>)
+    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else if constexpr (!cuts_fit(Cuts{}, layers_of<M>))
+    return mistake<candidate_cuts_that_do_not_fit_a_chain_of_layers<Cuts, layers_of<M>>,
+                   write_layer_numbers_from_1_on_in_order>{};
+  else return find_moving_mistakes<M, D...>();
+}
+template <class M, class Cuts, class... D>
+using advice_mistake = decltype(find_advice_mistake<bare<M>, Cuts, D...>());
+
+}  // namespace detail
+
+/// Measures on which of devices D the layers of a chain are best, and whether more than one device pays.
+///
+/// The chain is cut into segments before the given layers. Forward, backward and update of each segment run on each
+/// device, on copies of the parameters, with the batch `inputs` and `targets`, loss(scores, targets) and an optimizer
+/// make(module); copies of values and gradients between devices are timed at their sizes. From these times follow the
+/// cheapest placements of a step, exactly; the best two over several devices, each device alone, and with
+/// options.microbatches the best pipeline, are then run. The answer goes by what they took. Times are medians.
+///
+/// Every segment is compiled once for each device. Errors: value_error for options that make no sense, and where a
+/// parameter is tied between segments; errors of the layers and of the loss.
+///
+///     const nn::advice a = nn::advise<cuda<0>, cpu>(chain, nn::cuts<2, 5, 8>{}, images, labels,
+///         [](const auto& scores, const auto& l) { return cross_entropy(scores, l); }, {.memory = {2e9}},
+///         [](const auto& module) { return optim::adam(module); });
+///     std::cout << a;
+template <device... D, class M, std::size_t... C, class X, class L, class Loss, class Make = plain_sgd>
+  requires(sinter::detail::is_tensor<X> && sinter::detail::is_tensor<L> &&
+           sinter::detail::is_fitting<detail::advice_mistake<M, cuts<C...>, D...>>)
+advice advise(const M& chain, cuts<C...>, const X& inputs, const L& targets, const Loss& loss,
+              const advise_options& options = {}, const Make& make = {}) {
+  using batch = detail::segment_batch<X, L, Loss>;
+  using builder = detail::segment_builder<M, std::index_sequence<C...>, batch, Make, D...>;
+  detail::refuse_torn_ties(
+      "advise", chain,
+      [](std::size_t layer) {
+        std::size_t segment = 0;
+        while (segment + 1 < builder::count && builder::first[segment + 1] <= layer) ++segment;
+        return "in segment " + std::to_string(segment);
+      },
+      "leave out the cuts between them");
+  auto set = builder::build(chain, std::make_shared<const batch>(batch{inputs, targets, loss}), make);
+  return detail::adviser(set, options).run();
+}
+template <device... D, class M, std::size_t... C, class X, class L, class Loss, class Make = plain_sgd,
+          class Problem = typename detail::advice_mistake<M, cuts<C...>, D...>::problem,
+          class Fix = typename detail::advice_mistake<M, cuts<C...>, D...>::fix>
+void advise(const M&, cuts<C...>, const X&, const L&, const Loss&, const advise_options& = {},
+            const Make& = {}) = delete;
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/parallel/checkpoint.hpp: functions and modules that run again in backward instead of keeping what it needs.
 //
 // T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", arXiv 1604.06174 (2016).
@@ -40755,6 +44311,20 @@ member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
   return pairs;
 }
 
+/// Copies what is neither parameter nor buffer, or generators alone.
+template <bool GeneratorsOnly>
+struct copy_settings_of {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, From& from) const {
+    using X = std::remove_cvref_t<To>;
+    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
+                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+      to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, From&) const {}
+};
+
 /// Makes the members of a replica. On the original's own device parameters share its memory, as leaves of their own.
 struct replicate_members {
   member_copies& copies;
@@ -40798,120 +44368,6 @@ auto replica_of(const M& m) {
 
 }  // namespace sinter::nn::detail
 // sinter/parallel/shards.hpp: a batch in parts that lie on their devices already, and datasets that give such batches.
-
-// sinter/parallel/parts.hpp: values that belong to the parts of a computation, one for each device.
-
-namespace sinter {
-
-// Names in messages.
-template <class...>
-struct a_device_is_listed_twice_in;
-struct name_each_device_once;
-
-namespace detail {
-
-template <std::size_t I, class T>
-struct part_slot {
-  T value;
-};
-
-template <class Index, class... T>
-struct part_slots;
-template <std::size_t... I, class... T>
-struct part_slots<std::index_sequence<I...>, T...> : part_slot<I, T>... {
-  part_slots() = default;
-  explicit part_slots(T... value) : part_slot<I, T>{std::move(value)}... {}
-};
-
-template <std::size_t I, class T>
-T part_type(const part_slot<I, T>*);
-/// Number I of T.
-template <std::size_t I, class... T>
-using type_of_part =
-    decltype(part_type<I>(static_cast<const part_slots<std::index_sequence_for<T...>, T...>*>(nullptr)));
-
-/// One T for each part.
-template <class... T>
-class parts : part_slots<std::index_sequence_for<T...>, T...> {
-  using base = part_slots<std::index_sequence_for<T...>, T...>;
-
- public:
-  static constexpr int count = sizeof...(T);
-  parts() = default;
-  explicit parts(T... value)
-    requires(sizeof...(T) > 0)
-      : base(std::move(value)...) {}
-
-  template <std::size_t I>
-  auto& at() {
-    return slot<I>(*this).value;
-  }
-  template <std::size_t I>
-  const auto& at() const {
-    return slot<I>(*this).value;
-  }
-
- private:
-  template <std::size_t I, class T0>
-  static part_slot<I, T0>& slot(part_slot<I, T0>& s) {
-    return s;
-  }
-  template <std::size_t I, class T0>
-  static const part_slot<I, T0>& slot(const part_slot<I, T0>& s) {
-    return s;
-  }
-};
-
-/// Calls f with number `part` of Count as a type: f(std::integral_constant<std::size_t, I>).
-template <int Count, class F>
-void with_part(int part, const F& f) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    static_cast<void>(((part == static_cast<int>(I) && (f(std::integral_constant<std::size_t, I>{}), true)) || ...));
-  }(std::make_index_sequence<std::size_t{Count}>{});
-}
-/// The same for each part, one after the other.
-template <int Count, class F>
-void each_part(const F& f) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (f(std::integral_constant<std::size_t, I>{}), ...);
-  }(std::make_index_sequence<std::size_t{Count}>{});
-}
-
-template <class X, class... D>
-inline constexpr int times_listed = (int{std::is_same_v<X, D>} + ... + 0);
-template <class... D>
-inline constexpr bool all_different = ((times_listed<D, D...> == 1) && ...);
-
-/// The samples of a part. The first part runs in any case, so that the shape of a result is known.
-struct sample_range {
-  index_t begin = 0, end = 0;
-  bool runs = false;
-  index_t size() const { return end - begin; }
-};
-/// Part number `part` of n samples: ceil(n / parts) each, as long as there are any.
-inline sample_range samples_of_part(index_t n, int parts, int part) {
-  const index_t each = (n + parts - 1) / parts;
-  const index_t begin = std::min<index_t>(n, each * part);
-  const index_t end = std::min<index_t>(n, begin + each);
-  return {begin, end, part == 0 || end > begin};
-}
-
-/// A tensor or variable type on another device.
-template <class X, class D>
-struct on_device_type;
-template <class T, auto S, class From, class D>
-struct on_device_type<tensor<T, S, From>, D> {
-  using type = tensor<T, S, D>;
-};
-template <class T, auto S, class From, int Order, class D>
-struct on_device_type<variable<T, S, From, Order>, D> {
-  using type = variable<T, S, D, Order>;
-};
-template <class X, class D>
-using moved_type = typename on_device_type<X, D>::type;
-
-}  // namespace detail
-}  // namespace sinter
 
 namespace sinter {
 
@@ -41617,20 +45073,6 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
-/// Copies what is neither parameter nor buffer, or generators alone.
-template <bool GeneratorsOnly>
-struct copy_settings_of {
-  template <class To, class From>
-  void operator()(const member_name&, To& to, From& from) const {
-    using X = std::remove_cvref_t<To>;
-    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>))
-      to = from;
-  }
-  template <class To, class From>
-  void erased(const member_name*, To&, From&) const {}
-};
-
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {
@@ -41920,6 +45362,1017 @@ class offloaded : public module<offloaded<D, M>> {
 
   std::shared_ptr<store> store_;
 };
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/pipeline.hpp: a model cut into stages, each on its own device, that work on microbatches at once.
+
+// sinter/parallel/pipeline_report.hpp: what a step of a pipeline has measured.
+
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+// sinter/parallel/schedule_run.hpp: runs a schedule: a thread for each stage, bounded queues between neighbours, times.
+
+// sinter/parallel/schedule.hpp: in which order each stage of a pipeline works on its microbatches, as data.
+
+namespace sinter::nn {
+
+/// Whether a stage runs a microbatch forward or backward.
+enum class direction : unsigned char { forward, backward };
+
+/// One piece of work of a stage.
+struct stage_action {
+  direction way;
+  index_t microbatch;
+  bool operator==(const stage_action&) const = default;
+};
+
+/// What a schedule takes where each action takes a known time and messages take none.
+struct schedule_times {
+  double span = 0;         ///< from the first action's begin to the last one's end
+  double busy = 0;         ///< of all stages together
+  double bubble = 0;       ///< 1 - busy / (stages * span)
+  std::vector<int> order;  ///< the stages of all actions, in an order in which one thread can run them
+};
+
+/// The actions of p stages on m microbatches: one list for each stage. A stage begins an action when the microbatch has
+/// arrived from its neighbour and the queue to the next neighbour has room; a queue has `slots` places.
+///
+/// The constructor runs the lists with such queues, so a schedule that exists ends. Errors: value_error unless each
+/// stage goes once forward and then once backward with each microbatch, each stage takes microbatches in the order in
+/// which its neighbour sends them, and no stages wait for one another.
+///
+///     const auto plan = nn::schedule::one_f_one_b(4, 8);
+///     const nn::schedule own({{{nn::direction::forward, 0}, {nn::direction::backward, 0}}});  // 1 stage, 1 microbatch
+class schedule {
+ public:
+  using actions = std::vector<stage_action>;
+  static constexpr index_t slots = 2;
+
+  explicit schedule(std::vector<actions> stages) : stages_(std::move(stages)) {
+    check_lists();
+    serial_order_ = run(nullptr).order;
+  }
+
+  /// All microbatches forward, then all backward: a stage holds the activations of all m. Y. Huang et al., NeurIPS
+  /// (2019). Errors: value_error for less than 1 stage or microbatch.
+  static schedule gpipe(int stages, index_t microbatches) {
+    check_counts(stages, microbatches);
+    actions one;
+    for (const direction way : {direction::forward, direction::backward})
+      for (index_t j = 0; j < microbatches; ++j) one.push_back({way, j});
+    return schedule(std::vector<actions>(static_cast<std::size_t>(stages), one));
+  }
+
+  /// One forward, one backward in turn, after min(m, p - 1 - i) forwards in stage i: it holds the activations of
+  /// min(m, p - i) microbatches. D. Narayanan et al., SOSP (2019). Errors: as gpipe.
+  static schedule one_f_one_b(int stages, index_t microbatches) {
+    check_counts(stages, microbatches);
+    std::vector<actions> all;
+    for (int i = 0; i < stages; ++i) {
+      const index_t ahead = std::min<index_t>(microbatches, stages - 1 - i);
+      actions one;
+      for (index_t j = 0; j < ahead; ++j) one.push_back({direction::forward, j});
+      for (index_t j = 0; j < microbatches; ++j) {
+        if (ahead + j < microbatches) one.push_back({direction::forward, ahead + j});
+        one.push_back({direction::backward, j});
+      }
+      all.push_back(std::move(one));
+    }
+    return schedule(std::move(all));
+  }
+
+  int stages() const noexcept { return static_cast<int>(stages_.size()); }
+  index_t microbatches() const noexcept { return static_cast<index_t>(stages_.front().size()) / 2; }
+  const actions& of(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
+  const std::vector<int>& serial_order() const noexcept { return serial_order_; }
+
+  /// Most microbatches that a stage has run forward and not yet backward.
+  index_t in_flight(int stage) const {
+    index_t now = 0, most = 0;
+    for (const stage_action& a : of(stage)) most = std::max(most, now += a.way == direction::forward ? 1 : -1);
+    return most;
+  }
+
+  /// The schedule where action number k of stage i takes seconds[i][k].
+  schedule_times simulated(const std::vector<std::vector<double>>& seconds) const { return run(&seconds); }
+  /// The schedule where every stage takes the same time for a microbatch.
+  schedule_times simulated(double forward, double backward) const {
+    std::vector<std::vector<double>> seconds;
+    for (const actions& list : stages_) {
+      seconds.emplace_back();
+      for (const stage_action& a : list) seconds.back().push_back(a.way == direction::forward ? forward : backward);
+    }
+    return run(&seconds);
+  }
+
+ private:
+  static void check_counts(int stages, index_t microbatches) {
+    if (stages < 1 || microbatches < 1)
+      sinter::detail::refuse<value_error>(
+          {"schedule: ", stages, " stages and ", microbatches, " microbatches; at least 1 of each"});
+  }
+  static const char* name(direction way) { return way == direction::forward ? "forward" : "backward"; }
+
+  void check_lists() const {
+    if (stages_.empty()) sinter::detail::refuse<value_error>({"schedule: there is no stage"});
+    const index_t m = microbatches();
+    for (int i = 0; i < stages(); ++i) {
+      std::vector<int> done(static_cast<std::size_t>(m), 0);
+      for (const stage_action& a : of(i)) {
+        if (a.microbatch < 0 || a.microbatch >= m)
+          sinter::detail::refuse<value_error>(
+              {"schedule: stage ", i, " runs microbatch ", a.microbatch, "; stage 0 has ", m});
+        int& count = done[static_cast<std::size_t>(a.microbatch)];
+        if (count != static_cast<int>(a.way))
+          sinter::detail::refuse<value_error>({"schedule: stage ", i, " runs microbatch ", a.microbatch, " ",
+                                               name(a.way),
+                                               " out of turn; it must run each once forward, then once backward"});
+        ++count;
+      }
+      for (index_t j = 0; j < m; ++j)
+        if (done[static_cast<std::size_t>(j)] != 2)
+          sinter::detail::refuse<value_error>(
+              {"schedule: stage ", i, " does not run microbatch ", j, " forward and backward"});
+      if (m == 0 || static_cast<index_t>(of(i).size()) != 2 * m)
+        sinter::detail::refuse<value_error>(
+            {"schedule: stage ", i, " has ", of(i).size(), " actions; 2 for each microbatch"});
+    }
+  }
+
+  /// What has gone through the queue into a stage so far.
+  struct queue {
+    actions sent;
+    std::vector<double> sent_at, taken_at;
+  };
+
+  /// Runs the lists, with no time for an action where seconds is null.
+  schedule_times run(const std::vector<std::vector<double>>* seconds) const {
+    const std::size_t p = stages_.size();
+    std::vector<queue> into[2] = {std::vector<queue>(p), std::vector<queue>(p)};
+    std::vector<std::size_t> at(p, 0);
+    std::vector<double> clock(p, 0);
+    schedule_times t;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t i = 0; i < p; ++i) {
+        while (at[i] < stages_[i].size()) {
+          const stage_action a = stages_[i][at[i]];
+          const bool forward = a.way == direction::forward;
+          std::vector<queue>& queues = into[forward ? 0 : 1];
+          queue* const from = (forward ? i > 0 : i + 1 < p) ? &queues[i] : nullptr;
+          queue* const to = (forward ? i + 1 < p : i > 0) ? &queues[forward ? i + 1 : i - 1] : nullptr;
+          double begin = clock[i];
+          if (from != nullptr) {
+            const std::size_t k = from->taken_at.size();
+            if (k == from->sent.size()) break;
+            if (from->sent[k] != a)
+              sinter::detail::refuse<value_error>({"schedule: stage ", static_cast<index_t>(i), " runs microbatch ",
+                                                   a.microbatch, " ", name(a.way), " when microbatch ",
+                                                   from->sent[k].microbatch, " arrives"});
+            begin = std::max(begin, from->sent_at[k]);
+          }
+          if (to != nullptr && to->sent.size() >= std::size_t{slots}) {
+            const std::size_t k = to->sent.size() - std::size_t{slots};
+            if (k >= to->taken_at.size()) break;
+            begin = std::max(begin, to->taken_at[k]);
+          }
+          if (from != nullptr) from->taken_at.push_back(begin);
+          const double took = seconds == nullptr ? 0 : seconds->at(i).at(at[i]);
+          clock[i] = begin + took;
+          t.busy += took;
+          if (to != nullptr) {
+            to->sent.push_back(a);
+            to->sent_at.push_back(clock[i]);
+          }
+          t.order.push_back(static_cast<int>(i));
+          ++at[i];
+          moved = true;
+        }
+      }
+    }
+    check_end(at);
+    t.span = *std::max_element(clock.begin(), clock.end());
+    if (t.span > 0) t.bubble = 1 - t.busy / (static_cast<double>(p) * t.span);
+    return t;
+  }
+
+  void check_end(const std::vector<std::size_t>& at) const {
+    std::string waiting;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (at[i] == stages_[i].size()) continue;
+      const stage_action a = stages_[i][at[i]];
+      waiting += (waiting.empty() ? "stage " : ", stage ") + std::to_string(i) + " to run microbatch " +
+                 std::to_string(a.microbatch) + " " + name(a.way);
+    }
+    if (!waiting.empty())
+      sinter::detail::refuse<value_error>({"schedule: stages wait for one another for ever: ", waiting});
+  }
+
+  std::vector<actions> stages_;
+  std::vector<int> serial_order_;
+};
+
+}  // namespace sinter::nn
+
+namespace sinter::detail {
+
+/// What a stage does. All calls of a run come from one thread, in the order of the schedule; any may throw.
+class stage_work {
+ public:
+  virtual ~stage_work() = default;
+  /// Waits for what the neighbour sent.
+  virtual void take(nn::stage_action) = 0;
+  virtual void compute(nn::stage_action) = 0;
+  /// Sends the result to the neighbour behind. Must not wait.
+  virtual void send(nn::stage_action) = 0;
+};
+
+/// For tests: where it is not null, called with the stage and 2 k before, and 2 k + 1 behind, the work of the stage's
+/// action number k. It may sleep or throw.
+inline std::atomic<void (*)(int stage, int point)>& stage_hook() {
+  static constinit std::atomic<void (*)(int, int)> hook{nullptr};
+  return hook;
+}
+
+/// Seconds from the start of a run.
+struct action_times {
+  double arrived = 0;  ///< the microbatch is in the queue, and the queue behind has room
+  double begin = 0;    ///< it is on the device
+  double end = 0;
+};
+
+/// One run of a schedule.
+class schedule_run {
+ public:
+  /// `stages`: as many as the schedule has.
+  schedule_run(const nn::schedule& plan, std::vector<stage_work*> stages) : plan_(plan), stages_(std::move(stages)) {
+    for (auto& queues : arrived_) queues.resize(stages_.size());
+    for (int i = 0; i < plan.stages(); ++i) times.emplace_back(plan.of(i).size());
+  }
+
+  /// Returns when all stages have ended: with all their work done, or after the first error, which `failure` then
+  /// holds.
+  void run(cpu_impl::stage_threads& threads) {
+    start_ = std::chrono::steady_clock::now();
+    if (!threads.run([this](int stage) { run_stage(stage); })) run_serially();
+  }
+  /// The same on the caller's thread, where the system grants no others.
+  void run_serially() {
+    std::vector<std::size_t> at(stages_.size(), 0);
+    for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
+  }
+
+  std::exception_ptr failure;  ///< null: none
+  int failed_stage = 0;
+  nn::stage_action failed_action{};
+  std::vector<std::vector<action_times>> times;  ///< for each stage, as its list
+
+ private:
+  void run_stage(int stage) {
+    for (std::size_t k = 0; k < plan_.of(stage).size(); ++k)
+      if (!act(stage, k)) return;
+  }
+
+  /// Runs action number k of a stage; false where one has failed.
+  bool act(int stage, std::size_t k) {
+    const nn::stage_action a = plan_.of(stage)[k];
+    stage_work& work = *stages_[static_cast<std::size_t>(stage)];
+    action_times& t = times[static_cast<std::size_t>(stage)][k];
+    try {
+      disturb(stage, 2 * static_cast<int>(k));
+      if (!enter(stage, a)) return false;
+      t.arrived = now();
+      work.take(a);
+      t.begin = now();
+      work.compute(a);
+      t.end = now();
+      disturb(stage, 2 * static_cast<int>(k) + 1);
+      work.send(a);
+      leave(stage, a);
+      return true;
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure) {
+        failure = std::current_exception();
+        failed_stage = stage;
+        failed_action = a;
+      }
+      changed_.notify_all();
+      return false;
+    }
+  }
+
+  static void disturb(int stage, int point) {
+    if (const auto hook = stage_hook().load(std::memory_order_relaxed)) hook(stage, point);
+  }
+  double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+  using queue = std::deque<index_t>;
+  /// Into a stage, from before it or from behind it.
+  queue* queue_into(int stage, nn::direction way) {
+    if (stage < 0 || stage >= plan_.stages()) return nullptr;
+    return &arrived_[static_cast<std::size_t>(way)][static_cast<std::size_t>(stage)];
+  }
+  static int step(nn::direction way) { return way == nn::direction::forward ? 1 : -1; }
+
+  /// Waits until the microbatch is there and its result has room, and takes it; false where a stage has failed.
+  bool enter(int stage, nn::stage_action a) {
+    const bool from_outside = queue_into(stage - step(a.way), a.way) == nullptr;
+    queue* const from = from_outside ? nullptr : queue_into(stage, a.way);
+    const queue* const to = queue_into(stage + step(a.way), a.way);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return failure || ((from == nullptr || !from->empty()) &&
+                         (to == nullptr || static_cast<index_t>(to->size()) < nn::schedule::slots));
+    });
+    if (failure) return false;
+    if (from != nullptr) {
+      from->pop_front();
+      changed_.notify_all();
+    }
+    return true;
+  }
+  void leave(int stage, nn::stage_action a) {
+    queue* const to = queue_into(stage + step(a.way), a.way);
+    if (to == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    to->push_back(a.microbatch);
+    changed_.notify_all();
+  }
+
+  const nn::schedule& plan_;
+  std::vector<stage_work*> stages_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<queue> arrived_[2];
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::nn {
+
+/// Of one stage.
+struct stage_report {
+  std::string device;
+  double busy = 0;        ///< seconds of forward and backward
+  double copies = 0;      ///< seconds that it waited for a copy on its way, with the message there
+  double idle = 0;        ///< seconds of the step in which it was not busy, copies included
+  double forward = 0;     ///< mean seconds of a microbatch forward
+  double backward = 0;    ///< and backward
+  index_t in_flight = 0;  ///< most microbatches whose activations it held at once
+};
+
+/// What pipeline::step() returns.
+struct pipeline_report {
+  double loss = 0;  ///< of all samples
+  index_t samples = 0;
+  index_t microbatches = 0;     ///< that the batch was cut into
+  double seconds = 0;           ///< from the first stage's first work to the end of all work
+  double throughput = 0;        ///< samples per second
+  double latency = 0;           ///< mean seconds of a microbatch from the first stage's work to the loss
+  double bubble = 0;            ///< measured: 1 - sum of busy / (p * seconds)
+  double bubble_formula = 0;    ///< of equal stages: (p - 1) / (m + p - 1)
+  double bubble_simulated = 0;  ///< of the schedule with each action's measured time, and messages that take none
+  std::vector<stage_report> stages;
+
+  /// A table, one line for each stage.
+  friend std::ostream& operator<<(std::ostream& out, const pipeline_report& r) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1);
+    text << r.samples << " samples in " << r.microbatches << " microbatches: " << 1e3 * r.seconds << " ms, "
+         << r.throughput << " samples/s, latency " << 1e3 * r.latency << " ms; bubble " << 100 * r.bubble
+         << " %, by the formula " << 100 * r.bubble_formula << " %, simulated " << 100 * r.bubble_simulated << " %\n";
+    for (const stage_report& s : r.stages)
+      text << std::left << std::setw(8) << s.device << std::right << " busy " << 1e3 * s.busy << " ms, idle "
+           << 1e3 * s.idle << " ms, of which copies " << 1e3 * s.copies << " ms; forward " << 1e3 * s.forward
+           << " ms, backward " << 1e3 * s.backward << " ms; in flight " << s.in_flight << '\n';
+    return out << text.str();
+  }
+};
+
+namespace detail {
+
+/// The times in a report, from those of a run that has ended well.
+inline void fill_times(pipeline_report& r, const schedule& plan, const sinter::detail::schedule_run& run) {
+  const int p = plan.stages();
+  const auto m = static_cast<double>(plan.microbatches());
+  double first = run.times.front().front().begin, last = 0, busy = 0, latency = 0;
+  std::vector<std::vector<double>> seconds;
+  for (int i = 0; i < p; ++i) {
+    stage_report& s = r.stages[static_cast<std::size_t>(i)];
+    seconds.emplace_back();
+    for (std::size_t k = 0; k < plan.of(i).size(); ++k) {
+      const sinter::detail::action_times& t = run.times[static_cast<std::size_t>(i)][k];
+      const bool forward = plan.of(i)[k].way == direction::forward;
+      seconds.back().push_back(t.end - t.begin);
+      (forward ? s.forward : s.backward) += (t.end - t.begin) / m;
+      s.busy += t.end - t.begin;
+      s.copies += t.begin - t.arrived;
+      if (forward && i == 0) latency -= t.begin / m;
+      if (forward && i == p - 1) latency += t.end / m;
+      last = std::max(last, t.end);
+    }
+    busy += s.busy;
+  }
+  r.microbatches = plan.microbatches();
+  r.seconds = last - first;
+  r.throughput = static_cast<double>(r.samples) / r.seconds;
+  r.latency = latency;
+  for (stage_report& s : r.stages) s.idle = r.seconds - s.busy;
+  r.bubble = 1 - busy / (p * r.seconds);
+  r.bubble_formula = (p - 1) / (m + p - 1);
+  r.bubble_simulated = plan.simulated(seconds).bubble;
+}
+
+}  // namespace detail
+}  // namespace sinter::nn
+// sinter/parallel/pipeline_step.hpp: the stages of a pipeline in one step, in their types, and what goes between them.
+
+namespace sinter::nn::detail {
+
+using sinter::detail::access;
+
+/// Microbatch j of m of n samples; the first n % m have one more, as of torch.tensor_split.
+inline sinter::detail::sample_range samples_of_microbatch(index_t n, index_t m, index_t j) {
+  const auto begin = [&](index_t k) { return k * (n / m) + std::min(k, n % m); };
+  return {begin(j), begin(j + 1), true};
+}
+
+/// Tensors on their way to a stage, one for each microbatch. The device's copy worker brings them.
+template <class Tensor>
+class transit {
+  using D = device_of<Tensor>;
+
+ public:
+  void expect(index_t microbatches) { coming_.resize(static_cast<std::size_t>(microbatches)); }
+  /// An undefined tensor arrives as one.
+  template <class From>
+  void post(index_t j, const From& from) {
+    one& c = at(j);
+    c.value = std::make_shared<Tensor>();
+    if (from.defined())
+      c.job = sinter::detail::copy_worker_of<D>().post([to = c.value, from] { *to = from.template to<D>(); });
+  }
+  Tensor take(index_t j) {
+    one c = std::exchange(at(j), one{});
+    if (c.job) sinter::detail::copy_worker_of<D>().wait(c.job);
+    return std::move(*c.value);
+  }
+  /// Waits for all that nobody has taken.
+  void drain() noexcept {
+    for (one& c : coming_) {
+      if (!c.job) continue;
+      try {
+        sinter::detail::copy_worker_of<D>().wait(c.job);
+      } catch (...) {  // nobody needs it
+      }
+      c = {};
+    }
+  }
+
+ private:
+  struct one {
+    std::shared_ptr<Tensor> value;
+    sinter::detail::copy_worker::job job;
+  };
+  one& at(index_t j) { return coming_[static_cast<std::size_t>(j)]; }
+  std::vector<one> coming_;
+};
+
+template <class M, class X>
+using given_by = sinter::detail::evaluated<decltype(std::declval<const M&>()(std::declval<const X&>()))>;
+template <class X>
+using value_of = decltype(stored_value(std::declval<const X&>()));
+
+/// What stage P is fed with where the first one is fed with an X: a variable if stage P - 1 gives one.
+template <std::size_t P, class X, class... M>
+struct stage_input {
+  using before = typename stage_input<P - 1, X, M...>::type;
+  using type = sinter::detail::moved_type<given_by<sinter::detail::type_of_part<P - 1, M...>, before>,
+                                          device_of<sinter::detail::type_of_part<P, M...>>>;
+};
+template <class X, class... M>
+struct stage_input<0, X, M...> {
+  using type = X;
+};
+
+/// The types of a step, and what its stages share.
+template <class Index, class X, class Labels, class Loss, class... M>
+struct step_state;
+template <std::size_t... I, class X, class Labels, class Loss, class... M>
+struct step_state<std::index_sequence<I...>, X, Labels, Loss, M...> {
+  static constexpr std::size_t count = sizeof...(M), last = count - 1;
+  template <std::size_t P>
+  using module_at = sinter::detail::type_of_part<P, M...>;
+  template <std::size_t P>
+  using input = typename stage_input<P, X, M...>::type;
+  template <std::size_t P>
+  using output = given_by<module_at<P>, input<P>>;
+  using output_device = device_of<module_at<last>>;
+  using labels_there = sinter::detail::moved_type<Labels, output_device>;
+
+  X x;
+  const Loss& loss;
+  index_t samples, microbatches;
+  index_t first_sample = sinter::detail::first_sample();
+  sinter::detail::draw_source* draws = sinter::detail::current_draws();
+  double total = 0;  ///< the loss so far
+  transit<labels_there> labels{};
+  sinter::detail::parts<transit<value_of<input<I>>>...> ahead{};  ///< into stage I from the one before
+  sinter::detail::parts<transit<value_of<output<I>>>...> back{};  ///< gradients into stage I from the one behind
+
+  template <template <class, std::size_t> class Stage>
+  using stages = sinter::detail::parts<std::optional<Stage<step_state, I>>...>;
+
+  sinter::detail::sample_range range(index_t j) const { return samples_of_microbatch(samples, microbatches, j); }
+  double share(index_t j) const { return static_cast<double>(range(j).size()) / static_cast<double>(samples); }
+  void expect_all() {
+    labels.expect(1);
+    (ahead.template at<I>().expect(microbatches), ...);
+    (back.template at<I>().expect(microbatches), ...);
+  }
+  void drain() noexcept {
+    labels.drain();
+    (ahead.template at<I>().drain(), ...);
+    (back.template at<I>().drain(), ...);
+  }
+};
+
+template <bool IsLast, class State, class M, class X, class Labels>
+auto stage_result(const State& s, const M& m, const X& x, const Labels& labels) {
+  if constexpr (IsLast) return sinter::eval(s.loss(m(x), labels));
+  else return sinter::eval(m(x));
+}
+
+/// Stage P of a step.
+template <class State, std::size_t P>
+class stage_of_step final : public sinter::detail::stage_work {
+  using M = typename State::template module_at<P>;
+  using D = device_of<M>;
+  using X = typename State::template input<P>;
+  static constexpr bool is_last = P == State::last;
+
+  using Y =
+      decltype(stage_result<is_last>(std::declval<const State&>(), std::declval<const M&>(), std::declval<const X&>(),
+                                     std::declval<const typename State::labels_there&>()));
+  static_assert(!is_last || is_variable<Y>,
+                "sinter: pipeline: the loss carries no graph; it must be a variable that depends on the stages");
+
+ public:
+  index_t in_flight = 0;  ///< most microbatches at once
+
+  stage_of_step(State& state, const M& module)
+      : state_(state), module_(module), runs_(static_cast<std::size_t>(state.microbatches)) {}
+
+  void take(stage_action a) override {
+    run& r = runs_[static_cast<std::size_t>(a.microbatch)];
+    if (a.way == direction::backward) {
+      if constexpr (!is_last && is_variable<Y>) gradient_ = state_.back.template at<P>().take(a.microbatch);
+    } else {
+      in_flight = std::max(in_flight, ++held_);
+      if constexpr (P == 0) {
+        const auto cut = state_.range(a.microbatch);
+        r.x.emplace(state_.x.slice(0, cut.begin, cut.end));
+      } else {
+        r.x.emplace(state_.ahead.template at<P>().take(a.microbatch));
+      }
+      if constexpr (is_last)
+        if (!labels_.defined()) labels_ = state_.labels.take(0);
+    }
+  }
+
+  void compute(stage_action a) override {
+    if (a.way == direction::forward) forward(a.microbatch);
+    else backward(a.microbatch);
+    if constexpr (is_cuda_v<D>) synchronize<D>();
+  }
+
+  void send(stage_action a) override {
+    const index_t j = a.microbatch;
+    if (a.way == direction::forward) {
+      if constexpr (!is_last)
+        state_.ahead.template at<P + 1>().post(j, stored_value(*runs_[static_cast<std::size_t>(j)].y));
+    } else {
+      if constexpr (sends_back) state_.back.template at<P - 1>().post(j, std::exchange(gradient_of_input_, {}));
+    }
+  }
+
+ private:
+  struct run {
+    std::optional<X> x;
+    std::optional<Y> y;
+  };
+  static constexpr bool sends_back = P > 0 && is_variable<X>;
+
+  /// Draws are those of the samples of the whole batch: the first microbatch takes keys from the generators, the others
+  /// repeat them.
+  void forward(index_t j) {
+    run& r = runs_[static_cast<std::size_t>(j)];
+    const auto cut = state_.range(j);
+    using role = sinter::detail::draw_source::role;
+    const sinter::detail::draw_source draws(log_, std::exchange(drawn_, true) ? role::repeats : role::writes,
+                                            state_.draws);
+    const samples_from samples(state_.first_sample + cut.begin);
+    if constexpr (is_last) {
+      r.y.emplace(stage_result<is_last>(state_, module_, *r.x, labels_.slice(0, cut.begin, cut.end)));
+      if (r.y->numel() != 1)
+        sinter::detail::refuse<shape_error>({"the loss has shape ", r.y->shape(), "; it must be one number, a mean"});
+      state_.total += state_.share(j) * static_cast<double>(r.y->item());
+    } else {
+      r.y.emplace(stage_result<is_last>(state_, module_, *r.x, labels_));
+    }
+  }
+
+  void backward(index_t j) {
+    run& r = runs_[static_cast<std::size_t>(j)];
+    if constexpr (is_variable<Y>) {
+      if (access::state_of(*r.y)) {
+        if constexpr (is_last) {
+          const typename Y::tensor_type seed = full<element_of<Y>, D>(r.y->shape(), state_.share(j));
+          r.y->backward(seed);
+        } else if (gradient_.defined()) {
+          r.y->backward(std::exchange(gradient_, {}));
+        }
+      }
+    }
+    if constexpr (sends_back)
+      if (r.x->has_grad()) gradient_of_input_ = r.x->grad();
+    r.x.reset();
+    r.y.reset();
+    --held_;
+  }
+
+  State& state_;
+  const M& module_;
+  std::vector<run> runs_;
+  typename State::labels_there labels_{};  ///< of the last stage
+  value_of<Y> gradient_{};                 ///< of the microbatch that goes backward
+  value_of<X> gradient_of_input_{};
+  index_t held_ = 0;
+  sinter::detail::draw_log log_;
+  bool drawn_ = false;
+};
+
+}  // namespace sinter::nn::detail
+// sinter/parallel/step_guard.hpp: gradients, buffers and generators of modules as they were before a step that may
+// fail.
+
+namespace sinter::nn::detail {
+
+/// Puts back what a step has changed in the modules that were added, unless settle() was called. Meanwhile their
+/// parameters have no gradient, so that those of the step are gathered alone.
+class step_guard {
+ public:
+  step_guard() = default;
+  step_guard(const step_guard&) = delete;
+  step_guard& operator=(const step_guard&) = delete;
+  ~step_guard() {
+    for (const auto& one : all_)
+      if (one) one->restore();
+  }
+
+  template <class M>
+  void add(const M& m) {
+    sinter::detail::addresses seen;
+    const look_at look{*this, seen};
+    walk(nullptr, look, m);
+    remember<settings_before<M>>(m);
+  }
+
+  /// The step has ended well: its gradients are added to those of before.
+  void settle() {
+    for (const auto& one : all_) one->settle();
+    all_.clear();
+  }
+
+ private:
+  struct member_before {
+    virtual ~member_before() = default;
+    virtual void settle() {}
+    virtual void restore() noexcept = 0;
+  };
+
+  template <class T, int R, device D>
+  struct gradient_before final : member_before {
+    using state = sinter::detail::typed_state<T, R, D>;
+    state_ptr owner;
+    tensor<T, R, D> kept;
+
+    explicit gradient_before(const state_ptr& s) : owner(s), kept(std::exchange(of_owner().kept, {})) {}
+    state& of_owner() const { return static_cast<state&>(*owner.get()); }
+    void settle() override {
+      if (!kept.defined()) return;
+      state& s = of_owner();
+      s.grad = std::exchange(s.kept, kept);
+      if (!s.grad.defined()) return;
+      s.has_grad = true;
+      s.add_to_kept();
+      s.keep_gradient();
+    }
+    void restore() noexcept override { of_owner().kept = kept; }
+  };
+
+  template <device D>
+  struct buffer_before final : member_before {
+    sinter::detail::storage_ptr memory, copy;
+    std::uint64_t version;
+
+    explicit buffer_before(const sinter::detail::storage_ptr& m)
+        : memory(m), copy(copy_of<D>(m)), version(m->version.load(std::memory_order_relaxed)) {}
+    void restore() noexcept override {
+      if (memory->version.load(std::memory_order_relaxed) == version) return;
+      try {
+        sinter::detail::device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
+      } catch (...) {  // a GPU that has failed: what is on it is lost
+      }
+      sinter::detail::note_write(*memory.get());
+    }
+  };
+
+  template <class M>
+  struct settings_before final : member_before {
+    const M& now;
+    M before;
+
+    explicit settings_before(const M& m) : now(m), before(m) {}
+    void restore() noexcept override {
+      const copy_settings_of<true> back;
+      walk(nullptr, back, now, before);
+    }
+  };
+
+  struct look_at {
+    step_guard& guard;
+    sinter::detail::addresses& seen;
+
+    template <class X>
+    void operator()(const member_name&, const X& x) const {
+      if constexpr (is_variable<X>) {
+        const state_ptr& s = access::state_of(x);
+        if (s && seen.add(s.get())) guard.remember<gradient_before<element_of<X>, rank_of<X>, device_of<X>>>(s);
+      } else if constexpr (is_buffer<X>) {
+        if (!x.defined()) return;
+        const auto value = x.value();
+        const auto& memory = access::storage_of(value);
+        if (seen.add(memory.get())) guard.remember<buffer_before<device_of<X>>>(memory);
+      }
+    }
+    template <class M>
+    void erased(const member_name* name, const M& m) const {
+      m.each_member(name, *this);
+    }
+  };
+
+  /// Makes its place first: what a Before holds is nowhere else.
+  template <class Before, class X>
+  void remember(const X& x) {
+    all_.emplace_back();
+    all_.back() = std::make_unique<Before>(x);
+  }
+
+  std::vector<std::unique_ptr<member_before>> all_;
+};
+
+}  // namespace sinter::nn::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct two_stages_on_one_device;
+struct move_one_with_dot_to_or_join_them_in_a_sequential;
+template <class>
+struct stage_without_a_device;
+struct join_it_to_a_stage_in_a_sequential;
+template <class...>
+struct stage_on_several_devices;
+struct make_each_part_a_stage;
+template <class>
+struct pipeline_step_of_a_tracked_input;
+struct pass_its_dot_value;
+
+namespace nn {
+
+struct pipeline_options {
+  index_t microbatches = 8;  ///< into which a batch is cut: at most as many as it has samples
+  std::function<nn::schedule(int stages, index_t microbatches)> schedule = nn::schedule::one_f_one_b;
+};
+
+namespace detail {
+
+/// Present only where a pipeline spans devices.
+template <class First, class Last>
+struct pipeline_output {
+  using output_device = Last;
+};
+template <class D>
+struct pipeline_output<D, D> {};
+
+template <class... M>
+constexpr auto find_pipeline_mistake() {
+  using sinter::detail::mistake;
+  constexpr int n = sizeof...(M);
+  constexpr auto first_where = [](const bool(&is)[std::size_t{n}]) {
+    int i = 0;
+    while (i < n && !is[i]) ++i;
+    return i;
+  };
+  constexpr int placeless = first_where({std::is_same_v<device_of<M>, any_device>...});
+  constexpr int spread = first_where({!on_one_device<M>...});
+  constexpr int again = first_where({(sinter::detail::times_listed<device_of<M>, device_of<M>...> > 1)...});
+  if constexpr (placeless < n)
+    return mistake<stage_without_a_device<typename nth<placeless, M...>::type>, join_it_to_a_stage_in_a_sequential>{};
+  else if constexpr (spread < n)
+    return mistake<stage_on_several_devices<device_of<typename nth<spread, M...>::type>,
+                                            typename output_device<typename nth<spread, M...>::type>::type>,
+                   make_each_part_a_stage>{};
+  else if constexpr (again < n)
+    return mistake<two_stages_on_one_device<device_of<typename nth<again, M...>::type>>,
+                   move_one_with_dot_to_or_join_them_in_a_sequential>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class... M>
+using pipeline_mistake = decltype(find_pipeline_mistake<M...>());
+
+template <class X, class D>
+constexpr auto find_step_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (is_variable<X>) return mistake<pipeline_step_of_a_tracked_input<X>, pass_its_dot_value>{};
+  else if constexpr (!is_tensor<X>) return sinter::detail::not_operands{};
+  else if constexpr (!std::is_same_v<device_of<X>, D>)
+    return mistake<module_fed_from_another_device<device_of<X>, D>, copy_the_input_with_dot_to>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class X, class D>
+using step_mistake = decltype(find_step_mistake<X, D>());
+
+}  // namespace detail
+
+/// A model cut into stages, each a module on a device of its own. step() trains it: the batch is cut into microbatches,
+/// and while one stage works on one of them the stages behind work on those before it. Called, it is the chain of its
+/// stages: the value of each is copied to the next one's device; backward through it works, too.
+///
+/// A stage has a thread from the first step on, which works with the threads of its device. The stages are handles to
+/// the modules that they were made of, named "0.weight", "1.weight", ..., so any optimizer of a pipeline or of its
+/// stages trains them.
+///
+///     const nn::pipeline pipe{nn::linear(64, 32, gen).to<numa<0>>(), nn::linear(32, 10, gen).to<numa<1>>()};
+///     const auto loss = [](const auto& scores, const auto& labels) { return cross_entropy(scores, labels); };
+///     optim::sgd optimizer(pipe, {.lr = 0.1});
+///     const nn::pipeline_report r = pipe.step(images, labels, loss, {.microbatches = 8});
+///     optimizer.step();
+template <is_module... M>
+  requires(sizeof...(M) > 0)
+class pipeline : public module<pipeline<M...>>,
+                 public detail::pipeline_output<device_of<typename detail::nth<0, M...>::type>,
+                                                device_of<typename detail::nth<sizeof...(M) - 1, M...>::type>> {
+  static constexpr int count = sizeof...(M);
+
+ public:
+  using device_type = device_of<typename detail::nth<0, M...>::type>;
+  using kind = std::conditional_t<(std::is_same_v<typename M::kind, tracked> || ...), tracked, plain>;
+  template <class K>
+  using as = pipeline<typename detail::kind_changed<M, K>::type...>;
+
+  pipeline() : threads_({node_of<device_of<M>>()...}) {}
+  explicit pipeline(M... m)
+    requires(sinter::detail::is_fitting<detail::pipeline_mistake<M...>>)
+      : stages_(std::move(m)...), threads_({node_of<device_of<M>>()...}) {}
+  template <class Mistake = detail::pipeline_mistake<M...>, class Problem = typename Mistake::problem,
+            class Fix = typename Mistake::fix>
+  explicit pipeline(M...) = delete;
+
+  /// Forward and backward of a mean loss: loss(model(x), y) of each microbatch, its gradient weighed by n_j / N, so the
+  /// gradients that are added to the parameters' are those of the whole batch, and so is the loss in the report. Draws
+  /// such as dropout's are those of the whole batch. Batch norms in training see one microbatch after the other.
+  ///
+  /// x is a tensor on the first stage's device. y may be on any: it is copied to the last one's, where loss gets it.
+  /// Both are cut along axis 0. Neither may be written to meanwhile.
+  ///
+  /// After an error all stages have ended; it names the stage, its device, and the microbatch. Parameters, gradients,
+  /// buffers and generators are as before, and the next step works. Errors: those of stages, loss and copies;
+  /// value_error for no samples, different numbers of them, less than 1 microbatch, and a schedule of other
+  /// numbers; shape_error for a loss of more than one number; autograd_error under no_grad.
+  ///
+  ///     pipe.step(x, y, loss, {.microbatches = 16, .schedule = nn::schedule::gpipe});
+  template <class X, class Y, class Loss>
+    requires(sinter::detail::is_fitting<detail::step_mistake<X, device_type>> && sinter::detail::is_tensor<Y> &&
+             std::is_same_v<kind, tracked>)
+  pipeline_report step(const X& x, const Y& y, const Loss& loss, const pipeline_options& options = {}) const {
+    static_assert(X::rank >= 1 && Y::rank >= 1, "sinter: pipeline cuts x and y along axis 0, which a number lacks");
+    using State = detail::step_state<std::make_index_sequence<sizeof...(M)>, decltype(x.slice(0, 0, 0)),
+                                     decltype(y.slice(0, 0, 0)), Loss, M...>;
+    const index_t n = x.extent(0);
+    check_step(n, y.extent(0), options.microbatches);
+    const nn::schedule plan = options.schedule(count, std::min(options.microbatches, n));
+    check_plan(plan, std::min(options.microbatches, n));
+    detail::step_guard before;
+    State state{x, loss, n, plan.microbatches()};
+    state.expect_all();
+    typename State::template stages<detail::stage_of_step> work;
+    std::vector<sinter::detail::stage_work*> all;
+    sinter::detail::each_part<count>([&](auto part) {
+      before.add(get<part()>());
+      auto& one = work.template at<part()>();
+      one.emplace(state, get<part()>());
+      all.push_back(&*one);
+    });
+    sinter::detail::schedule_run run(plan, std::move(all));
+    state.labels.post(0, y);
+    run.run(threads_);
+    if (run.failure) {
+      state.drain();
+      rethrow(run);
+    }
+    before.settle();
+    pipeline_report r;
+    r.loss = state.total;
+    r.samples = n;
+    sinter::detail::each_part<count>([&](auto part) {
+      stage_report& s = r.stages.emplace_back();
+      s.device = names()[part()];
+      s.in_flight = work.template at<part()>()->in_flight;
+    });
+    detail::fill_times(r, plan, run);
+    return r;
+  }
+  template <class X, class Y, class Loss, class Problem = typename detail::step_mistake<X, device_type>::problem,
+            class Fix = typename detail::step_mistake<X, device_type>::fix>
+  void step(const X&, const Y&, const Loss&, const pipeline_options& = {}) const = delete;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return through<0>(x);
+  }
+
+  /// Stage number N.
+  template <std::size_t N>
+  auto& get() {
+    return stages_.template at<N>();
+  }
+  template <std::size_t N>
+  const auto& get() const {
+    return stages_.template at<N>();
+  }
+  static constexpr std::size_t size() { return sizeof...(M); }
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    sinter::detail::each_part<count>(
+        [&](auto part) { f(sinter::detail::joined({part()}), s.template get<part()>()...); });
+  }
+
+ private:
+  template <device D>
+  static constexpr int node_of() {
+    if constexpr (is_cpu_v<D> && !std::is_same_v<D, cpu>) return device_ordinal_v<D>;
+    else return -1;
+  }
+  static std::vector<std::string> names() { return {device_name<device_of<M>>()...}; }
+
+  static void check_step(index_t n, index_t targets, index_t microbatches) {
+    if (!sinter::detail::recording())
+      sinter::detail::refuse<autograd_error>(
+          {"pipeline: step() under no_grad, where nothing can go backward; call the pipeline itself for values"});
+    if (n == 0 || n != targets)
+      sinter::detail::refuse<value_error>({"pipeline: ", n, " samples and ", targets, " targets"});
+    if (microbatches < 1)
+      sinter::detail::refuse<value_error>({"pipeline: ", microbatches, " microbatches; there must be at least 1"});
+  }
+  static void check_plan(const nn::schedule& plan, index_t microbatches) {
+    if (plan.stages() != count || plan.microbatches() != microbatches)
+      sinter::detail::refuse<value_error>({"pipeline: a schedule of ", plan.stages(), " stages and ",
+                                           plan.microbatches(), " microbatches for ", count, " and ", microbatches});
+  }
+  [[noreturn]] SINTER_COLD static void rethrow(const sinter::detail::schedule_run& run) {
+    const auto stage = static_cast<std::size_t>(run.failed_stage);
+    const bool forward = run.failed_action.way == direction::forward;
+    sinter::detail::rethrow_with(
+        run.failure, sinter::detail::joined({"pipeline: stage ", stage, " on ", names()[stage], ", microbatch ",
+                                             run.failed_action.microbatch, forward ? " forward" : " backward"}));
+  }
+
+  template <std::size_t P, class X>
+  auto through(const X& x) const {
+    if constexpr (P + 1 == sizeof...(M)) {
+      return get<P>()(x);
+    } else {
+      using next = device_of<sinter::detail::type_of_part<P + 1, M...>>;
+      return through<P + 1>(sinter::eval(get<P>()(x)).template to<next>());
+    }
+  }
+
+  sinter::detail::parts<M...> stages_;
+  mutable cpu_impl::stage_threads threads_;
+};
+template <class... M>
+pipeline(M...) -> pipeline<M...>;
+
+static_assert(is_module<pipeline<sequential<transfer<cpu, cpu>>>>);
 
 }  // namespace nn
 }  // namespace sinter
@@ -42240,6 +46693,1645 @@ template <device... D, class M, class Problem = typename detail::split_mistake<M
 void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
 
 }  // namespace nn
+}  // namespace sinter
+// sinter/parallel/tile_geometry.hpp: which elements the tiles of an image own, and which of them a layer reads.
+
+namespace sinter::nn {
+
+/// How the window of a layer moves along one axis of an image: result o reads the elements o * stride - before to
+/// o * stride - before + reach - 1. What lies outside of the image is padding.
+struct tile_window {
+  index_t reach = 1;   ///< from the first tap to the last, both included: dilation * (kernel - 1) + 1
+  index_t stride = 1;  ///< from one window to the next
+  index_t before = 0;  ///< the padding in front of the image; negative where the image is cut there
+};
+
+/// The windows of rows and of columns.
+struct tile_windows {
+  tile_window rows, columns;
+};
+
+namespace detail {
+
+/// The elements begin, ..., end - 1 of an axis.
+struct tile_interval {
+  index_t begin = 0, end = 0;
+  constexpr index_t size() const { return end - begin; }
+  constexpr bool operator==(const tile_interval&) const = default;
+};
+constexpr tile_interval common(const tile_interval& a, const tile_interval& b) {
+  const index_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+/// What part number `part` owns of n elements: n / parts each, and one more for the first n % parts.
+constexpr tile_interval owned(index_t n, int parts, int part) {
+  const index_t each = n / parts, more = n % parts;
+  const index_t begin = part * each + std::min<index_t>(part, more);
+  return {begin, begin + each + (part < more ? 1 : 0)};
+}
+
+/// What the results `out` read, padding included: none for no results. A window without padding that moves over these
+/// elements gives exactly the results `out`.
+constexpr tile_interval needed(const tile_window& w, const tile_interval& out) {
+  const index_t begin = out.begin * w.stride - w.before;
+  if (out.size() == 0) return {begin, begin};
+  return {begin, (out.end - 1) * w.stride - w.before + w.reach};
+}
+
+/// A rectangle of an image: owned by a tile, or read by one.
+struct tile_area {
+  tile_interval rows, columns;
+  constexpr bool empty() const { return rows.size() == 0 || columns.size() == 0; }
+  constexpr bool operator==(const tile_area&) const = default;
+};
+constexpr tile_area common(const tile_area& a, const tile_area& b) {
+  return {common(a.rows, b.rows), common(a.columns, b.columns)};
+}
+
+/// The elements of x (N,C,H,W), which shows the area `all`, in the area `part` of it.
+template <class X>
+X area_of(const X& x, const tile_area& all, const tile_area& part) {
+  return x.slice(2, part.rows.begin - all.rows.begin, part.rows.end - all.rows.begin)
+      .slice(3, part.columns.begin - all.columns.begin, part.columns.end - all.columns.begin);
+}
+
+}  // namespace detail
+}  // namespace sinter::nn
+// sinter/parallel/tile_image.hpp: an image over tiles, what a tile reads of the others, and the gradients it hands
+// back.
+
+namespace sinter {
+
+// Names in messages.
+template <int Rows, int Columns, int Devices>
+struct grid_needs_one_device_per_tile;
+template <int Devices>
+struct list_this_many_devices;
+
+namespace nn {
+
+/// A grid of Rows x Columns tiles, each on a device of its own: row by row.
+///
+///     using grid = nn::tiles<2, 2, numa<0>, numa<1>, numa<2>, numa<3>>;
+template <int Rows, int Columns, device... D>
+struct tiles {};
+
+namespace detail {
+
+using sinter::detail::access;
+
+template <class Grid>
+inline constexpr int tiles_in = 0;
+template <int R, int C, class... D>
+inline constexpr int tiles_in<tiles<R, C, D...>> = sizeof...(D);
+
+/// The exchange between tiles. Tests put others in its place.
+struct exchange_halos {
+  static constexpr bool fetches = true;  ///< a tile reads elements that others own
+  static constexpr bool returns = true;  ///< and their owners get the gradients
+};
+
+/// What one tile holds.
+template <class T, device D>
+struct tile {
+  using device_type = D;
+  tensor<T, 4, D> value;
+  tensor<T, 4, D> grad;    ///< of the pass that runs; undefined: zero
+  bool is_shared = false;  ///< the gradient's memory is not this tile's alone
+
+  void drop_gradient() {
+    grad = {};
+    is_shared = false;
+  }
+  /// Adds a gradient of the whole tile, which may stay somebody else's too.
+  void add(const tensor<T, 4, D>& g, bool shared) {
+    if (!grad.defined()) {
+      grad = g;
+      is_shared = shared;
+      return;
+    }
+    own();
+    grad += g;
+  }
+  /// Memory of the gradient that may be written to.
+  void own() {
+    if (is_shared) grad = grad.clone();
+    is_shared = false;
+  }
+};
+
+template <class T, class Grid>
+struct tiled_image;
+/// An image (N,C,H,W), cut into tiles.
+template <class T, int Rows, int Columns, device... D>
+struct tiled_image<T, tiles<Rows, Columns, D...>> {
+  static constexpr int count = sizeof...(D);
+  using value_type = T;
+  template <std::size_t I>
+  using device_at = sinter::detail::type_of_part<I, D...>;
+
+  extents<4> shape;
+  bool has_graph = false;  ///< are gradients asked for?
+  sinter::detail::parts<tile<T, D>...> each;
+
+  explicit tiled_image(const extents<4>& s) : shape(s) {}
+  tile_area whole() const { return {{0, shape[2]}, {0, shape[3]}}; }
+  tile_area area(int part) const {
+    return {owned(shape[2], Rows, part / Columns), owned(shape[3], Columns, part % Columns)};
+  }
+  void drop_gradients() noexcept {
+    sinter::detail::each_part<count>([&](auto part) { each.template at<part()>().drop_gradient(); });
+  }
+};
+
+/// `area` of an image for tile number P: `from` it where it is this tile's own, else a copy with what other tiles own
+/// of it, and `outside` around the image.
+template <std::size_t P, class Exchange, class Image>
+auto fetched(const Image& from, const tile_area& area, double outside) {
+  const auto& own = from.each.template at<P>();
+  using T = typename Image::value_type;
+  using D = device_of<decltype(own)>;
+  if (area == from.area(int{P})) return own.value;
+  const extents<4> shape{{from.shape[0], from.shape[1], area.rows.size(), area.columns.size()}};
+  const auto to =
+      tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
+  const auto fill = [&](const tile_area& part, double value) {
+    if (!part.empty()) area_of(to, area, part).in_place() = static_cast<T>(static_cast<compute_type<T>>(value));
+  };
+  const tile_area inside = common(area, from.whole());
+  fill({{area.rows.begin, inside.rows.begin}, area.columns}, outside);
+  fill({{inside.rows.end, area.rows.end}, area.columns}, outside);
+  fill({inside.rows, {area.columns.begin, inside.columns.begin}}, outside);
+  fill({inside.rows, {inside.columns.end, area.columns.end}}, outside);
+  sinter::detail::each_part<Image::count>([&](auto owner) {
+    const tile_area of_owner = from.area(int{owner()});
+    const tile_area strip = common(area, of_owner);
+    if (strip.empty()) return;
+    if (!Exchange::fetches && owner() != P) return fill(strip, 0);
+    const auto& value = from.each.template at<owner()>().value;
+    area_of(to, area, strip).in_place() = area_of(value, of_owner, strip).template to<D>();
+  });
+  return to;
+}
+
+/// Adds to the gradient of tile number P what all tiles have found for elements of it: `read` lists the areas that they
+/// have fetched, `gradient(part)` gives the gradient of one, undefined for zero. Its own come first, then the others'
+/// in their order.
+template <std::size_t P, class Exchange, class Image, class F>
+void gather_strips(Image& image, const tile_area (&read)[std::size_t{Image::count}], const F& gradient) {
+  auto& to = image.each.template at<P>();
+  using T = typename Image::value_type;
+  using D = device_of<decltype(to)>;
+  const tile_area mine = image.area(int{P});
+  if (mine.empty()) return;
+  const auto add = [&](auto reader) {
+    const auto& g = gradient(reader);
+    const tile_area& all = read[reader()];
+    const tile_area strip = common(all, mine);
+    if (!g.defined() || strip.empty()) return;
+    if (reader() != P && !Exchange::returns) return;
+    if constexpr (std::is_same_v<device_of<decltype(g)>, D>)
+      if (all == mine) return to.add(g, false);
+    if (!to.grad.defined()) {
+      const extents<4> shape{{image.shape[0], image.shape[1], mine.rows.size(), mine.columns.size()}};
+      to.grad = tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
+      if (strip == mine) return void(to.grad.in_place() = area_of(g, all, strip).template to<D>());
+      to.grad.in_place() = T(0);
+    }
+    to.own();
+    area_of(to.grad, mine, strip).in_place() += area_of(g, all, strip).template to<D>();
+  };
+  add(std::integral_constant<std::size_t, P>{});
+  sinter::detail::each_part<Image::count>([&](auto reader) {
+    if constexpr (reader() != P) add(reader);
+  });
+}
+
+}  // namespace detail
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/tile_norm.hpp: batch norm by the moments of all tiles.
+
+// sinter/parallel/tile_stage.hpp: a chain of modules over tiles, one statement after the other, and the way back.
+
+// sinter/parallel/tile_rule.hpp: what a module reads of an image for a tile of its result, for each module that has a
+// rule.
+
+// sinter/random/window.hpp: the numbers of a draw for images, in a window of these images only.
+
+namespace sinter::detail {
+
+/// A window of images: `rows` of `columns` numbers, which stand in planes of height x width from row and column `top`
+/// and `left` on.
+struct draw_window {
+  index_t height, width, top, left, rows, columns;
+
+  /// The number, in the draw for whole images, of element i of the window.
+  SINTER_WORD index_t element(index_t i) const {
+    const index_t row = i / columns, plane = row / rows;
+    return (plane * height + top + row % rows) * width + left + i % columns;
+  }
+};
+
+namespace kernel {
+
+/// `random` for a window. As there, what is written counts its elements in row-major order.
+template <class Numbers>
+struct random_in_window {
+  using value_type = typename Numbers::value_type;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr int words = Numbers::words;
+  Numbers numbers;
+  random_key key;
+  draw_window window;
+
+  /// The words of neighbouring elements.
+  template <std::size_t N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    constexpr int count = static_cast<int>(N) / words;
+    if (first % window.columns + count <= window.columns) return random_words<words>(key, window.element(first), to);
+    for (int i = 0; i < count; ++i) {
+      std::uint32_t of_one[std::size_t{words}];
+      random_words<words>(key, window.element(first + i), of_one);
+      for (int w = 0; w < words; ++w) to[i * words + w] = of_one[w];
+    }
+  }
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    using V = decltype(m.template literal<value_type>({}));
+    constexpr int n = math::lanes_v<V>;
+    if constexpr (requires { m.template words<words>(); }) {
+      return numbers.template make<V, n>(m.template words<words>());
+    } else {
+      std::uint32_t w[std::size_t{n * words}];
+      draw(m.index(), w);
+      return numbers.template make<V, n>(w);
+    }
+  }
+};
+
+}  // namespace kernel
+
+/// The whole right side of a statement that writes them.
+template <class Numbers, device D>
+struct window_expr {
+  using value_type = typename Numbers::value_type;
+  using device_type = D;
+  static constexpr int rank = 4;
+  static constexpr int order = 0;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  kernel::random_in_window<Numbers> numbers;
+  extents<4> shape_;
+  const extents<4>& shape() const { return shape_; }
+};
+
+template <class Numbers, device D>
+struct lowering<window_expr<Numbers, D>> {
+  using node = window_expr<Numbers, D>;
+  template <bool>
+  static kernel::random_in_window<Numbers> plan(const node& e) {
+    return e.numbers;
+  }
+  template <bool>
+  static leaf_ref* list(const node&, leaf_ref* to) {
+    return to;
+  }
+};
+
+/// Numbers of shape (N,C,rows,columns): those that a draw of shape (N,C,height,width) has from row `top` and column
+/// `left` on.
+template <device D, class Numbers>
+auto draw_in_window(const char* op, generator& gen, const Numbers& numbers, const extents<4>& whole,
+                    const extents<4>& shape, index_t top, index_t left) {
+  const auto to = tensor<typename Numbers::value_type, 4, D>::uninitialized(shape, strides_in(channels_last, shape));
+  const random_key key = next_key<D>(op, gen, whole);
+  if (to.numel() > 0)
+    write(window_expr<Numbers, D>{{numbers, key, {whole[2], whole[3], top, left, shape[2], shape[3]}}, shape}, to);
+  return to;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::nn {
+
+/// Where a tile of a result lies: its first row and column, in a result of this shape (N,C,H,W), of an input of that.
+struct tile_place {
+  extents<4> shape, input;
+  index_t row, column;
+};
+
+/// How a module of type M works on tiles. A module of your own takes part by a specialisation, of one of three kinds.
+///
+/// Elementwise work, which reads of its input what lies where its result lies:
+///
+///     template <>
+///     struct sinter::nn::tile_rule<my_activation> : sinter::nn::tile_pointwise {};
+///
+/// A window that moves over the image:
+///
+///     template <class K>
+///     struct sinter::nn::tile_rule<my_filter<K>> {
+///       static tile_windows windows(const my_filter<K>&) { return {{3, 1, 1}, {3, 1, 1}}; }    // 3 x 3, stride 1
+///       static extents<4> shape(const my_filter<K>&, const extents<4>& x) { return x; }        // of the whole result
+///       static double outside(const my_filter<K>&) { return 0; }                               // what padding is
+///       template <class X>
+///       static auto forward(const my_filter<K>& m, const X& x, const tile_place&) {
+///         return m.without_padding(x);  // x holds all that this tile of the result reads, padding included
+///       }
+///     };
+///
+/// Other modules, one after the other or added:
+///
+///     template <device D, class K>
+///     struct sinter::nn::tile_rule<block<D, K>> {
+///       static auto steps(const block<D, K>& b) {
+///         return tile_steps(tile_sum(tile_steps(b.conv1, b.bn1, relu(), b.conv2, b.bn2), tile_steps()), relu());
+///       }
+///     };
+template <class M>
+struct tile_rule {
+  using is_missing = void;
+};
+
+/// The rule of elementwise modules.
+struct tile_pointwise {
+  template <class M, class X>
+  static auto forward(const M& m, X&& x, const tile_place&) {
+    return m(std::forward<X>(x));
+  }
+};
+
+/// Modules one after the other, as tile_steps() makes them: references to members, and modules themselves.
+template <class... A>
+struct tile_chain {
+  std::tuple<A...> modules;
+};
+/// The sum of two chains, as tile_sum() makes it.
+template <class A, class B>
+struct tile_branches {
+  A first;
+  B second;
+};
+
+namespace detail {
+
+/// A member is referred to; a temporary module is kept.
+template <class A>
+using tile_step = std::conditional_t<std::is_lvalue_reference_v<A>, const std::remove_reference_t<A>&, A>;
+
+}  // namespace detail
+
+/// Says that modules follow one another; none: the input itself. See tile_rule.
+template <class... A>
+tile_chain<detail::tile_step<A>...> tile_steps(A&&... modules) {
+  return {std::tuple<detail::tile_step<A>...>(std::forward<A>(modules)...)};
+}
+/// Says that two branches, each from tile_steps(), are fed with the same image and that their results are added.
+template <class... A, class... B>
+tile_branches<tile_chain<A...>, tile_chain<B...>> tile_sum(tile_chain<A...> first, tile_chain<B...> second) {
+  return {std::move(first), std::move(second)};
+}
+
+namespace detail {
+
+template <class M>
+concept has_tile_windows = requires(const M& m) { tile_rule<M>::windows(m); };
+template <class M>
+concept has_tile_steps = requires(const M& m) { tile_rule<M>::steps(m); };
+
+/// Of half and bfloat16 too.
+template <class T>
+T outside_value(double v) {
+  return static_cast<T>(static_cast<compute_type<T>>(v));
+}
+
+template <class T, device D>
+tensor<T, 4, D> counts_along(int axis, const ops::pool_axis& a, const tile_interval& results, bool padding_counts) {
+  extents<4> shape = sinter::detail::ones_extents<4>();
+  shape[axis] = results.size();
+  tensor<T, 4, cpu> counts = tensor<T, 4, cpu>::uninitialized(shape);
+  for (index_t o = results.begin; o < results.end; ++o)
+    sinter::detail::access::data(counts)[o - results.begin] =
+        static_cast<T>(static_cast<float>(a.counted(o, padding_counts)));
+  return counts.template to<D>();
+}
+
+}  // namespace detail
+
+template <>
+struct tile_rule<relu> : tile_pointwise {};
+template <>
+struct tile_rule<sigmoid> : tile_pointwise {};
+template <>
+struct tile_rule<tanh> : tile_pointwise {};
+template <>
+struct tile_rule<gelu> : tile_pointwise {};
+template <>
+struct tile_rule<silu> : tile_pointwise {};
+template <>
+struct tile_rule<softplus> : tile_pointwise {};
+template <>
+struct tile_rule<leaky_relu> : tile_pointwise {};
+template <>
+struct tile_rule<elu> : tile_pointwise {};
+/// Its mask is one number for each channel of each picture, the same in all tiles.
+template <class Kind>
+struct tile_rule<dropout2d<Kind>> : tile_pointwise {};
+
+/// The mask of a tile is its part of the mask of the whole.
+template <class Kind>
+struct tile_rule<dropout<Kind>> {
+  template <class X>
+  static auto forward(const dropout<Kind>& m, X&& x, const tile_place& place) {
+    if constexpr (std::is_same_v<Kind, plain>) {
+      return m(std::forward<X>(x));
+    } else {
+      using T = element_of<X>;
+      if (!m.state.training) return sinter::eval(std::forward<X>(x));
+      const auto mask = sinter::detail::draw_in_window<device_of<X>>("dropout", m.source,
+                                                                     sinter::detail::kept_numbers<T>("dropout", m.p),
+                                                                     place.shape, x.shape(), place.row, place.column);
+      return sinter::eval(std::forward<X>(x) * mask);
+    }
+  }
+};
+
+template <class T, device D, class Kind, bool Bias>
+struct tile_rule<conv2d<T, D, Kind, Bias>> {
+  using layer = conv2d<T, D, Kind, Bias>;
+  static tile_windows windows(const layer& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const layer& m, const extents<4>& x) {
+    if (m.options.padding_mode != pad_mode::constant)
+      sinter::detail::refuse<value_error>(
+          {"tile_parallel: a conv2d with another padding_mode than pad_mode::constant; tiles have zeros around the "
+           "image"});
+    const ops::conv_op<2, Bias> op(m.options);
+    if constexpr (Bias) return op.shape(x, m.weight.shape(), m.bias.shape());
+    else return op.shape(x, m.weight.shape());
+  }
+  static double outside(const layer&) { return 0; }
+  template <class X>
+  static auto forward(const layer& m, const X& x, const tile_place&) {
+    conv_options<2> options = m.options;
+    options.padding = 0;
+    if constexpr (Bias) return sinter::conv2d(x, m.weight, m.bias, options);
+    else return sinter::conv2d(x, m.weight, options);
+  }
+
+ private:
+  static tile_window along(const layer& m, int axis) {
+    const index_t span = m.options.dilation[axis] * (m.weight.extent(axis + 2) - 1);
+    return {span + 1, m.options.stride[axis], m.options.padding.before(axis, span)};
+  }
+};
+
+template <>
+struct tile_rule<max_pool2d> {
+  static tile_windows windows(const max_pool2d& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const max_pool2d& m, const extents<4>& x) {
+    return sinter::detail::max_pool_of<2>(m.kernel, m.options, ops::save_places::never).shape(x);
+  }
+  static double outside(const max_pool2d&) { return -std::numeric_limits<double>::infinity(); }
+  template <class X>
+  static auto forward(const max_pool2d& m, const X& x, const tile_place&) {
+    max_pool_options<2> options = m.options;
+    options.padding = 0;
+    options.ceil_mode = false;
+    return sinter::max_pool2d(x, m.kernel, options);
+  }
+
+ private:
+  static tile_window along(const max_pool2d& m, int axis) {
+    return {m.options.dilation[axis] * (m.kernel[axis] - 1) + 1, m.options.stride.of(m.kernel)[axis],
+            m.options.padding[axis]};
+  }
+};
+
+/// Sums, divided by what the windows of the whole image count.
+template <>
+struct tile_rule<avg_pool2d> {
+  static tile_windows windows(const avg_pool2d& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const avg_pool2d& m, const extents<4>& x) {
+    return sinter::detail::avg_pool_of<2>(m.kernel, m.options).shape(x);
+  }
+  static double outside(const avg_pool2d&) { return 0; }
+  template <class X>
+  static auto forward(const avg_pool2d& m, const X& x, const tile_place& place) {
+    using T = element_of<X>;
+    using D = device_of<X>;
+    avg_pool_options<2> options = m.options;
+    options.padding = 0;
+    options.ceil_mode = false;
+    options.divisor_override = 1;
+    tensor<T, 4, D> counts[2];
+    for (int axis = 0; axis < 2; ++axis) {
+      const index_t first = axis == 0 ? place.row : place.column;
+      const tile_window w = along(m, axis);
+      const index_t results = (x.shape()[axis + 2] - w.reach) / w.stride + 1;
+      counts[axis] = counts_of<T, D>(m, axis, place.input[axis + 2], {first, first + results});
+    }
+    return sinter::avg_pool2d(x, m.kernel, options) / (counts[0] * counts[1]);
+  }
+
+ private:
+  static tile_window along(const avg_pool2d& m, int axis) {
+    return {m.kernel[axis], m.options.stride.of(m.kernel)[axis], m.options.padding[axis]};
+  }
+  template <class T, device D>
+  static tensor<T, 4, D> counts_of(const avg_pool2d& m, int axis, index_t extent, const detail::tile_interval& of) {
+    if (m.options.divisor_override)
+      return full<T, D>(sinter::detail::ones_extents<4>(), axis == 0 ? *m.options.divisor_override : 1);
+    ops::pool_axis a;
+    a.in = extent;
+    a.kernel = m.kernel[axis];
+    a.stride = m.options.stride.of(m.kernel)[axis];
+    a.padding = m.options.padding[axis];
+    return detail::counts_along<T, D>(axis + 2, a, of, m.options.count_include_pad);
+  }
+};
+
+namespace detail {
+
+/// Of paddings with one value: a window of one element.
+template <class M>
+struct padding_rule {
+  static tile_windows windows(const M& m) { return {{1, 1, m.amounts.before(1)}, {1, 1, m.amounts.before(0)}}; }
+  static extents<4> shape(const M& m, const extents<4>& x) {
+    return ops::pad_op<float>(m.amounts, pad_mode::constant, 0).shape(x);
+  }
+  static double outside(const M& m) {
+    if constexpr (requires { m.value; }) return m.value;
+    else return 0;
+  }
+  template <class X>
+  static auto forward(const M&, const X& x, const tile_place&) {
+    return x;
+  }
+};
+
+}  // namespace detail
+
+template <>
+struct tile_rule<zero_pad2d> : detail::padding_rule<zero_pad2d> {};
+template <>
+struct tile_rule<constant_pad2d> : detail::padding_rule<constant_pad2d> {};
+
+/// In training the moments are those of all tiles; see parallel/tile_norm.hpp.
+template <class T, device D, class Kind, bool Affine, bool Running>
+struct tile_rule<batch_norm2d<T, D, Kind, Affine, Running>> : tile_pointwise {};
+
+template <class... M>
+struct tile_rule<sequential<M...>> {
+  static auto steps(const sequential<M...>& m) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return tile_steps(m.template get<I>()...);
+    }(std::index_sequence_for<M...>{});
+  }
+};
+
+namespace detail {
+
+template <class M>
+inline constexpr bool merges_moments = false;
+/// Only infer() always takes running moments.
+template <class T, device D, class Kind, bool Affine, bool Running>
+inline constexpr bool merges_moments<batch_norm2d<T, D, Kind, Affine, Running>> =
+    !Running || !std::is_same_v<Kind, plain>;
+
+template <class>
+inline constexpr bool is_tile_branches = false;
+template <class A, class B>
+inline constexpr bool is_tile_branches<tile_branches<A, B>> = true;
+
+/// Can a module run in the statement of the one before it?
+template <class M>
+inline constexpr bool is_tile_pointwise = !has_tile_windows<M> && !is_tile_branches<M> && !merges_moments<M>;
+
+/// A chain as one tuple, in which no module consists of others, but for sums.
+template <class... A>
+auto flat_chain(const tile_chain<A...>& c);
+template <class A>
+auto flat_steps(const bare<A>& a) {
+  using M = bare<A>;
+  if constexpr (has_tile_steps<M>) {
+    static_assert(std::is_lvalue_reference_v<A>,
+                  "sinter: tile_steps refers to modules that consist of others; name a member, no temporary one");
+    return flat_chain(tile_rule<M>::steps(a));
+  } else {
+    return std::tuple<A>(a);
+  }
+}
+template <class A, class B>
+auto flat_sum(const tile_branches<A, B>& sum) {
+  auto first = flat_chain(sum.first);
+  auto second = flat_chain(sum.second);
+  using branches = tile_branches<decltype(first), decltype(second)>;
+  return std::tuple<branches>(branches{std::move(first), std::move(second)});
+}
+template <class... A>
+auto flat_chain(const tile_chain<A...>& c) {
+  const auto flat = []<class B>(const auto& m, std::type_identity<B>) {
+    if constexpr (is_tile_branches<bare<B>>) return flat_sum(m);
+    else return flat_steps<B>(m);
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple_cat(flat(std::get<I>(c.modules), std::type_identity<A>{})...);
+  }(std::index_sequence_for<A...>{});
+}
+
+template <class... A>
+struct first_not_void {
+  using type = void;
+};
+template <class A, class... Rest>
+struct first_not_void<A, Rest...>
+    : std::conditional_t<std::is_void_v<A>, first_not_void<Rest...>, std::type_identity<A>> {};
+
+/// The first module in M without a rule, or void.
+template <class M>
+struct without_tile_rule {
+  using type = void;
+};
+template <class M>
+  requires requires { typename tile_rule<M>::is_missing; }
+struct without_tile_rule<M> {
+  using type = M;
+};
+template <class M>
+  requires has_tile_steps<M>
+struct without_tile_rule<M> : without_tile_rule<decltype(tile_rule<M>::steps(std::declval<const M&>()))> {};
+template <class... A>
+struct without_tile_rule<tile_chain<A...>> : first_not_void<typename without_tile_rule<bare<A>>::type...> {};
+template <class A, class B>
+struct without_tile_rule<tile_branches<A, B>>
+    : first_not_void<typename without_tile_rule<A>::type, typename without_tile_rule<B>::type> {};
+
+}  // namespace detail
+}  // namespace sinter::nn
+
+namespace sinter::nn::detail {
+
+/// A statement over tiles. Those of a call are walked back in reverse order.
+struct tile_stage {
+  virtual ~tile_stage() = default;
+  /// Adds to the gradients of the images that the statement has read, given that of its result, which it drops.
+  virtual void backward(bool retain) = 0;
+  virtual void drop_gradients() noexcept = 0;
+};
+
+/// The threads of tiles.
+template <int Count>
+class tile_team {
+ public:
+  explicit tile_team(std::vector<std::string> names) : team_(std::move(names)) {}
+  /// Calls f(part as a type) for each tile, at the same time. All draw what tile 0 draws.
+  template <class F>
+  void run_all(const char* doing, const F& f) {
+    sinter::detail::draw_log log;
+    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
+    team_.run(doing, [&](int part) {
+      using role = sinter::detail::draw_source::role;
+      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
+      sinter::detail::with_part<Count>(part, f);
+    });
+  }
+
+ private:
+  sinter::detail::team team_;
+};
+inline constexpr const char *forward_of_tiles = "tile_parallel", *backward_of_tiles = "backward of tile_parallel";
+
+/// A call of a model over tiles: the threads it runs on, and its statements so far.
+template <class Grid, class Exchange>
+struct tile_call {
+  using grid = Grid;
+  using exchange = Exchange;
+  using team_type = tile_team<tiles_in<Grid>>;
+  std::shared_ptr<team_type> team;
+  std::vector<std::unique_ptr<tile_stage>> stages;
+};
+
+/// An image between two statements. Tracked: gradients of it can be asked for.
+template <class T, class Grid, bool Tracked>
+struct image_in_tiles {
+  using image = tiled_image<T, Grid>;
+  static constexpr bool tracked = Tracked;
+  static constexpr int count = image::count;
+  std::shared_ptr<image> data;
+
+  image* operator->() const { return data.get(); }
+  image& operator*() const { return *data; }
+  tile_place place(int part, const extents<4>& input) const {
+    const tile_area own = data->area(part);
+    return {data->shape, input, own.rows.begin, own.columns.begin};
+  }
+};
+
+/// What one tile's statement is fed with: a leaf of a graph of its own where the image is tracked.
+template <class Image, std::size_t P>
+using tile_leaf =
+    std::conditional_t<Image::tracked,
+                       variable<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>,
+                       tensor<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>>;
+template <class Leaf, class Value>
+Leaf make_leaf(const Value& value, bool has_graph) {
+  if constexpr (is_variable<Leaf>)
+    if (!has_graph) return sinter::detail::unrecorded<1>(value);
+  return Leaf(value);
+}
+/// The gradient of a leaf, undefined for zero.
+template <class Leaf>
+auto gradient_of(const std::optional<Leaf>& leaf) {
+  typename Leaf::tensor_type g;
+  if (leaf && leaf->has_grad()) g = leaf->grad();
+  return g;
+}
+
+/// The graph of one tile, from its leaves to its result.
+template <class Y, class... X>
+struct tile_graph {
+  using result = Y;
+  std::tuple<std::optional<X>...> x;
+  std::optional<Y> y;
+
+  bool has_graph() const {
+    if constexpr (is_variable<Y>) return y && bool{access::state_of(*y)};
+    else return false;
+  }
+  template <class Tile>
+  void backward(Tile& of_result, bool retain) {
+    if constexpr (is_variable<Y>)
+      if (has_graph() && of_result.grad.defined()) y->backward(of_result.grad, {.retain_graph = retain});
+    of_result.drop_gradient();
+  }
+  void drop_gradients() noexcept {
+    std::apply([](auto&... leaf) { (drop_gradient(leaf), ...); }, x);
+  }
+
+ private:
+  template <class Leaf>
+  static void drop_gradient(std::optional<Leaf>& leaf) noexcept {
+    if constexpr (is_variable<Leaf>)
+      if (leaf) leaf->zero_grad();
+  }
+};
+
+/// A statement with one graph for each tile. Self::give_gradients() adds the leaves' gradients to the images.
+template <class Self, class Call, class Out, class... Graph>
+struct graph_stage : tile_stage {
+  static constexpr int count = sizeof...(Graph);
+  std::shared_ptr<typename Call::team_type> team;
+  Out to;
+  sinter::detail::parts<Graph...> graphs;
+
+  graph_stage(const Call& call, Out out) : team(call.team), to(std::move(out)) {}
+
+  /// Keeps what a tile has computed.
+  template <std::size_t P, class Y>
+  void set_result(Y&& y) {
+    to->each.template at<P>().value = stored_value(y);
+    graphs.template at<P>().y.emplace(std::forward<Y>(y));
+  }
+  void backward(bool retain) final {
+    team->run_all(backward_of_tiles,
+                  [&](auto part) { graphs.template at<part()>().backward(to->each.template at<part()>(), retain); });
+    static_cast<Self*>(this)->give_gradients();
+    drop_graph_gradients();
+  }
+  void drop_gradients() noexcept final {
+    drop_graph_gradients();
+    to->drop_gradients();
+    static_cast<Self*>(this)->drop_inputs();
+  }
+  /// The result, and the statement among those of the call where there is something to walk back.
+  static Out finish(Call& call, std::unique_ptr<Self> self) {
+    sinter::detail::each_part<count>([&](auto part) {
+      self->to->has_graph = self->to->has_graph || self->graphs.template at<part()>().has_graph();
+    });
+    Out to = self->to;
+    if (to->has_graph) call.stages.push_back(std::move(self));
+    return to;
+  }
+
+ private:
+  void drop_graph_gradients() noexcept {
+    sinter::detail::each_part<count>([&](auto part) { graphs.template at<part()>().drop_gradients(); });
+  }
+};
+
+/// Modules From to To - 1 of a chain, on one tile.
+template <std::size_t From, std::size_t To, class Chain, class X>
+auto run_on_tile(const Chain& chain, X&& x, const tile_place& place) {
+  if constexpr (From == To) {
+    return bare<X>(std::forward<X>(x));
+  } else {
+    const auto& m = std::get<From>(chain);
+    return run_on_tile<From + 1, To>(chain, tile_rule<bare<decltype(m)>>::forward(m, std::forward<X>(x), place), place);
+  }
+}
+/// Where the statement ends that begins with module I of a chain.
+template <class Chain, std::size_t I>
+constexpr std::size_t end_of_statement() {
+  if constexpr (I == std::tuple_size_v<Chain>) return I;
+  else if constexpr (is_tile_pointwise<bare<std::tuple_element_t<I, Chain>>>) return end_of_statement<Chain, I + 1>();
+  else return I;
+}
+
+template <class Chains>
+using first_chain = bare<decltype(std::declval<const Chains&>().template at<0>())>;
+template <std::size_t From, std::size_t To, class Chains, std::size_t P, class X>
+using result_on_tile = sinter::detail::evaluated<decltype(run_on_tile<From, To>(
+    std::declval<const Chains&>().template at<P>(), std::declval<const X&>(), std::declval<const tile_place&>()))>;
+template <class Y, class Grid>
+using image_of_results = image_in_tiles<element_of<Y>, Grid, is_variable<Y>>;
+
+/// A window and elementwise modules behind it, or elementwise modules alone.
+template <class Call, class In, class Out, class... Graph>
+struct window_stage final : graph_stage<window_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<window_stage, Call, Out, Graph...>;
+  In from;
+  tile_area read[sizeof...(Graph)];
+
+  window_stage(const Call& call, In in, Out out, const tile_windows& w) : base(call, std::move(out)), from(in) {
+    for (int part = 0; part < base::count; ++part) {
+      const tile_area own = this->to->area(part);
+      read[part] = {needed(w.rows, own.rows), needed(w.columns, own.columns)};
+    }
+  }
+  void give_gradients() {
+    if constexpr (In::tracked) {
+      if (!from->has_graph) return;
+      this->team->run_all(backward_of_tiles, [&](auto part) {
+        gather_strips<part(), typename Call::exchange>(
+            *from, read, [&](auto reader) { return gradient_of(std::get<0>(this->graphs.template at<reader()>().x)); });
+      });
+    }
+  }
+  void drop_inputs() noexcept { from->drop_gradients(); }
+};
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class In>
+auto run_window(Call& call, const Chains& chains, const In& in) {
+  using Head = bare<std::tuple_element_t<I, first_chain<Chains>>>;
+  extents<4> shape = in->shape;
+  tile_windows windows;
+  double outside = 0;
+  if constexpr (has_tile_windows<Head>) {
+    const auto& head = std::get<I>(chains.template at<0>());
+    shape = tile_rule<Head>::shape(head, in->shape);
+    windows = tile_rule<Head>::windows(head);
+    outside = tile_rule<Head>::outside(head);
+  }
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<result_on_tile<I, End, Chains, 0, tile_leaf<In, 0>>, typename Call::grid>;
+    using Stage = window_stage<Call, In, Out,
+                               tile_graph<result_on_tile<I, End, Chains, P, tile_leaf<In, P>>, tile_leaf<In, P>>...>;
+    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(shape)}, windows);
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (stage->to->area(int{part()}).empty()) return;
+      auto& x = std::get<0>(stage->graphs.template at<part()>().x);
+      x.emplace(make_leaf<tile_leaf<In, part()>>(
+          fetched<part(), typename Call::exchange>(*in, stage->read[part()], outside), in->has_graph));
+      stage->template set_result<part()>(
+          eval(run_on_tile<I, End>(chains.template at<part()>(), *x, stage->to.place(int{part()}, in->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{In::count}>{});
+}
+
+/// The sum of two images, and elementwise modules behind it.
+template <class Call, class A, class B, class Out, class... Graph>
+struct sum_stage final : graph_stage<sum_stage<Call, A, B, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<sum_stage, Call, Out, Graph...>;
+  A a;
+  B b;
+
+  sum_stage(const Call& call, A x, B y, Out out) : base(call, std::move(out)), a(std::move(x)), b(std::move(y)) {}
+  void give_gradients() {
+    this->team->run_all(backward_of_tiles, [&](auto part) {
+      const auto& x = this->graphs.template at<part()>().x;
+      give<part()>(a, std::get<0>(x));
+      give<part()>(b, std::get<1>(x));
+    });
+  }
+  void drop_inputs() noexcept {
+    a->drop_gradients();
+    b->drop_gradients();
+  }
+
+ private:
+  template <std::size_t P, class Image, class Leaf>
+  static void give(const Image& image, const std::optional<Leaf>& leaf) {
+    if constexpr (is_variable<Leaf>) {
+      const auto g = gradient_of(leaf);
+      if (image->has_graph && g.defined()) image->each.template at<P>().add(g, false);
+    }
+  }
+};
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class A, class B>
+auto run_sum(Call& call, const Chains& chains, const A& a, const B& b) {
+  if (!(a->shape == b->shape))
+    sinter::detail::refuse<shape_error>(
+        {"tile_sum: the branches give ", a->shape, " and ", b->shape, "; their results must have one shape"});
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<result_on_tile<I, End, Chains, 0, decltype(tile_leaf<A, 0>() + tile_leaf<B, 0>())>,
+                                 typename Call::grid>;
+    using Stage =
+        sum_stage<Call, A, B, Out,
+                  tile_graph<result_on_tile<I, End, Chains, P, decltype(tile_leaf<A, P>() + tile_leaf<B, P>())>,
+                             tile_leaf<A, P>, tile_leaf<B, P>>...>;
+    auto stage = std::make_unique<Stage>(call, a, b, Out{std::make_shared<typename Out::image>(a->shape)});
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (a->area(int{part()}).empty()) return;
+      auto& [x, y] = stage->graphs.template at<part()>().x;
+      x.emplace(make_leaf<tile_leaf<A, part()>>(a->each.template at<part()>().value, a->has_graph));
+      y.emplace(make_leaf<tile_leaf<B, part()>>(b->each.template at<part()>().value, b->has_graph));
+      stage->template set_result<part()>(
+          eval(run_on_tile<I, End>(chains.template at<part()>(), *x + *y, stage->to.place(int{part()}, a->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{A::count}>{});
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn::detail {
+
+/// Mean and variance of every channel, merged from parts one after the other: Chan, Golub, LeVeque, 1979.
+template <class C, device D>
+struct merged_moments {
+  double count = 0;
+  tensor<C, 1, D> mean, distances;  ///< and the sum of squared distances from the mean
+
+  /// Adds `n` values of each channel, with mean and variance of shape (2,C).
+  void add(index_t n, const tensor<C, 2, D>& moments) {
+    const double now = static_cast<double>(n), total = count + now;
+    if (count == 0) {
+      mean = moments[0].clone();
+      distances = moments[1] * static_cast<C>(now);
+    } else {
+      const tensor<C, 1, D> step = moments[0] - mean;
+      distances += moments[1] * static_cast<C>(now) + step * step * static_cast<C>(count * now / total);
+      mean += step * static_cast<C>(now / total);
+    }
+    count = total;
+  }
+  /// (2,C): mean and biased variance; NaN where there are no values.
+  tensor<C, 2, D> moments(index_t channels) const {
+    const auto both = full<C, D>(extents<2>{{2, channels}}, std::numeric_limits<double>::quiet_NaN());
+    if (count == 0) return both;
+    both[0].in_place() = mean;
+    both[1].in_place() = distances * static_cast<C>(1 / count);
+    return both;
+  }
+};
+
+/// Batch norm and elementwise modules behind it. The moments are leaves of each tile's graph.
+template <class Call, class In, class Out, class... Graph>
+struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<norm_stage, Call, Out, Graph...>;
+  In from;
+  bool of_batch;
+
+  norm_stage(const Call& call, In in, Out out, bool moments_of_batch)
+      : base(call, std::move(out)), from(std::move(in)), of_batch(moments_of_batch) {}
+
+  /// With n elements of a channel, mean m, and gradients a and b of mean and variance over all tiles:
+  /// dx = that of the tile's graph + a / n + 2 b / n (x - m).
+  void give_gradients() {
+    if constexpr (In::tracked) {
+      if (!from->has_graph) return;
+      using first = bare<decltype(*std::get<1>(this->graphs.template at<0>().x))>;
+      typename first::tensor_type of_mean, of_variance;
+      if (of_batch) {
+        add_up<1>(of_mean);
+        add_up<2>(of_variance);
+      }
+      const bool through_moments = of_mean.defined() && of_variance.defined();
+      const double n = static_cast<double>(this->to->shape.numel() / std::max<index_t>(this->to->shape[1], 1));
+      this->team->run_all(backward_of_tiles, [&](auto part) {
+        auto& [x, mean, variance] = this->graphs.template at<part()>().x;
+        if (!x || x->numel() == 0) return;
+        auto& of_tile = from->each.template at<part()>();
+        const auto g = gradient_of(x);
+        if (!through_moments) {
+          if (g.defined()) of_tile.add(g, false);
+          return;
+        }
+        using X = bare<decltype(*x)>;
+        using T = element_of<X>;
+        using C = compute_type<T>;
+        using D = device_of<X>;
+        const auto shift = sinter::detail::per_channel<4>(eval(of_mean.template to<D>() * static_cast<C>(1 / n)));
+        const auto slope = sinter::detail::per_channel<4>(eval(of_variance.template to<D>() * static_cast<C>(2 / n)));
+        const auto distance = cast<C>(x->value()) - sinter::detail::per_channel<4>(mean->value());
+        if (g.defined()) of_tile.add(eval(cast<T>(cast<C>(g) + (shift + slope * distance))), false);
+        else of_tile.add(eval(cast<T>(shift + slope * distance)), false);
+      });
+    }
+  }
+  void drop_inputs() noexcept { from->drop_gradients(); }
+
+ private:
+  /// The gradients of leaf number Leaf of all tiles, in their order.
+  template <std::size_t Leaf, class Sum>
+  void add_up(Sum& sum) {
+    sinter::detail::each_part<base::count>([&](auto part) {
+      const auto g = gradient_of(std::get<Leaf>(this->graphs.template at<part()>().x));
+      if (!g.defined()) return;
+      if (sum.defined()) sum += g.template to<device_of<Sum>>();
+      else sum = g.template to<device_of<Sum>>().clone();
+    });
+  }
+};
+
+template <class M>
+inline constexpr bool has_affine = false;
+template <class M>
+inline constexpr bool keeps_running_moments = false;
+template <class T, device D, class Kind, bool Affine, bool Running>
+inline constexpr bool has_affine<batch_norm2d<T, D, Kind, Affine, Running>> = Affine;
+template <class T, device D, class Kind, bool Affine, bool Running>
+inline constexpr bool keeps_running_moments<batch_norm2d<T, D, Kind, Affine, Running>> = Running;
+
+template <class M, class X, class V>
+auto normalised_on_tile(const M& m, const X& x, const V& mean, const V& variance) {
+  const sinter::detail::channel_moments<V> moments{mean, variance};
+  if constexpr (has_affine<M>) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
+  else return sinter::detail::normalised_channels(x, moments, m.settings.eps);
+}
+
+/// What batch_norm checks of x, by its shape.
+template <class M>
+void check_norm(const M& m, const extents<4>& x, bool of_batch) {
+  struct shape_of_x {
+    extents<4> all;
+    const extents<4>& shape() const { return all; }
+  };
+  const shape_of_x whole{x};
+  if constexpr (has_affine<M>) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
+  if constexpr (keeps_running_moments<M>)
+    sinter::detail::check_channel_operand("batch_norm", "running mean", whole, m.running_mean);
+  if (of_batch && m.state.training && x[1] > 0 && x.numel() / x[1] == 1)
+    sinter::detail::refuse<shape_error>(
+        {"batch_norm: x of shape ", x, " has one value for each channel, which has no variance to train with"});
+}
+
+/// The moments of all tiles as (2,C) on the device of tile 0, towards which its running ones move.
+template <class Call, class M, class In>
+auto moments_of_tiles(Call& call, const M& m, const In& in) {
+  using D = device_of<M>;
+  using C = typename M::moment;
+  using tiles_of = typename In::image;
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    sinter::detail::parts<tensor<C, 2, typename tiles_of::template device_at<P>>...> each;
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      const auto& x = in->each.template at<part()>().value;
+      if (x.defined() && x.numel() > 0) each.template at<part()>() = batch_moments(x);
+    });
+    merged_moments<C, D> all;
+    sinter::detail::each_part<tiles_of::count>([&](auto part) {
+      const auto& one = each.template at<part()>();
+      if (one.defined()) all.add(in->each.template at<part()>().value.numel() / in->shape[1], one.template to<D>());
+    });
+    const tensor<C, 2, D> both = all.moments(in->shape[1]);
+    if constexpr (keeps_running_moments<M>)
+      if (all.count > 0)
+        sinter::detail::move_running(m.running_mean.value(), m.running_var.value(), both, m.next_momentum(),
+                                     static_cast<index_t>(all.count));
+    return both;
+  }(std::make_index_sequence<std::size_t{tiles_of::count}>{});
+}
+
+template <class In, std::size_t P, class C>
+using moment_leaf = std::conditional_t<In::tracked, variable<C, 1, device_of<tile_leaf<In, P>>>,
+                                       tensor<C, 1, device_of<tile_leaf<In, P>>>>;
+template <std::size_t I, std::size_t End, class Chains, class In, std::size_t P, class C>
+using normalised_result =
+    result_on_tile<I + 1, End, Chains, P,
+                   decltype(normalised_on_tile(std::get<I>(std::declval<const Chains&>().template at<P>()),
+                                               std::declval<const tile_leaf<In, P>&>(),
+                                               std::declval<const moment_leaf<In, P, C>&>(),
+                                               std::declval<const moment_leaf<In, P, C>&>()))>;
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class In>
+auto run_norm(Call& call, const Chains& chains, const In& in) {
+  const auto& first = std::get<I>(chains.template at<0>());
+  using M = bare<decltype(first)>;
+  using C = typename M::moment;
+  bool of_batch = true;
+  if constexpr (keeps_running_moments<M>) of_batch = first.state.training;
+  check_norm(first, in->shape, of_batch);
+  tensor<C, 2, device_of<M>> moments;
+  if (of_batch) moments = moments_of_tiles(call, first, in);
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<normalised_result<I, End, Chains, In, 0, C>, typename Call::grid>;
+    using Stage = norm_stage<Call, In, Out,
+                             tile_graph<normalised_result<I, End, Chains, In, P, C>, tile_leaf<In, P>,
+                                        moment_leaf<In, P, C>, moment_leaf<In, P, C>>...>;
+    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(in->shape)}, of_batch);
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (in->area(int{part()}).empty()) return;
+      using L = moment_leaf<In, part(), C>;
+      const auto& m = std::get<I>(chains.template at<part()>());
+      auto& [x, mean, variance] = stage->graphs.template at<part()>().x;
+      x.emplace(make_leaf<tile_leaf<In, part()>>(in->each.template at<part()>().value, in->has_graph));
+      const bool leaves = of_batch && in->has_graph;
+      if (of_batch) {
+        mean.emplace(make_leaf<L>(moments[0].template to<device_of<L>>(), leaves));
+        variance.emplace(make_leaf<L>(moments[1].template to<device_of<L>>(), leaves));
+      } else {
+        mean.emplace(make_leaf<L>(m.running_mean.value(), leaves));
+        variance.emplace(make_leaf<L>(m.running_var.value(), leaves));
+      }
+      stage->template set_result<part()>(
+          eval(run_on_tile<I + 1, End>(chains.template at<part()>(), normalised_on_tile(m, *x, *mean, *variance),
+                                       stage->to.place(int{part()}, in->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{In::count}>{});
+}
+
+}  // namespace sinter::nn::detail
+// sinter/parallel/tiles.hpp: a module whose images are cut into tiles, each on a device of its own.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct module_has_no_tile_rule;
+struct put_it_behind_the_tiles_or_specialise_nn_tile_rule;
+template <class>
+struct grid_that_is_no_tiles;
+struct name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1;
+
+namespace nn {
+
+namespace detail {
+
+/// The replicas of an M on devices D, and the threads of their tiles.
+template <class M, class... D>
+class tile_set : public replica_set<M, D...> {
+ public:
+  std::shared_ptr<tile_team<int{sizeof...(D)}>> team;
+
+  explicit tile_set(const M& original)
+      : replica_set<M, D...>(original),
+        team(std::make_shared<tile_team<int{sizeof...(D)}>>(std::vector<std::string>{device_name<D>()...})) {}
+  /// Hands over to the original what tile 0 has changed of buffers and generators.
+  void merge_first(const M& original) {
+    sample_range first[sizeof...(D)];
+    first[0] = {0, 1, true};
+    this->merge(original, first, 1);
+  }
+};
+
+/// Runs modules I to the last of chains, which are built alike, over the tiles of an image.
+template <std::size_t I, class Call, class Chains, class In>
+auto run_chain(Call& call, const Chains& chains, const In& in) {
+  using Chain = first_chain<Chains>;
+  if constexpr (I == std::tuple_size_v<Chain>) {
+    return in;
+  } else {
+    using Head = bare<std::tuple_element_t<I, Chain>>;
+    constexpr std::size_t end = end_of_statement<Chain, I + 1>();
+    if constexpr (is_tile_branches<Head>) {
+      const auto branch = [&](auto get) {
+        return [&]<std::size_t... P>(std::index_sequence<P...>) {
+          return sinter::detail::parts<bare<decltype(get(std::get<I>(chains.template at<P>())))>...>(
+              get(std::get<I>(chains.template at<P>()))...);
+        }(std::make_index_sequence<std::size_t{In::count}>{});
+      };
+      const auto a = run_chain<0>(call, branch([](const auto& sum) { return sum.first; }), in);
+      const auto b = run_chain<0>(call, branch([](const auto& sum) { return sum.second; }), in);
+      return run_chain<end>(call, chains, run_sum<I + 1, end>(call, chains, a, b));
+    } else if constexpr (merges_moments<Head>) {
+      return run_chain<end>(call, chains, run_norm<I, end>(call, chains, in));
+    } else {
+      return run_chain<end>(call, chains, run_window<I, end>(call, chains, in));
+    }
+  }
+}
+
+/// The tape entry of a call: its statements, which it walks back over all tiles at the same time.
+template <class Set, class Call, class In, class Out, device H>
+struct tiled_backward final : sinter::detail::tape_entry {
+  using T = typename Out::image::value_type;
+
+  tiled_backward(std::shared_ptr<Set> set, Call made, In in, Out out, state_ptr x)
+      : set_(std::move(set)),
+        call_(std::move(made)),
+        from_(std::move(in)),
+        to_(std::move(out)),
+        inputs_(set_->states()) {
+    name = "tile_parallel";
+    inputs_.push_back(std::move(x));
+  }
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(inputs_.size());
+    return inputs_.data();
+  }
+  void release() override {
+    call_.stages.clear();
+    from_.data.reset();
+    to_.data.reset();
+  }
+
+  void backward(sinter::detail::grad_state& y) override {
+    const auto dy = static_cast<sinter::detail::typed_state<T, 4, H>&>(y).grad;
+    const bool retain = sinter::detail::graph_is_retained();
+    set_->gather_gradients([&] {
+      try {
+        call_.team->run_all(backward_of_tiles, [&](auto part) {
+          const tile_area own = to_->area(int{part()});
+          if (own.empty()) return;
+          auto& to = to_->each.template at<part()>();
+          to.add(area_of(dy, to_->whole(), own).template to<device_of<decltype(to)>>(), true);
+        });
+        for (auto stage = call_.stages.rbegin(); stage != call_.stages.rend(); ++stage) (*stage)->backward(retain);
+      } catch (...) {
+        for (const auto& stage : call_.stages) stage->drop_gradients();
+        to_->drop_gradients();
+        throw;
+      }
+    });
+    if constexpr (In::tracked)
+      if (inputs_.back()) give_to_input();
+  }
+
+ private:
+  void give_to_input() {
+    using X = typename In::image::value_type;
+    auto& x = static_cast<sinter::detail::typed_state<X, 4, H>&>(*inputs_.back());
+    bool add = false;
+    x.gradient(add);
+    call_.team->run_all(backward_of_tiles, [&](auto part) {
+      const tile_area own = from_->area(int{part()});
+      if (own.empty()) return;
+      auto& of_tile = from_->each.template at<part()>();
+      const auto place = area_of(x.grad, from_->whole(), own);
+      if (of_tile.grad.defined()) sinter::detail::write_or_add(of_tile.grad.template to<H>(), place, add);
+      else if (!add) place.in_place() = X(0);
+      of_tile.drop_gradient();
+    });
+  }
+
+  std::shared_ptr<Set> set_;
+  Call call_;
+  In from_;
+  Out to_;
+  std::vector<state_ptr> inputs_;
+};
+
+template <class M, class Grid>
+struct tile_mistake_of {
+  static constexpr auto find() {
+    return sinter::detail::mistake<grid_that_is_no_tiles<Grid>,
+                                   name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1>{};
+  }
+};
+template <class M, int R, int C, class... D>
+struct tile_mistake_of<M, tiles<R, C, D...>> {
+  static constexpr auto find() {
+    using sinter::detail::mistake;
+    constexpr int n = sizeof...(D);
+    if constexpr (R < 1 || C < 1 || R * C != n)
+      return mistake<grid_needs_one_device_per_tile<R, C, n>, list_this_many_devices<R * C>>{};
+    else if constexpr (!sinter::detail::is_fitting<replication_mistake<M, D...>>) return replication_mistake<M, D...>{};
+    else if constexpr (!std::is_void_v<typename without_tile_rule<M>::type>)
+      return mistake<module_has_no_tile_rule<typename without_tile_rule<M>::type>,
+                     put_it_behind_the_tiles_or_specialise_nn_tile_rule>{};
+    else return sinter::detail::fitting<void>{};
+  }
+};
+template <class M, class Grid>
+using tile_mistake = decltype(tile_mistake_of<bare<M>, Grid>::find());
+
+template <class M, class Grid>
+struct tile_set_for;
+template <class M, int R, int C, class... D>
+struct tile_set_for<M, tiles<R, C, D...>> {
+  using type = tile_set<M, D...>;
+};
+
+}  // namespace detail
+
+/// What tile_parallel() returns: a module that takes and gives what its M does. See there.
+template <is_module M, class Grid, class Exchange = detail::exchange_halos>
+struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class To, class K>
+  using rebind = tile_parallel_over<typename detail::rebound<M, To, K>::type, Grid, Exchange>;
+
+  tile_parallel_over() = default;
+  explicit tile_parallel_over(M m) : module(std::move(m)) {}
+
+  M module;
+  nn::mode mode;
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    f("module", s.module...);
+    f("mode", s.mode...);
+  }
+
+  /// module(x), each device with a tile of x (N,C,H,W) and of every image behind it. Errors: those of module; what a
+  /// tile meets is named after its device.
+  template <class E>
+  auto forward(const E& input) const {
+    using X = sinter::detail::evaluated<E>;
+    static_assert(rank_of<X> == 4, "sinter: tile_parallel cuts images of shape (N,C,H,W)");
+    using In = detail::image_in_tiles<element_of<X>, Grid, detail::is_variable<X>>;
+    const X x = sinter::detail::eval_to_read(input);
+    up_to_date();
+    detail::tile_call<Grid, Exchange> call{replicas_->team, {}};
+    const In in = cut<In>(x);
+    const auto out = detail::run_chain<0>(call, chains(), in);
+    if (mode.training) replicas_->merge_first(module);
+    const auto value = joined(*out);
+    using Out = sinter::detail::bare<decltype(out)>;
+    if constexpr (Out::tracked) {
+      if (!out->has_graph) return sinter::detail::unrecorded<1>(value);
+      sinter::detail::state_ptr of_x;
+      if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
+      using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
+      return sinter::detail::produced<1>(value, std::make_unique<entry>(replicas_, std::move(call), in, out, of_x));
+    } else {
+      return value;
+    }
+  }
+
+ private:
+  using set = typename detail::tile_set_for<M, Grid>::type;
+
+  void up_to_date() const {
+    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
+    replicas_->refresh(module, mode.training);
+  }
+  auto chains() const {
+    return [&]<std::size_t... P>(std::index_sequence<P...>) {
+      return sinter::detail::parts<decltype(chain_of(replicas_->template replica<P>()))...>(
+          chain_of(replicas_->template replica<P>())...);
+    }(std::make_index_sequence<std::size_t{set::count}>{});
+  }
+  template <class R>
+  static auto chain_of(const R& replica) {
+    return detail::flat_steps<const R&>(replica);
+  }
+  template <class In, class X>
+  In cut(const X& x) const {
+    const In in{std::make_shared<typename In::image>(x.shape())};
+    if constexpr (In::tracked) in->has_graph = sinter::detail::recording() && sinter::detail::access::state_of(x);
+    const auto value = detail::stored_value(x);
+    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+      auto& to = in->each.template at<part()>();
+      const detail::tile_area own = in->area(int{part()});
+      if (!own.empty())
+        to.value = detail::area_of(value, in->whole(), own).template to<sinter::device_of<decltype(to)>>();
+    });
+    return in;
+  }
+  template <class Image>
+  auto joined(const Image& image) const {
+    using T = typename Image::value_type;
+    const auto& first = image.each.template at<0>().value;
+    const auto strides = first.defined() ? sinter::detail::dense_strides_like(image.shape, first.strides())
+                                         : sinter::detail::strides_in(memory_format::channels_last, image.shape);
+    const auto all = tensor<T, 4, device_type>::uninitialized(image.shape, strides);
+    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+      const detail::tile_area own = image.area(int{part()});
+      if (!own.empty())
+        detail::area_of(all, image.whole(), own).in_place() =
+            image.each.template at<part()>().value.template to<device_type>();
+    });
+    return all;
+  }
+
+  mutable std::shared_ptr<set> replicas_;
+};
+
+/// The module over a Grid = nn::tiles<Rows, Columns, D...> of devices: each picture is cut into Rows x Columns tiles,
+/// one for each device, which has a replica of the module. A layer reads what it needs of other tiles (the halo, from
+/// all owners it touches), and backward hands the gradients of these elements to their owners. So values and gradients
+/// are those of one device to rounding, for any kernel, stride, padding with zeros, dilation and pooling; batch norm
+/// in training takes the moments of all tiles, and dropout's masks are parts of the whole image's. It takes and gives
+/// images on the module's device, and stands between other modules.
+///
+/// M consists of layers that have a tile_rule: conv2d, max_pool2d, avg_pool2d, batch_norm2d, zero_pad2d,
+/// constant_pad2d, elementwise activations, dropout, dropout2d, and chains of these; modules of your own say so by a
+/// specialisation. A layer without one, such as flatten, does not compile and is named.
+///
+///     const nn::sequential features{nn::conv2d(3, 16, 3, gen, {.padding = 1}), nn::relu(), nn::max_pool2d(2)};
+///     auto tiled = nn::tile_parallel<nn::tiles<1, 2, numa<0>, numa<1>>>(features);
+///     variable y = tiled(images);
+template <class Grid, class M>
+  requires(is_module<M> && sinter::detail::is_fitting<detail::tile_mistake<M, Grid>>)
+tile_parallel_over<M, Grid> tile_parallel(const M& model) {
+  return tile_parallel_over<M, Grid>(model);
+}
+template <class Grid, class M, class Problem = typename detail::tile_mistake<M, Grid>::problem,
+          class Fix = typename detail::tile_mistake<M, Grid>::fix>
+  requires(is_module<M>)
+void tile_parallel(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/usage.hpp: how long devices work, what they copy to each other, and their peak of memory.
+
+namespace sinter {
+
+// Names in messages.
+struct usage_of_no_device;
+struct name_the_devices_in_angle_brackets;
+
+/// What one device did.
+struct device_usage {
+  std::string device;
+  double busy = 0;             ///< seconds in which it computed; NaN on a GPU, whose work is not timed
+  double idle = 0;             ///< seconds in which it did not
+  std::size_t peak_bytes = 0;  ///< most bytes in use at once, those of before included
+};
+/// The copies from one device to another.
+struct transfer_usage {
+  std::string from, to;
+  std::int64_t copies = 0, bytes = 0;
+  double seconds = 0;  ///< in which copies ran, or were put into a GPU's stream; two at once count twice
+};
+
+/// What usage_meter::report() returns.
+struct usage_report {
+  double seconds = 0;  ///< that the meter ran
+  std::vector<device_usage> devices;
+  std::vector<transfer_usage> transfers;  ///< between pairs of devices that copied anything
+
+  /// Of all pairs.
+  double transfer_seconds() const {
+    double sum = 0;
+    for (const transfer_usage& t : transfers) sum += t.seconds;
+    return sum;
+  }
+  std::int64_t transfer_bytes() const {
+    std::int64_t sum = 0;
+    for (const transfer_usage& t : transfers) sum += t.bytes;
+    return sum;
+  }
+
+  /// A line for each device and for each pair.
+  std::string text() const {
+    std::string lines;
+    char row[200];
+    for (const device_usage& d : devices) {
+      std::snprintf(row, sizeof row, "%-8s busy %10.3f ms, idle %10.3f ms, peak %9.3f MB\n", d.device.c_str(),
+                    1e3 * d.busy, 1e3 * d.idle, 1e-6 * static_cast<double>(d.peak_bytes));
+      lines += row;
+    }
+    for (const transfer_usage& t : transfers) {
+      std::snprintf(row, sizeof row, "%s => %s: %lld copies, %.3f MB, %.3f ms\n", t.from.c_str(), t.to.c_str(),
+                    static_cast<long long>(t.copies), 1e-6 * static_cast<double>(t.bytes), 1e3 * t.seconds);
+      lines += row;
+    }
+    return lines;
+  }
+};
+
+/// Writes the lines to a stream.
+template <class Stream>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const usage_report& r) {
+  out << r.text();
+  return out;
+}
+
+namespace detail {
+
+template <device... D>
+constexpr auto find_meter_mistake() {
+  if constexpr (sizeof...(D) == 0) return mistake<usage_of_no_device, name_the_devices_in_angle_brackets>{};
+  else if constexpr (!all_different<D...>) return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else return fitting<void>{};
+}
+
+/// Counters at one moment.
+struct usage_mark {
+  std::int64_t nanoseconds = 0, bytes = 0, times = 0;
+  static usage_mark of(const usage_counter& c) {
+    return {c.nanoseconds.load(std::memory_order_relaxed), c.bytes.load(std::memory_order_relaxed),
+            c.times.load(std::memory_order_relaxed)};
+  }
+  usage_mark since(const usage_mark& before) const {
+    return {nanoseconds - before.nanoseconds, bytes - before.bytes, times - before.times};
+  }
+  double seconds() const { return 1e-9 * static_cast<double>(nanoseconds); }
+};
+
+}  // namespace detail
+
+/// Measures, from its beginning or from restart() on, how long devices D compute, what is copied between them and
+/// between them and the cpu, and how many bytes they hold at most. It sees all of the program's work, on any thread. A
+/// host device computes while a loop of its threads runs; work of two threads at once counts twice. Peaks of memory are
+/// those of memory<D>(), which a meter starts anew.
+///
+///     const usage_meter<numa<0>, numa<1>> meter;
+///     step();
+///     std::cout << meter.report();
+template <device... D>
+class usage_meter {
+  using mistake_of = decltype(detail::find_meter_mistake<D...>());
+
+ public:
+  usage_meter()
+    requires(detail::is_fitting<mistake_of>)
+  {
+    detail::usage_meters().fetch_add(1, std::memory_order_relaxed);
+    restart();
+  }
+  template <class Mistake = mistake_of, class Problem = typename Mistake::problem, class Fix = typename Mistake::fix>
+  usage_meter() = delete;
+  usage_meter(const usage_meter&) = delete;
+  usage_meter& operator=(const usage_meter&) = delete;
+  ~usage_meter() { detail::usage_meters().fetch_sub(1, std::memory_order_relaxed); }
+
+  void restart() {
+    (wait<D>(), ...);
+    (reset_peak_memory<D>(), ...);
+    before_ = read();
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+  /// Waits for the work of GPUs first.
+  usage_report report() const {
+    (wait<D>(), ...);
+    usage_report r;
+    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const std::vector<detail::usage_mark> now = read();
+    std::size_t i = 0;
+    const auto next = [&] {
+      const detail::usage_mark m = now[i].since(before_[i]);
+      ++i;
+      return m;
+    };
+    const auto add_device = [&]<device One>(std::type_identity<One>) {
+      const detail::usage_mark m = next();
+      device_usage d{device_name<One>(), m.seconds(), 0, memory<One>().peak_bytes};
+      if constexpr (is_cuda_v<One>) d.busy = std::numeric_limits<double>::quiet_NaN();
+      d.idle = d.busy > r.seconds ? 0 : r.seconds - d.busy;
+      r.devices.push_back(d);
+    };
+    const auto add_pair = [&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
+      const detail::usage_mark m = next();
+      if (m.times > 0) r.transfers.push_back({device_name<From>(), device_name<To>(), m.times, m.bytes, m.seconds()});
+    };
+    (add_device(std::type_identity<D>{}), ...);
+    each_pair(add_pair);
+    return r;
+  }
+
+ private:
+  static constexpr bool has_cpu = (std::is_same_v<D, cpu> || ...);
+
+  template <device One>
+  static void wait() {
+    if constexpr (is_cuda_v<One>) synchronize<One>();
+  }
+
+  template <class F>
+  static void each_pair(const F& f) {
+    const auto from = [&]<device From>(std::type_identity<From> one) {
+      (f(one, std::type_identity<D>{}), ...);
+      if constexpr (!has_cpu) {
+        f(one, std::type_identity<cpu>{});
+        f(std::type_identity<cpu>{}, one);
+      }
+    };
+    (from(std::type_identity<D>{}), ...);
+  }
+
+  static std::vector<detail::usage_mark> read() {
+    std::vector<detail::usage_mark> marks;
+    const auto add_device = [&]<device One>(std::type_identity<One>) {
+      if constexpr (is_cuda_v<One>) marks.emplace_back();
+      else marks.push_back(detail::usage_mark::of(cpu_impl::pool_of<One>().usage()));
+    };
+    (add_device(std::type_identity<D>{}), ...);
+    each_pair([&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
+      marks.push_back(detail::usage_mark::of(detail::copies_between<From, To>()));
+    });
+    return marks;
+  }
+
+  std::vector<detail::usage_mark> before_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
 }  // namespace sinter
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 
