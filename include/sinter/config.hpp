@@ -51,6 +51,12 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
+// 1: sinter.hpp includes parallel.hpp, models over several devices, which not every program compiles. For the single
+// header, of which it is a part: define it before the include.
+#ifndef SINTER_WITH_PARALLEL
+#define SINTER_WITH_PARALLEL 0
+#endif
+
 // 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
 // of this name, on where zlib is found, sets it for sinter::sinter).
 #ifndef SINTER_WITH_ZLIB

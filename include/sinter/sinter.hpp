@@ -1,4 +1,4 @@
-// sinter/sinter.hpp: the whole library.
+// sinter/sinter.hpp: the whole library, without what few programs need: parallel.hpp.
 #pragma once
 
 #include "sinter/config.hpp"
@@ -24,5 +24,7 @@
 #include "sinter/io.hpp"
 #include "sinter/nn.hpp"
 #include "sinter/optim.hpp"
-#include "sinter/parallel.hpp"
 #include "sinter/random.hpp"
+#if SINTER_WITH_PARALLEL
+#include "sinter/parallel.hpp"
+#endif

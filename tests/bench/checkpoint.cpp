@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include <sinter/parallel.hpp>
+
 #include "../../examples/models/resnet_cifar.hpp"
 
 using namespace sinter;

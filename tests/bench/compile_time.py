@@ -29,6 +29,7 @@ def statements(n, device):
 def network(model, call, kind):
     """A file that trains a convolutional network; D<I> are its devices."""
     return f"""#include <sinter/sinter.hpp>
+#include <sinter/parallel.hpp>
 using namespace sinter;
 template <int I>
 using D = {kind}<I>;

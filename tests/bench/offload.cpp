@@ -1,6 +1,7 @@
 // tests/bench/offload.cpp: the part of a copy that prefetch() hides behind work, and the peak of memory for many tasks.
 //
 //   g++ -std=c++20 -O3 -march=native -I include -isystem /usr/include/eigen3 tests/bench/offload.cpp -pthread
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // eight stages that sleep.
 //
 //   g++ -std=c++20 -O3 -march=native -I include -isystem /usr/include/eigen3 tests/bench/pipeline.cpp -pthread
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 #include <algorithm>

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <vector>
 
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

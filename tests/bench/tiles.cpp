@@ -1,6 +1,7 @@
 // tests/bench/tiles.cpp: a training step of convolutions on one device and over two tiles, one thread each.
 //
 //   g++ -std=c++20 -O3 -march=native -I include -isystem /usr/include/eigen3 tests/bench/tiles.cpp -pthread
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 #include <algorithm>

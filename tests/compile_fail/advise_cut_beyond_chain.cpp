@@ -1,6 +1,7 @@
 // tests/compile_fail/advise_cut_beyond_chain.cpp: advice with a candidate cut behind the chain.
 // FIRST-LINE: candidate_cuts_that_do_not_fit_a_chain_of_layers<.*cuts<2>, 2\s?>
 // FIRST-LINE: write_layer_numbers_from_1_on_in_order
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

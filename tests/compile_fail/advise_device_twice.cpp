@@ -1,6 +1,7 @@
 // tests/compile_fail/advise_device_twice.cpp: advice on where to put layers that names a device twice.
 // FIRST-LINE: a_device_is_listed_twice_in<(sinter::)?cpu, (sinter::)?cpu\s?>
 // FIRST-LINE: name_each_device_once
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/advise_layer_cannot_move.cpp: advice on a chain with a layer that is tied to its device.
 // FIRST-LINE: layer_that_cannot_move_to<.*transfer<.*, (sinter::)?cpu\s?>
 // FIRST-LINE: declare_it_template_device_D_class_Kind_or_give_it_a_rebind
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/advise_one_device.cpp: advice on where to put layers that names one device.
 // FIRST-LINE: advice_that_has_no_choice_but<(sinter::)?cpu\s?>
 // FIRST-LINE: name_two_devices_or_more
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/checkpoint_function_arguments.cpp: a checkpointed function of two operands that gets one.
 // FIRST-LINE: checkpointed_function_that_does_not_take<.*variable<float, 1
 // FIRST-LINE: take_one_tensor_or_variable_for_each_operand
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

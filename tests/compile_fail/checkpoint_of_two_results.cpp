@@ -1,6 +1,7 @@
 // tests/compile_fail/checkpoint_of_two_results.cpp: a checkpointed function with two results.
 // FIRST-LINE: checkpointed_function_that_returns<std::pair<
 // FIRST-LINE: return_one_tensor_variable_or_expression
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

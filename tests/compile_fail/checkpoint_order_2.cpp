@@ -1,6 +1,7 @@
 // tests/compile_fail/checkpoint_order_2.cpp: a checkpoint of a variable that is differentiated twice.
 // FIRST-LINE: checkpoint_of_variables_of_order<2>
 // FIRST-LINE: use_variables_of_order_1
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/checkpointed_of_function.cpp: a function that is to be a checkpointed module.
 // FIRST-LINE: checkpointed_module_that_is_no_module<
 // FIRST-LINE: give_a_module_or_call_sinter_checkpoint_with_a_function
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/data_parallel_input_elsewhere.cpp: replicas fed from another device than the module's own.
 // FIRST-LINE: module_fed_from_another_device<(sinter::)?numa<1>, (sinter::)?cpu>
 // FIRST-LINE: copy_the_input_with_dot_to
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/data_parallel_of_chain_over_devices.cpp: replicas of a module that is tied to its devices.
 // FIRST-LINE: module_that_cannot_be_replicated<
 // FIRST-LINE: declare_it_template_device_D_class_Kind_or_give_it_a_rebind
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

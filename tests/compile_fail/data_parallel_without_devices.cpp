@@ -1,6 +1,7 @@
 // tests/compile_fail/data_parallel_without_devices.cpp: data_parallel() without a list of devices.
 // FIRST-LINE: replicas_without_devices<
 // FIRST-LINE: name_the_devices_in_angle_brackets
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/offloaded_called.cpp: an offloaded that is called, not the module of a task.
 // FIRST-LINE: offloaded_has_no_forward
 // FIRST-LINE: call_what_fetch_returns
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/offloaded_hidden.cpp: tasks whose module hides its parameters.
 // FIRST-LINE: offloaded_module_whose_members_are_hidden<
 // FIRST-LINE: offload_the_modules_that_any_module_holds
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/offloaded_to_own_device.cpp: modules that are to be offloaded to the device where they live.
 // FIRST-LINE: modules_offloaded_to_their_own_device<(sinter::)?cpu\s?>
 // FIRST-LINE: name_another_device_than_theirs
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

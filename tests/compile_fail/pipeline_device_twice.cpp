@@ -1,6 +1,7 @@
 // tests/compile_fail/pipeline_device_twice.cpp: two stages on one device.
 // FIRST-LINE: two_stages_on_one_device<(sinter::)?numa<0>\s?>
 // FIRST-LINE: move_one_with_dot_to_or_join_them_in_a_sequential
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

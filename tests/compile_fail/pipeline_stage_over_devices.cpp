@@ -1,6 +1,7 @@
 // tests/compile_fail/pipeline_stage_over_devices.cpp: a stage that ends on another device than it begins on.
 // FIRST-LINE: stage_on_several_devices<(sinter::)?numa<0>, (sinter::)?numa<1>\s?>
 // FIRST-LINE: make_each_part_a_stage
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

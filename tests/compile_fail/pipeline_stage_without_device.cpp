@@ -1,6 +1,7 @@
 // tests/compile_fail/pipeline_stage_without_device.cpp: a stage that any device can run.
 // FIRST-LINE: stage_without_a_device<.*relu\s?>
 // FIRST-LINE: join_it_to_a_stage_in_a_sequential
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

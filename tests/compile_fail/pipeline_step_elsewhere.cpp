@@ -1,6 +1,7 @@
 // tests/compile_fail/pipeline_step_elsewhere.cpp: a step with a batch on another device than the first stage's.
 // FIRST-LINE: module_fed_from_another_device<(sinter::)?cpu, (sinter::)?numa<0>\s?>
 // FIRST-LINE: copy_the_input_with_dot_to
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

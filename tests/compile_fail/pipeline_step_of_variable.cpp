@@ -1,6 +1,7 @@
 // tests/compile_fail/pipeline_step_of_variable.cpp: a step with a tracked batch, whose gradient nobody would get.
 // FIRST-LINE: pipeline_step_of_a_tracked_input<
 // FIRST-LINE: pass_its_dot_value
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_cut_beyond_chain.cpp: a cut before a layer that the chain does not have.
 // FIRST-LINE: cut_beyond_a_chain_of_layers<.*cut<3, .*, 3\s?>
 // FIRST-LINE: cut_before_a_layer_that_is_there
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

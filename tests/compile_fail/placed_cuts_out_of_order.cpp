@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_cuts_out_of_order.cpp: cuts of a chain that do not ascend.
 // FIRST-LINE: cuts_out_of_order<.*cut<0, .*cut<2, .*cut<1, 
 // FIRST-LINE: sort_the_cuts_by_their_layer
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_first_cut.cpp: cuts that leave the first layers without a device.
 // FIRST-LINE: first_cut_that_is_not_at_layer_0<.*cut<1, 
 // FIRST-LINE: begin_with_nn_cut_0
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_input_elsewhere.cpp: a chain over devices fed on the device of its end.
 // FIRST-LINE: module_fed_from_another_device<(sinter::)?numa<1>, (sinter::)?numa<0>\s?>
 // FIRST-LINE: copy_the_input_with_dot_to
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

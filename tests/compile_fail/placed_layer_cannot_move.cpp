@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_layer_cannot_move.cpp: a chain with a layer whose type does not say what it is on another device.
 // FIRST-LINE: layer_that_cannot_move_to<.*fixed, (sinter::)?numa<0>\s?>
 // FIRST-LINE: declare_it_template_device_D_class_Kind_or_give_it_a_rebind
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

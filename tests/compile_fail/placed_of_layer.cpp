@@ -1,6 +1,7 @@
 // tests/compile_fail/placed_of_layer.cpp: a module that is no chain, over devices.
 // FIRST-LINE: placed_of_what_is_no_chain<.*linear<
 // FIRST-LINE: give_an_nn_sequential
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/split_linear_in_chain.cpp: a chain that feeds columns over devices on one of them and not on the device of the layer.
 // FIRST-LINE: adjacent_modules_on_different_devices<(sinter::)?numa<0>, (sinter::)?cpu\s?>
 // FIRST-LINE: put_a_transfer_between_them_or_move_one_with_dot_to
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

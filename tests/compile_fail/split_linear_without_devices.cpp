@@ -1,6 +1,7 @@
 // tests/compile_fail/split_linear_without_devices.cpp: columns over no devices.
 // FIRST-LINE: split_linear_without_devices<
 // FIRST-LINE: name_the_devices_in_angle_brackets
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

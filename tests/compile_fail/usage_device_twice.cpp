@@ -1,6 +1,7 @@
 // tests/compile_fail/usage_device_twice.cpp: a meter that counts a device twice.
 // FIRST-LINE: a_device_is_listed_twice_in<(sinter::)?numa<0>,\s?(sinter::)?cpu,\s?(sinter::)?numa<0>\s?>
 // FIRST-LINE: name_each_device_once
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,5 +1,7 @@
 // tests/cuda/program_test.cpp: products, modules, optimizers and whole training runs on simulated GPUs, against the
 // CPU.
+#include <sinter/parallel.hpp>
+
 #include "compare.hpp"
 
 using namespace sinter;

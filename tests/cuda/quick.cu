@@ -1,5 +1,6 @@
 // tests/cuda/quick.cu: a statement of each kind of kernel, so that a change which nvcc does not take shows within a
 // minute.
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/docs/custom_gradients_test.cpp: the code of docs/custom-gradients.md.
 #include "../catch.hpp"
 
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 #include <numeric>

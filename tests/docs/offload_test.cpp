@@ -1,4 +1,5 @@
 // tests/docs/offload_test.cpp: the snippets of docs/offload.md, as tests.
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

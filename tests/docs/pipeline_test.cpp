@@ -1,4 +1,5 @@
 // tests/docs/pipeline_test.cpp: the snippets of docs/pipeline.md, as tests.
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <sstream>
 
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

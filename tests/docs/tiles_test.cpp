@@ -1,4 +1,5 @@
 // tests/docs/tiles_test.cpp: the snippets of docs/tiles.md, as tests.
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

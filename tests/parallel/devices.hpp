@@ -3,6 +3,7 @@
 // On a machine with one GPU these are the same one: SINTER_CUDA_MAP=0,0,0,0.
 #pragma once
 
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
 namespace places {

@@ -49,7 +49,7 @@ template <class Split>
 void check_training(const Split& split, bool record) {
   using In = device_of<Split>;
   const auto one = chain(1);
-  optim::adam step_one(one, {.lr = 0.1}), step_split(split, {.lr = 0.1});
+  optim::sgd step_one(one, {.lr = 0.1, .momentum = 0.9}), step_split(split, {.lr = 0.1, .momentum = 0.9});
   split.record_times(record);
   generator gen(7);
   for (int step = 0; step < 3; ++step) {

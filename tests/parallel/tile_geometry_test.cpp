@@ -1,4 +1,5 @@
 // tests/parallel/tile_geometry_test.cpp: what tiles read of each other, for every window along one axis.
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include <vector>
 #include "../catch.hpp"

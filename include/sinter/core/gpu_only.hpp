@@ -42,4 +42,13 @@ detail::no_graph capture(F&&, int = 1) {
 }
 
 }  // namespace sinter
+#else
+namespace sinter {
+
+// In cuda/runtime.hpp.
+template <device D>
+  requires is_cuda_v<D>
+void synchronize();
+
+}  // namespace sinter
 #endif

@@ -70,15 +70,15 @@ struct advice {
     return placements[static_cast<std::size_t>(best)];
   }
   std::string text() const;
-};
 
-/// Writes the tables and the verdict to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const advice& a) {
-  out << a.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const advice& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 

@@ -1,9 +1,7 @@
 // sinter/parallel/pipeline_report.hpp: what a step of a pipeline has measured.
 #pragma once
 
-#include <iomanip>
-#include <ostream>
-#include <sstream>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -36,17 +34,31 @@ struct pipeline_report {
   std::vector<stage_report> stages;
 
   /// A table, one line for each stage.
-  friend std::ostream& operator<<(std::ostream& out, const pipeline_report& r) {
-    std::ostringstream text;
-    text << std::fixed << std::setprecision(1);
-    text << r.samples << " samples in " << r.microbatches << " microbatches: " << 1e3 * r.seconds << " ms, "
-         << r.throughput << " samples/s, latency " << 1e3 * r.latency << " ms; bubble " << 100 * r.bubble
-         << " %, by the formula " << 100 * r.bubble_formula << " %, simulated " << 100 * r.bubble_simulated << " %\n";
-    for (const stage_report& s : r.stages)
-      text << std::left << std::setw(8) << s.device << std::right << " busy " << 1e3 * s.busy << " ms, idle "
-           << 1e3 * s.idle << " ms, of which copies " << 1e3 * s.copies << " ms; forward " << 1e3 * s.forward
-           << " ms, backward " << 1e3 * s.backward << " ms; in flight " << s.in_flight << '\n';
-    return out << text.str();
+  std::string text() const {
+    char row[240];
+    std::snprintf(row, sizeof row,
+                  "%lld samples in %lld microbatches: %.1f ms, %.1f samples/s, latency %.1f ms; bubble %.1f %%, by the "
+                  "formula %.1f %%, simulated %.1f %%\n",
+                  static_cast<long long>(samples), static_cast<long long>(microbatches), 1e3 * seconds, throughput,
+                  1e3 * latency, 100 * bubble, 100 * bubble_formula, 100 * bubble_simulated);
+    std::string lines = row;
+    for (const stage_report& s : stages) {
+      std::snprintf(row, sizeof row,
+                    "%-8s busy %.1f ms, idle %.1f ms, of which copies %.1f ms; forward %.1f ms, backward %.1f ms; in "
+                    "flight %lld\n",
+                    s.device.c_str(), 1e3 * s.busy, 1e3 * s.idle, 1e3 * s.copies, 1e3 * s.forward, 1e3 * s.backward,
+                    static_cast<long long>(s.in_flight));
+      lines += row;
+    }
+    return lines;
+  }
+
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const pipeline_report& r) {
+    out << r.text();
+    return out;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/gpu_only.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/parallel/copy_worker.hpp"
 #include "sinter/parallel/parts.hpp"

@@ -30,7 +30,7 @@ struct schedule_times {
 };
 
 /// The actions of p stages on m microbatches: one list for each stage. A stage begins an action when the microbatch has
-/// arrived from its neighbour and the queue to the next neighbour has room; a queue has `slots` places.
+/// arrived from its neighbour and the queue to the next neighbour has room; a queue has `queue_places` places.
 ///
 /// The constructor runs the lists with such queues, so a schedule that exists ends. Errors: value_error unless each
 /// stage goes once forward and then once backward with each microbatch, each stage takes microbatches in the order in
@@ -41,7 +41,7 @@ struct schedule_times {
 class schedule {
  public:
   using actions = std::vector<stage_action>;
-  static constexpr index_t slots = 2;
+  static constexpr index_t queue_places = 2;
 
   explicit schedule(std::vector<actions> stages) : stages_(std::move(stages)) {
     check_lists();
@@ -166,8 +166,8 @@ class schedule {
                                                    from->sent[k].microbatch, " arrives"});
             begin = std::max(begin, from->sent_at[k]);
           }
-          if (to != nullptr && to->sent.size() >= std::size_t{slots}) {
-            const std::size_t k = to->sent.size() - std::size_t{slots};
+          if (to != nullptr && to->sent.size() >= std::size_t{queue_places}) {
+            const std::size_t k = to->sent.size() - std::size_t{queue_places};
             if (k >= to->taken_at.size()) break;
             begin = std::max(begin, to->taken_at[k]);
           }

@@ -121,7 +121,7 @@ class schedule_run {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
       return failure || ((from == nullptr || !from->empty()) &&
-                         (to == nullptr || static_cast<index_t>(to->size()) < nn::schedule::slots));
+                         (to == nullptr || static_cast<index_t>(to->size()) < nn::schedule::queue_places));
     });
     if (failure) return false;
     if (from != nullptr) {

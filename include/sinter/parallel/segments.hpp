@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/core/create.hpp"
 #include "sinter/parallel/placed.hpp"
 
 namespace sinter::nn::detail {

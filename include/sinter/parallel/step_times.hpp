@@ -65,15 +65,15 @@ struct step_times {
     add("step", "all", step, "loss", loss);
     return lines;
   }
-};
 
-/// Writes the table to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const step_times& times) {
-  out << times.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const step_times& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sinter/core/arena.hpp"
+#include "sinter/core/gpu_only.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/cpu/threads.hpp"
 #include "sinter/parallel/parts.hpp"
@@ -67,15 +68,15 @@ struct usage_report {
     }
     return lines;
   }
-};
 
-/// Writes the lines to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const usage_report& r) {
-  out << r.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const usage_report& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 
