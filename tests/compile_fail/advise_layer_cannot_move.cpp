@@ -8,7 +8,7 @@ using namespace sinter;
 
 using moving = nn::sequential<nn::relu, nn::tanh>;
 using tied = nn::sequential<nn::relu, nn::transfer<cpu, numa<0>>>;
-const auto loss = [](const auto& y, const auto& t) { return sum(y - t); };
+inline const auto loss = [](const auto& y, const auto& t) { return sum(y - t); };
 
 #ifdef SINTER_MUST_FAIL
 auto f(tied c, tensor<double, 2> x) -> decltype(nn::advise<cpu, numa<0>>(c, nn::cuts<1>{}, x, x, loss));

@@ -7,7 +7,7 @@
 using namespace sinter;
 
 using chain = nn::sequential<nn::relu, nn::tanh>;
-const auto loss = [](const auto& y, const auto& t) { return sum(y - t); };
+inline const auto loss = [](const auto& y, const auto& t) { return sum(y - t); };
 
 #ifdef SINTER_MUST_FAIL
 auto f(chain c, tensor<double, 2> x) -> decltype(nn::advise<cpu>(c, nn::cuts<1>{}, x, x, loss));
