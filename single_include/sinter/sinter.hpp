@@ -26,7 +26,7 @@
 // SOFTWARE.
 #pragma once
 
-// sinter/sinter.hpp: the whole library.
+// sinter/sinter.hpp: the whole library, without what few programs need: parallel.hpp.
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -78,6 +78,12 @@
 #endif
 #if SINTER_WITH_CUDA && defined(__NVCC__) && !defined(__CUDACC_RELAXED_CONSTEXPR__)
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
+#endif
+
+// 1: sinter.hpp includes parallel.hpp, models over several devices, which not every program compiles. For the single
+// header, of which it is a part: define it before the include.
+#ifndef SINTER_WITH_PARALLEL
+#define SINTER_WITH_PARALLEL 0
 #endif
 
 // 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
@@ -17269,6 +17275,15 @@ detail::no_graph capture(F&&, int = 1) {
   detail::refuse_gpu_work<D>();
   return {};
 }
+
+}  // namespace sinter
+#else
+namespace sinter {
+
+// In cuda/runtime.hpp.
+template <device D>
+  requires is_cuda_v<D>
+void synchronize();
 
 }  // namespace sinter
 #endif
@@ -41590,6 +41605,109 @@ static_assert(optimizer_rule<sgd_rule>);
 using sgd = rule_optimizer<detail::sgd_rule>;
 
 }  // namespace sinter::optim
+// sinter/random.hpp: counter-based random numbers, identical on every device.
+
+// sinter/random/window.hpp: the numbers of a draw for images, in a window of these images only.
+
+namespace sinter::detail {
+
+/// A window of images: `rows` of `columns` numbers, which stand in planes of height x width from row and column `top`
+/// and `left` on.
+struct draw_window {
+  index_t height, width, top, left, rows, columns;
+
+  /// The number, in the draw for whole images, of element i of the window.
+  SINTER_WORD index_t element(index_t i) const {
+    const index_t row = i / columns, plane = row / rows;
+    return (plane * height + top + row % rows) * width + left + i % columns;
+  }
+};
+
+namespace kernel {
+
+/// `random` for a window. As there, what is written counts its elements in row-major order.
+template <class Numbers>
+struct random_in_window {
+  using value_type = typename Numbers::value_type;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr int words = Numbers::words;
+  Numbers numbers;
+  random_key key;
+  draw_window window;
+
+  /// The words of neighbouring elements.
+  template <std::size_t N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    constexpr int count = static_cast<int>(N) / words;
+    if (first % window.columns + count <= window.columns) return random_words<words>(key, window.element(first), to);
+    for (int i = 0; i < count; ++i) {
+      std::uint32_t of_one[std::size_t{words}];
+      random_words<words>(key, window.element(first + i), of_one);
+      for (int w = 0; w < words; ++w) to[i * words + w] = of_one[w];
+    }
+  }
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    using V = decltype(m.template literal<value_type>({}));
+    constexpr int n = math::lanes_v<V>;
+    if constexpr (requires { m.template words<words>(); }) {
+      return numbers.template make<V, n>(m.template words<words>());
+    } else {
+      std::uint32_t w[std::size_t{n * words}];
+      draw(m.index(), w);
+      return numbers.template make<V, n>(w);
+    }
+  }
+};
+
+}  // namespace kernel
+
+/// The whole right side of a statement that writes them.
+template <class Numbers, device D>
+struct window_expr {
+  using value_type = typename Numbers::value_type;
+  using device_type = D;
+  static constexpr int rank = 4;
+  static constexpr int order = 0;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  kernel::random_in_window<Numbers> numbers;
+  extents<4> shape_;
+  const extents<4>& shape() const { return shape_; }
+};
+
+template <class Numbers, device D>
+struct lowering<window_expr<Numbers, D>> {
+  using node = window_expr<Numbers, D>;
+  template <bool>
+  static kernel::random_in_window<Numbers> plan(const node& e) {
+    return e.numbers;
+  }
+  template <bool>
+  static leaf_ref* list(const node&, leaf_ref* to) {
+    return to;
+  }
+};
+
+/// Numbers of shape (N,C,rows,columns): those that a draw of shape (N,C,height,width) has from row `top` and column
+/// `left` on.
+template <device D, class Numbers>
+auto draw_in_window(const char* op, generator& gen, const Numbers& numbers, const extents<4>& whole,
+                    const extents<4>& shape, index_t top, index_t left) {
+  const auto to = tensor<typename Numbers::value_type, 4, D>::uninitialized(shape, strides_in(channels_last, shape));
+  const random_key key = next_key<D>(op, gen, whole);
+  if (to.numel() > 0)
+    write(window_expr<Numbers, D>{{numbers, key, {whole[2], whole[3], top, left, shape[2], shape[3]}}, shape}, to);
+  return to;
+}
+
+}  // namespace sinter::detail
+#if SINTER_WITH_PARALLEL
 // sinter/parallel.hpp: models over several devices.
 
 // sinter/parallel/advice.hpp: what advise() has measured, its answer, and both as text.
@@ -42025,15 +42143,15 @@ struct step_times {
     add("step", "all", step, "loss", loss);
     return lines;
   }
-};
 
-/// Writes the table to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const step_times& times) {
-  out << times.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const step_times& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 
@@ -43106,15 +43224,15 @@ struct advice {
     return placements[static_cast<std::size_t>(best)];
   }
   std::string text() const;
-};
 
-/// Writes the tables and the verdict to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const advice& a) {
-  out << a.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const advice& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 
@@ -45369,10 +45487,6 @@ class offloaded : public module<offloaded<D, M>> {
 
 // sinter/parallel/pipeline_report.hpp: what a step of a pipeline has measured.
 
-#include <iomanip>
-#include <ostream>
-#include <sstream>
-
 // sinter/parallel/schedule_run.hpp: runs a schedule: a thread for each stage, bounded queues between neighbours, times.
 
 // sinter/parallel/schedule.hpp: in which order each stage of a pipeline works on its microbatches, as data.
@@ -45398,7 +45512,7 @@ struct schedule_times {
 };
 
 /// The actions of p stages on m microbatches: one list for each stage. A stage begins an action when the microbatch has
-/// arrived from its neighbour and the queue to the next neighbour has room; a queue has `slots` places.
+/// arrived from its neighbour and the queue to the next neighbour has room; a queue has `queue_places` places.
 ///
 /// The constructor runs the lists with such queues, so a schedule that exists ends. Errors: value_error unless each
 /// stage goes once forward and then once backward with each microbatch, each stage takes microbatches in the order in
@@ -45409,7 +45523,7 @@ struct schedule_times {
 class schedule {
  public:
   using actions = std::vector<stage_action>;
-  static constexpr index_t slots = 2;
+  static constexpr index_t queue_places = 2;
 
   explicit schedule(std::vector<actions> stages) : stages_(std::move(stages)) {
     check_lists();
@@ -45534,8 +45648,8 @@ class schedule {
                                                    from->sent[k].microbatch, " arrives"});
             begin = std::max(begin, from->sent_at[k]);
           }
-          if (to != nullptr && to->sent.size() >= std::size_t{slots}) {
-            const std::size_t k = to->sent.size() - std::size_t{slots};
+          if (to != nullptr && to->sent.size() >= std::size_t{queue_places}) {
+            const std::size_t k = to->sent.size() - std::size_t{queue_places};
             if (k >= to->taken_at.size()) break;
             begin = std::max(begin, to->taken_at[k]);
           }
@@ -45686,7 +45800,7 @@ class schedule_run {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
       return failure || ((from == nullptr || !from->empty()) &&
-                         (to == nullptr || static_cast<index_t>(to->size()) < nn::schedule::slots));
+                         (to == nullptr || static_cast<index_t>(to->size()) < nn::schedule::queue_places));
     });
     if (failure) return false;
     if (from != nullptr) {
@@ -45740,17 +45854,31 @@ struct pipeline_report {
   std::vector<stage_report> stages;
 
   /// A table, one line for each stage.
-  friend std::ostream& operator<<(std::ostream& out, const pipeline_report& r) {
-    std::ostringstream text;
-    text << std::fixed << std::setprecision(1);
-    text << r.samples << " samples in " << r.microbatches << " microbatches: " << 1e3 * r.seconds << " ms, "
-         << r.throughput << " samples/s, latency " << 1e3 * r.latency << " ms; bubble " << 100 * r.bubble
-         << " %, by the formula " << 100 * r.bubble_formula << " %, simulated " << 100 * r.bubble_simulated << " %\n";
-    for (const stage_report& s : r.stages)
-      text << std::left << std::setw(8) << s.device << std::right << " busy " << 1e3 * s.busy << " ms, idle "
-           << 1e3 * s.idle << " ms, of which copies " << 1e3 * s.copies << " ms; forward " << 1e3 * s.forward
-           << " ms, backward " << 1e3 * s.backward << " ms; in flight " << s.in_flight << '\n';
-    return out << text.str();
+  std::string text() const {
+    char row[240];
+    std::snprintf(row, sizeof row,
+                  "%lld samples in %lld microbatches: %.1f ms, %.1f samples/s, latency %.1f ms; bubble %.1f %%, by the "
+                  "formula %.1f %%, simulated %.1f %%\n",
+                  static_cast<long long>(samples), static_cast<long long>(microbatches), 1e3 * seconds, throughput,
+                  1e3 * latency, 100 * bubble, 100 * bubble_formula, 100 * bubble_simulated);
+    std::string lines = row;
+    for (const stage_report& s : stages) {
+      std::snprintf(row, sizeof row,
+                    "%-8s busy %.1f ms, idle %.1f ms, of which copies %.1f ms; forward %.1f ms, backward %.1f ms; in "
+                    "flight %lld\n",
+                    s.device.c_str(), 1e3 * s.busy, 1e3 * s.idle, 1e3 * s.copies, 1e3 * s.forward, 1e3 * s.backward,
+                    static_cast<long long>(s.in_flight));
+      lines += row;
+    }
+    return lines;
+  }
+
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const pipeline_report& r) {
+    out << r.text();
+    return out;
   }
 };
 
@@ -46917,107 +47045,6 @@ void gather_strips(Image& image, const tile_area (&read)[std::size_t{Image::coun
 
 // sinter/parallel/tile_rule.hpp: what a module reads of an image for a tile of its result, for each module that has a
 // rule.
-
-// sinter/random/window.hpp: the numbers of a draw for images, in a window of these images only.
-
-namespace sinter::detail {
-
-/// A window of images: `rows` of `columns` numbers, which stand in planes of height x width from row and column `top`
-/// and `left` on.
-struct draw_window {
-  index_t height, width, top, left, rows, columns;
-
-  /// The number, in the draw for whole images, of element i of the window.
-  SINTER_WORD index_t element(index_t i) const {
-    const index_t row = i / columns, plane = row / rows;
-    return (plane * height + top + row % rows) * width + left + i % columns;
-  }
-};
-
-namespace kernel {
-
-/// `random` for a window. As there, what is written counts its elements in row-major order.
-template <class Numbers>
-struct random_in_window {
-  using value_type = typename Numbers::value_type;
-  using leaf_types = type_list<>;
-  using sink_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int sinks = 0;
-  static constexpr int words = Numbers::words;
-  Numbers numbers;
-  random_key key;
-  draw_window window;
-
-  /// The words of neighbouring elements.
-  template <std::size_t N>
-  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
-    constexpr int count = static_cast<int>(N) / words;
-    if (first % window.columns + count <= window.columns) return random_words<words>(key, window.element(first), to);
-    for (int i = 0; i < count; ++i) {
-      std::uint32_t of_one[std::size_t{words}];
-      random_words<words>(key, window.element(first + i), of_one);
-      for (int w = 0; w < words; ++w) to[i * words + w] = of_one[w];
-    }
-  }
-  template <int, class M, class Scope>
-  SINTER_WORD auto eval(const M& m, const Scope&) const {
-    using V = decltype(m.template literal<value_type>({}));
-    constexpr int n = math::lanes_v<V>;
-    if constexpr (requires { m.template words<words>(); }) {
-      return numbers.template make<V, n>(m.template words<words>());
-    } else {
-      std::uint32_t w[std::size_t{n * words}];
-      draw(m.index(), w);
-      return numbers.template make<V, n>(w);
-    }
-  }
-};
-
-}  // namespace kernel
-
-/// The whole right side of a statement that writes them.
-template <class Numbers, device D>
-struct window_expr {
-  using value_type = typename Numbers::value_type;
-  using device_type = D;
-  static constexpr int rank = 4;
-  static constexpr int order = 0;
-  static constexpr bool is_expression = true;
-  static constexpr bool is_point = false;
-  static constexpr int points = 0;
-
-  kernel::random_in_window<Numbers> numbers;
-  extents<4> shape_;
-  const extents<4>& shape() const { return shape_; }
-};
-
-template <class Numbers, device D>
-struct lowering<window_expr<Numbers, D>> {
-  using node = window_expr<Numbers, D>;
-  template <bool>
-  static kernel::random_in_window<Numbers> plan(const node& e) {
-    return e.numbers;
-  }
-  template <bool>
-  static leaf_ref* list(const node&, leaf_ref* to) {
-    return to;
-  }
-};
-
-/// Numbers of shape (N,C,rows,columns): those that a draw of shape (N,C,height,width) has from row `top` and column
-/// `left` on.
-template <device D, class Numbers>
-auto draw_in_window(const char* op, generator& gen, const Numbers& numbers, const extents<4>& whole,
-                    const extents<4>& shape, index_t top, index_t left) {
-  const auto to = tensor<typename Numbers::value_type, 4, D>::uninitialized(shape, strides_in(channels_last, shape));
-  const random_key key = next_key<D>(op, gen, whole);
-  if (to.numel() > 0)
-    write(window_expr<Numbers, D>{{numbers, key, {whole[2], whole[3], top, left, shape[2], shape[3]}}, shape}, to);
-  return to;
-}
-
-}  // namespace sinter::detail
 
 namespace sinter::nn {
 
@@ -48201,15 +48228,15 @@ struct usage_report {
     }
     return lines;
   }
-};
 
-/// Writes the lines to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const usage_report& r) {
-  out << r.text();
-  return out;
-}
+  /// Writes it to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const usage_report& r) {
+    out << r.text();
+    return out;
+  }
+};
 
 namespace detail {
 
@@ -48333,5 +48360,4 @@ class usage_meter {
 };
 
 }  // namespace sinter
-// sinter/random.hpp: counter-based random numbers, identical on every device.
-
+#endif
