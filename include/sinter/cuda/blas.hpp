@@ -87,16 +87,9 @@ class blas {
   }
 
  private:
-  template <auto Destroy>
-  struct destroyer {
-    template <class H>
-    void operator()(H* handle) const {
-      static_cast<void>(Destroy(handle));
-    }
-  };
-  using operation_ptr = std::unique_ptr<cublasLtMatmulDescOpaque_t, destroyer<cublasLtMatmulDescDestroy>>;
-  using layout_ptr = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, destroyer<cublasLtMatrixLayoutDestroy>>;
-  using preference_ptr = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, destroyer<cublasLtMatmulPreferenceDestroy>>;
+  using operation_ptr = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+  using layout_ptr = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+  using preference_ptr = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
   struct plan {
     operation_ptr operation;

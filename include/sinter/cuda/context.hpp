@@ -103,7 +103,7 @@ struct gpu_memory {
   }
 };
 
-/// A handle or memory of the runtime, which `Give` takes back.
+/// A handle or memory of the runtime or of a library, which `Give` takes back.
 template <auto Give>
 struct giver {
   template <class H>

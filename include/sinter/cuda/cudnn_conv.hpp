@@ -71,17 +71,10 @@ class cudnn_convolutions {
   }
 
  private:
-  template <auto Destroy>
-  struct destroyer {
-    template <class H>
-    void operator()(H* handle) const {
-      static_cast<void>(Destroy(handle));
-    }
-  };
-  using tensor_ptr = std::unique_ptr<cudnnTensorStruct, destroyer<cudnnDestroyTensorDescriptor>>;
-  using filter_ptr = std::unique_ptr<cudnnFilterStruct, destroyer<cudnnDestroyFilterDescriptor>>;
-  using convolution_ptr = std::unique_ptr<cudnnConvolutionStruct, destroyer<cudnnDestroyConvolutionDescriptor>>;
-  using activation_ptr = std::unique_ptr<cudnnActivationStruct, destroyer<cudnnDestroyActivationDescriptor>>;
+  using tensor_ptr = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+  using filter_ptr = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+  using convolution_ptr = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+  using activation_ptr = owned<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
 
   struct plan {
     tensor_ptr image, result, bias;

@@ -61,5 +61,8 @@ inline void check(cudaError_t status, const std::string& what) {
 inline void ignore(cudaError_t status) noexcept {
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
+/// The status of a library's call, which leaves no error behind.
+template <class Status>
+void ignore(Status) noexcept {}
 
 }  // namespace sinter::cuda_impl
