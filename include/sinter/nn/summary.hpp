@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sinter/core/create.hpp"
+#include "sinter/core/report.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/observe.hpp"
 
@@ -24,7 +25,7 @@ struct summary_row {
 };
 
 /// What summary() gives: a row for each module in the order of the lists, and their sums.
-struct summary_table {
+struct summary_table : sinter::detail::report<summary_table> {
   std::vector<summary_row> rows;
   index_t parameters = 0, multiply_adds = 0, bytes = 0;
 
@@ -57,14 +58,6 @@ struct summary_table {
     return lines;
   }
 };
-
-/// Writes the table to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const summary_table& table) {
-  out << table.text();
-  return out;
-}
 
 namespace detail {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinter/core/error.hpp"
+#include "sinter/core/report.hpp"
 #include "sinter/parallel/placement_cost.hpp"
 #include "sinter/parallel/segment_times.hpp"
 
@@ -51,7 +52,7 @@ struct placement_advice {
 };
 
 /// What advise() returns.
-struct advice {
+struct advice : sinter::detail::report<advice> {
   std::vector<std::string> devices;
   std::vector<double> multiply_adds_per_second, bytes_per_second;  ///< of each device
   std::vector<segment_advice> segments;
@@ -70,14 +71,6 @@ struct advice {
     return placements[static_cast<std::size_t>(best)];
   }
   std::string text() const;
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const advice& r) {
-    out << r.text();
-    return out;
-  }
 };
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/core/report.hpp"
 #include "sinter/parallel/schedule_run.hpp"
 
 namespace sinter::nn {
@@ -21,7 +22,7 @@ struct stage_report {
 };
 
 /// What pipeline::step() returns.
-struct pipeline_report {
+struct pipeline_report : sinter::detail::report<pipeline_report> {
   double loss = 0;  ///< of all samples
   index_t samples = 0;
   index_t microbatches = 0;     ///< that the batch was cut into
@@ -51,14 +52,6 @@ struct pipeline_report {
       lines += row;
     }
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const pipeline_report& r) {
-    out << r.text();
-    return out;
   }
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sinter/core/gpu_only.hpp"
+#include "sinter/core/report.hpp"
 #include "sinter/grad/statement.hpp"
 
 namespace sinter {
@@ -39,7 +40,7 @@ struct device_time {
 
 /// The times of a step of a chain over devices, from the beginning of forward to the end of backward. What lies between
 /// the two is the loss; it counts as work of the last device. Without a backward, of the forward alone.
-struct step_times {
+struct step_times : sinter::detail::report<step_times> {
   std::vector<stage_time> stages;
   std::vector<transfer_time> transfers;  ///< in the order of the cuts
   std::vector<device_time> devices;      ///< in the order in which the chain comes to them
@@ -64,14 +65,6 @@ struct step_times {
     for (const device_time& d : devices) add(d.device, "busy", d.busy, "idle", d.idle);
     add("step", "all", step, "loss", loss);
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const step_times& r) {
-    out << r.text();
-    return out;
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "sinter/core/arena.hpp"
 #include "sinter/core/gpu_only.hpp"
+#include "sinter/core/report.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/cpu/threads.hpp"
 #include "sinter/parallel/parts.hpp"
@@ -35,7 +36,7 @@ struct transfer_usage {
 };
 
 /// What usage_meter::report() returns.
-struct usage_report {
+struct usage_report : detail::report<usage_report> {
   double seconds = 0;  ///< that the meter ran
   std::vector<device_usage> devices;
   std::vector<transfer_usage> transfers;  ///< between pairs of devices that copied anything
@@ -67,14 +68,6 @@ struct usage_report {
       lines += row;
     }
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const usage_report& r) {
-    out << r.text();
-    return out;
   }
 };
 
