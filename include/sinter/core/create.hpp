@@ -313,12 +313,11 @@ namespace detail {
 template <device From, device To>
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   const bool measured = !std::is_same_v<From, To> && usage_is_measured();
-  const auto begin = measured ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+  const usage_clock clock(measured ? &copies_between<From, To>() : nullptr, bytes);
   if constexpr (is_cpu_v<From> && is_cpu_v<To>) device_runtime<To>::copy_within(to, from, bytes);
   else if constexpr (is_cpu_v<From>) device_runtime<To>::copy_from_host(to, from, bytes);
   else if constexpr (is_cpu_v<To>) device_runtime<From>::copy_to_host(to, from, bytes);
   else device_runtime<To>::template copy_from_device<From>(to, from, bytes);
-  if (measured) copies_between<From, To>().add(begin, static_cast<std::int64_t>(bytes));
 }
 
 }  // namespace detail

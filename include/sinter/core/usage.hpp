@@ -19,13 +19,28 @@ inline bool usage_is_measured() { return usage_meters().load(std::memory_order_r
 /// Sums since the program began. Read them twice for what lies between.
 struct usage_counter {
   std::atomic<std::int64_t> nanoseconds{0}, bytes{0}, times{0};
+};
 
-  void add(std::chrono::steady_clock::time_point begin, std::int64_t n) {
-    const auto took = std::chrono::steady_clock::now() - begin;
-    nanoseconds.fetch_add(std::chrono::nanoseconds(took).count(), std::memory_order_relaxed);
-    bytes.fetch_add(n, std::memory_order_relaxed);
-    times.fetch_add(1, std::memory_order_relaxed);
+/// Adds the time of its life, and bytes, to a counter; to none if that is null.
+class usage_clock {
+ public:
+  explicit usage_clock(usage_counter* counter, std::size_t bytes = 0) noexcept : counter_(counter), bytes_(bytes) {
+    if (counter_ != nullptr) begin_ = std::chrono::steady_clock::now();
   }
+  usage_clock(const usage_clock&) = delete;
+  usage_clock& operator=(const usage_clock&) = delete;
+  ~usage_clock() {
+    if (counter_ == nullptr) return;
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin_;
+    counter_->nanoseconds.fetch_add(took.count(), std::memory_order_relaxed);
+    counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+    counter_->times.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  usage_counter* counter_;
+  std::size_t bytes_;
+  std::chrono::steady_clock::time_point begin_;
 };
 
 /// The copies from one device to another.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -93,7 +92,7 @@ class thread_pool {
     release();
   }
 
-  /// Counts the time of runs, those of a task's own left out, while a usage meter lives.
+  /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
   const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
 
   /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
@@ -122,26 +121,23 @@ class thread_pool {
     static constinit thread_local thread_pool* pool = nullptr;
     return pool;
   }
-  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of the time already.
+  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
   class busy_time {
    public:
-    explicit busy_time(thread_pool& pool) noexcept {
-      if (!sinter::detail::usage_is_measured() || measured_pool() == &pool) return;
-      before_ = std::exchange(measured_pool(), &pool);
-      pool_ = &pool;
-      begin_ = std::chrono::steady_clock::now();
+    explicit busy_time(thread_pool& pool) noexcept
+        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
+          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
+      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
     }
     busy_time(const busy_time&) = delete;
     busy_time& operator=(const busy_time&) = delete;
     ~busy_time() {
-      if (pool_ == nullptr) return;
-      measured_pool() = before_;
-      pool_->usage_.add(begin_, 0);
+      if (pool_ != nullptr) measured_pool() = before_;
     }
 
    private:
-    thread_pool *pool_ = nullptr, *before_ = nullptr;
-    std::chrono::steady_clock::time_point begin_;
+    thread_pool *pool_, *before_ = nullptr;
+    sinter::detail::usage_clock clock_;
   };
 
   static int checked(int threads) {
