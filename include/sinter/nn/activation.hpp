@@ -26,6 +26,14 @@ struct stateless : module<Self> {
   template <class F, class... M>
   static void visit(F&&, M&...) {}
 };
+/// Of those that are a kernel op: Op says which inputs they take.
+template <class Self, class Op>
+struct stateless_kernel : stateless<Self> {
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<Op, X>{};
+  }
+};
 
 #define SINTER_ACTIVATION(name)                                               \
   struct name : stateless<name> {                                             \

@@ -16,13 +16,9 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
 ///     nn::max_pool2d pool(3, {.stride = 2, .padding = 1});
 ///     nn::adaptive_avg_pool2d global(1);
 #define SINTER_POOLING(name, axes, options_type, op)                                                              \
-  struct name : stateless<name> {                                                                                 \
+  struct name : stateless_kernel<name, sinter::detail::op<axes>> {                                                \
     name() = default;                                                                                             \
     explicit name(const per_axis<axes>& window, const options_type<axes>& o = {}) : kernel(window), options(o) {} \
-    template <class X>                                                                                            \
-    static constexpr auto mistake() {                                                                             \
-      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{};                                         \
-    }                                                                                                             \
     template <class X>                                                                                            \
     auto forward(X&& x) const {                                                                                   \
       return sinter::name(std::forward<X>(x), kernel, options);                                                   \
@@ -35,23 +31,19 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
     per_axis<axes> kernel = 1;                                                                                    \
     options_type<axes> options = {};                                                                              \
   };
-#define SINTER_ADAPTIVE_POOLING(name, axes, op)                           \
-  struct name : stateless<name> {                                         \
-    name() = default;                                                     \
-    explicit name(const per_axis<axes>& of_result) : size(of_result) {}   \
-    template <class X>                                                    \
-    static constexpr auto mistake() {                                     \
-      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{}; \
-    }                                                                     \
-    template <class X>                                                    \
-    auto forward(X&& x) const {                                           \
-      return sinter::name(std::forward<X>(x), size);                      \
-    }                                                                     \
-    template <class F, class... M>                                        \
-    static void visit(F&& f, M&... m) {                                   \
-      f("size", m.size...);                                               \
-    }                                                                     \
-    per_axis<axes> size = 1;                                              \
+#define SINTER_ADAPTIVE_POOLING(name, axes, op)                         \
+  struct name : stateless_kernel<name, sinter::detail::op<axes>> {      \
+    name() = default;                                                   \
+    explicit name(const per_axis<axes>& of_result) : size(of_result) {} \
+    template <class X>                                                  \
+    auto forward(X&& x) const {                                         \
+      return sinter::name(std::forward<X>(x), size);                    \
+    }                                                                   \
+    template <class F, class... M>                                      \
+    static void visit(F&& f, M&... m) {                                 \
+      f("size", m.size...);                                             \
+    }                                                                   \
+    per_axis<axes> size = 1;                                            \
   };
 SINTER_POOLING(max_pool1d, 1, max_pool_options, max_pool_op)
 SINTER_POOLING(max_pool2d, 2, max_pool_options, max_pool_op)

@@ -93,13 +93,9 @@ SINTER_CONSTANT_PADDING(constant_pad3d, 3)
 #undef SINTER_CONSTANT_PADDING
 
 /// sinter::interpolate as a module: `nn::upsample({.scale_factor = 2, .mode = interpolation::bilinear})`.
-struct upsample : stateless<upsample> {
+struct upsample : stateless_kernel<upsample, ops::interpolate_op> {
   upsample() = default;
   explicit upsample(const interpolate_options& o) : options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::interpolate_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);
@@ -111,23 +107,19 @@ struct upsample : stateless<upsample> {
   interpolate_options options;
 };
 
-#define SINTER_PIXEL_BLOCKS(name)                                  \
-  struct name : stateless<name> {                                  \
-    name() = default;                                              \
-    explicit name(index_t by) : factor(by) {}                      \
-    template <class X>                                             \
-    static constexpr auto mistake() {                              \
-      return sinter::detail::kernel_check<ops::pixel_blocks, X>{}; \
-    }                                                              \
-    template <class X>                                             \
-    auto forward(X&& x) const {                                    \
-      return sinter::name(std::forward<X>(x), factor);             \
-    }                                                              \
-    template <class F, class... M>                                 \
-    static void visit(F&& f, M&... m) {                            \
-      f("factor", m.factor...);                                    \
-    }                                                              \
-    index_t factor = 1;                                            \
+#define SINTER_PIXEL_BLOCKS(name)                           \
+  struct name : stateless_kernel<name, ops::pixel_blocks> { \
+    name() = default;                                       \
+    explicit name(index_t by) : factor(by) {}               \
+    template <class X>                                      \
+    auto forward(X&& x) const {                             \
+      return sinter::name(std::forward<X>(x), factor);      \
+    }                                                       \
+    template <class F, class... M>                          \
+    static void visit(F&& f, M&... m) {                     \
+      f("factor", m.factor...);                             \
+    }                                                       \
+    index_t factor = 1;                                     \
   };
 /// The functions of the same names as modules.
 SINTER_PIXEL_BLOCKS(pixel_shuffle)
@@ -135,13 +127,9 @@ SINTER_PIXEL_BLOCKS(pixel_unshuffle)
 #undef SINTER_PIXEL_BLOCKS
 
 /// sinter::unfold as a module: `nn::unfold({3, 3}, {.padding = 1})`.
-struct unfold : stateless<unfold> {
+struct unfold : stateless_kernel<unfold, ops::unfold_op> {
   unfold() = default;
   explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::unfold_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::unfold(std::forward<X>(x), kernel_size, options);
@@ -156,14 +144,10 @@ struct unfold : stateless<unfold> {
 };
 
 /// sinter::fold as a module: `nn::fold({28, 28}, {3, 3}, {.padding = 1})`.
-struct fold : stateless<fold> {
+struct fold : stateless_kernel<fold, ops::fold_op> {
   fold() = default;
   fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
       : output_size(size), kernel_size(kernel), options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::fold_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);
