@@ -1,14 +1,13 @@
 // tests/bench/checkpoint.cpp: time and bytes of a training step of ResNet-56, each block as it is and as a checkpoint.
 //
 //   g++ -std=c++20 -O3 -march=native -I include -isystem /usr/include/eigen3 tests/bench/checkpoint.cpp -pthread
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
 #include <sinter/parallel.hpp>
 
 #include "../../examples/models/resnet_cifar.hpp"
+#include "timing.hpp"
 
 using namespace sinter;
 
@@ -30,11 +29,6 @@ struct cost {
   std::size_t bytes;
 };
 
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
 }  // namespace
 
 int main() {
@@ -45,13 +39,13 @@ int main() {
   const tensor labels = randint(gen, 0, 10, {128});
   const auto step = [&](const auto& run) {
     reset_peak_memory();
-    const auto begin = std::chrono::steady_clock::now();
-    const variable loss = cross_entropy(forward(net, x, run), labels);
-    optimizer.zero_grad();
-    loss.backward();
-    optimizer.step();
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    return cost{time.count(), memory().peak_bytes};
+    const double time = milliseconds([&] {
+      const variable loss = cross_entropy(forward(net, x, run), labels);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+    });
+    return cost{time, memory().peak_bytes};
   };
   std::vector<double> times, of_checkpoints, ratios;
   cost plainly{}, again{};

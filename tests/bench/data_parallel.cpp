@@ -1,8 +1,6 @@
 // tests/bench/data_parallel.cpp: a training step on one device and over two replicas, one thread each.
 //
 //   g++ -std=c++20 -O3 -march=native -I include -isystem /usr/include/eigen3 tests/bench/data_parallel.cpp -pthread
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
@@ -10,22 +8,11 @@
 
 #include "../../examples/models/alexnet.hpp"
 #include "../../examples/models/resnet_cifar.hpp"
+#include "timing.hpp"
 
 using namespace sinter;
 
 namespace {
-
-template <class F>
-double milliseconds(const F& f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 template <class Net>
 void compare(const char* name, const Net& one, index_t batch) {

@@ -4,10 +4,10 @@
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
+
+#include "timing.hpp"
 
 using namespace sinter;
 
@@ -15,18 +15,6 @@ namespace {
 
 using place = numa<0>;
 constexpr index_t width = 2048;
-
-template <class F>
-double milliseconds(const F& f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 /// Parameters of tasks, one after the other, of which the device holds two.
 class tasks {

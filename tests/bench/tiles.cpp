@@ -4,26 +4,14 @@
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
+
+#include "timing.hpp"
 
 using namespace sinter;
 
 namespace {
-
-template <class F>
-double milliseconds(const F& f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 template <class Net>
 void compare(const char* name, const Net& one, const extents<4>& shape) {
