@@ -51,8 +51,8 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: sinter.hpp includes parallel.hpp, models over several devices, which not every program compiles. For the single
-// header, of which it is a part: define it before the include.
+// 1: sinter.hpp includes parallel.hpp, models over several devices, which few programs need. Programs with the single
+// header, which includes nothing else, set it before their #include.
 #ifndef SINTER_WITH_PARALLEL
 #define SINTER_WITH_PARALLEL 0
 #endif
@@ -63,7 +63,8 @@
 #define SINTER_WITH_ZLIB 0
 #endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
-// of these names set it for sinter::cuda). With cuDNN in all files of a program that have the backend: it convolves.
+// of these names set it for sinter::cuda). Convolutions go by cuDNN where it is 1, so all files of a program that have
+// the backend need the same SINTER_WITH_CUDNN.
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif

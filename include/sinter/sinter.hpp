@@ -1,4 +1,4 @@
-// sinter/sinter.hpp: the whole library, without what few programs need: parallel.hpp.
+// sinter/sinter.hpp: the whole library but for parallel.hpp, which few programs need.
 #pragma once
 
 #include "sinter/config.hpp"

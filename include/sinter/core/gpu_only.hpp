@@ -45,7 +45,7 @@ detail::no_graph capture(F&&, int = 1) {
 #else
 namespace sinter {
 
-// In cuda/runtime.hpp.
+// Defined in cuda/runtime.hpp.
 template <device D>
   requires is_cuda_v<D>
 void synchronize();

@@ -20,9 +20,9 @@ using swap_mistake = decltype(find_swap_mistake<A, B>());
 
 }  // namespace sinter::detail
 
-// A call of std::swap looks nowhere else, and lists every swap of the standard library if none fits. These are chosen
-// for tensors and variables of different types alone, for which there is no other. Clang lists them after a deleted
-// function too, but not after an unavailable one, which is no less false in a concept.
+// They stand in std because a call of std::swap looks nowhere else; if no swap fits, g++ lists all of the standard
+// library. These fit tensors and variables of different types, which no other swap takes. Clang lists the others
+// behind a deleted function, too, but not behind an unavailable one; a concept finds both kinds false.
 #if defined(__clang__)
 #define SINTER_NO_SWAP __attribute__((unavailable("its last two template arguments are the problem and the fix")))
 #define SINTER_NO_BODY

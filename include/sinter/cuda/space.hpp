@@ -41,7 +41,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T, To>(product)           see product.hpp
-///   convolutions()                 who convolves in place of Sinter: no_convolutions or its like, see conv_library.hpp
+///   convolutions()                 a library that convolves in place of Sinter's kernels, or no_convolutions
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
 ///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it

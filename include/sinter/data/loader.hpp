@@ -116,8 +116,8 @@ class loader_pass {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
       forget_thread(worker_);
-      ::new (static_cast<void*>(&changed_))
-          std::condition_variable;  // the old one is not destroyed: that would wait for its waiters
+      // The old one is not destroyed: that would wait for its waiters.
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
     }
     mutex_.unlock();
   }

@@ -26,7 +26,7 @@ struct stateless : module<Self> {
   template <class F, class... M>
   static void visit(F&&, M&...) {}
 };
-/// Of those that are a kernel op: Op says which inputs they take.
+/// Base of those that call one kernel op: Op says which inputs they take.
 template <class Self, class Op>
 struct stateless_kernel : stateless<Self> {
   template <class X>

@@ -91,7 +91,7 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
   return carried<decltype(y)>{std::move(y)};
 }
 
-/// The same of types: what a chain makes of an X, or what is wrong with it.
+/// The chain on types alone: X reaches the next module, and Verdict says whether the modules before took their inputs.
 template <class Verdict, class X>
 struct carried_type {
   using verdict = Verdict;

@@ -26,7 +26,7 @@ struct device_usage {
   std::string device;
   double busy = 0;             ///< seconds in which it computed; NaN on a GPU, whose work is not timed
   double idle = 0;             ///< seconds in which it did not
-  std::size_t peak_bytes = 0;  ///< most bytes in use at once, those of before included
+  std::size_t peak_bytes = 0;  ///< most bytes in use at once, with those that were in use before
 };
 /// The copies from one device to another.
 struct transfer_usage {

@@ -182,7 +182,7 @@ struct convolution {
   }
 };
 
-/// The first adds up in any order, the second takes too much memory, the third is right unless there shall be none.
+/// The first is not deterministic, and the second wants too much memory. The third fits, unless the test has none fit.
 template <class Performance>
 cudnnStatus_t offer(const char* function, const convolution& c, int asked, int* found, Performance* to) {
   return call(function, [&] {

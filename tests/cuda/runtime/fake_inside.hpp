@@ -1,5 +1,5 @@
-// tests/cuda/runtime/fake_inside.hpp: what the fakes of cuBLASLt and cuDNN, and who runs kernels, need of the fake of
-// the runtime.
+// tests/cuda/runtime/fake_inside.hpp: what the fakes of cuBLASLt and cuDNN, and the code that runs kernels, need of
+// the fake of the runtime.
 #pragma once
 
 #include "fake.hpp"
