@@ -26,7 +26,7 @@
 // SOFTWARE.
 #pragma once
 
-// sinter/sinter.hpp: the whole library, without what few programs need: parallel.hpp.
+// sinter/sinter.hpp: the whole library but for parallel.hpp, which few programs need.
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -80,8 +80,8 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: sinter.hpp includes parallel.hpp, models over several devices, which not every program compiles. For the single
-// header, of which it is a part: define it before the include.
+// 1: sinter.hpp includes parallel.hpp, models over several devices, which few programs need. Programs with the single
+// header, which includes nothing else, set it before their #include.
 #ifndef SINTER_WITH_PARALLEL
 #define SINTER_WITH_PARALLEL 0
 #endif
@@ -92,7 +92,8 @@
 #define SINTER_WITH_ZLIB 0
 #endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
-// of these names set it for sinter::cuda). With cuDNN in all files of a program that have the backend: it convolves.
+// of these names set it for sinter::cuda). Convolutions go by cuDNN where it is 1, so all files of a program that have
+// the backend need the same SINTER_WITH_CUDNN.
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif
@@ -2043,9 +2044,9 @@ using swap_mistake = decltype(find_swap_mistake<A, B>());
 
 }  // namespace sinter::detail
 
-// A call of std::swap looks nowhere else, and lists every swap of the standard library if none fits. These are chosen
-// for tensors and variables of different types alone, for which there is no other. Clang lists them after a deleted
-// function too, but not after an unavailable one, which is no less false in a concept.
+// They stand in std because a call of std::swap looks nowhere else; if no swap fits, g++ lists all of the standard
+// library. These fit tensors and variables of different types, which no other swap takes. Clang lists the others
+// behind a deleted function, too, but not behind an unavailable one; a concept finds both kinds false.
 #if defined(__clang__)
 #define SINTER_NO_SWAP __attribute__((unavailable("its last two template arguments are the problem and the fix")))
 #define SINTER_NO_BODY
@@ -9402,13 +9403,28 @@ inline bool usage_is_measured() { return usage_meters().load(std::memory_order_r
 /// Sums since the program began. Read them twice for what lies between.
 struct usage_counter {
   std::atomic<std::int64_t> nanoseconds{0}, bytes{0}, times{0};
+};
 
-  void add(std::chrono::steady_clock::time_point begin, std::int64_t n) {
-    const auto took = std::chrono::steady_clock::now() - begin;
-    nanoseconds.fetch_add(std::chrono::nanoseconds(took).count(), std::memory_order_relaxed);
-    bytes.fetch_add(n, std::memory_order_relaxed);
-    times.fetch_add(1, std::memory_order_relaxed);
+/// Adds the time of its life, and bytes, to a counter; to none if that is null.
+class usage_clock {
+ public:
+  explicit usage_clock(usage_counter* counter, std::size_t bytes = 0) noexcept : counter_(counter), bytes_(bytes) {
+    if (counter_ != nullptr) begin_ = std::chrono::steady_clock::now();
   }
+  usage_clock(const usage_clock&) = delete;
+  usage_clock& operator=(const usage_clock&) = delete;
+  ~usage_clock() {
+    if (counter_ == nullptr) return;
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin_;
+    counter_->nanoseconds.fetch_add(took.count(), std::memory_order_relaxed);
+    counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+    counter_->times.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  usage_counter* counter_;
+  std::size_t bytes_;
+  std::chrono::steady_clock::time_point begin_;
 };
 
 /// The copies from one device to another.
@@ -9723,12 +9739,11 @@ namespace detail {
 template <device From, device To>
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   const bool measured = !std::is_same_v<From, To> && usage_is_measured();
-  const auto begin = measured ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+  const usage_clock clock(measured ? &copies_between<From, To>() : nullptr, bytes);
   if constexpr (is_cpu_v<From> && is_cpu_v<To>) device_runtime<To>::copy_within(to, from, bytes);
   else if constexpr (is_cpu_v<From>) device_runtime<To>::copy_from_host(to, from, bytes);
   else if constexpr (is_cpu_v<To>) device_runtime<From>::copy_to_host(to, from, bytes);
   else device_runtime<To>::template copy_from_device<From>(to, from, bytes);
-  if (measured) copies_between<From, To>().add(begin, static_cast<std::int64_t>(bytes));
 }
 
 }  // namespace detail
@@ -17280,7 +17295,7 @@ detail::no_graph capture(F&&, int = 1) {
 #else
 namespace sinter {
 
-// In cuda/runtime.hpp.
+// Defined in cuda/runtime.hpp.
 template <device D>
   requires is_cuda_v<D>
 void synchronize();
@@ -17611,6 +17626,24 @@ Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
 }
 
 }  // namespace sinter
+// sinter/core/report.hpp: reports that are written to a stream as their text.
+
+namespace sinter::detail {
+
+/// Base of reports that have text(). The operator is a friend, so that only reports see it: a free one would be tried
+/// for every `tensor << value`, and its requirement would ask for itself.
+template <class Self>
+struct report {
+  /// Writes text() to a stream.
+  template <class Stream>
+    requires requires(Stream& s, const std::string& text) { s << text; }
+  friend Stream& operator<<(Stream& out, const Self& r) {
+    out << r.text();
+    return out;
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu.hpp: evaluation on the host devices.
 
 // sinter/cpu/backend.hpp: evaluation on the host devices.
@@ -19959,7 +19992,7 @@ class thread_pool {
     release();
   }
 
-  /// Counts the time of runs, those of a task's own left out, while a usage meter lives.
+  /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
   const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
 
   /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
@@ -19988,26 +20021,23 @@ class thread_pool {
     static constinit thread_local thread_pool* pool = nullptr;
     return pool;
   }
-  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of the time already.
+  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
   class busy_time {
    public:
-    explicit busy_time(thread_pool& pool) noexcept {
-      if (!sinter::detail::usage_is_measured() || measured_pool() == &pool) return;
-      before_ = std::exchange(measured_pool(), &pool);
-      pool_ = &pool;
-      begin_ = std::chrono::steady_clock::now();
+    explicit busy_time(thread_pool& pool) noexcept
+        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
+          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
+      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
     }
     busy_time(const busy_time&) = delete;
     busy_time& operator=(const busy_time&) = delete;
     ~busy_time() {
-      if (pool_ == nullptr) return;
-      measured_pool() = before_;
-      pool_->usage_.add(begin_, 0);
+      if (pool_ != nullptr) measured_pool() = before_;
     }
 
    private:
-    thread_pool *pool_ = nullptr, *before_ = nullptr;
-    std::chrono::steady_clock::time_point begin_;
+    thread_pool *pool_, *before_ = nullptr;
+    sinter::detail::usage_clock clock_;
   };
 
   static int checked(int threads) {
@@ -26716,7 +26746,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T, To>(product)           see product.hpp
-///   convolutions()                 who convolves in place of Sinter: no_convolutions or its like, see conv_library.hpp
+///   convolutions()                 a library that convolves in place of Sinter's kernels, or no_convolutions
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
 ///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
@@ -30796,6 +30826,9 @@ inline void check(cudaError_t status, const std::string& what) {
 inline void ignore(cudaError_t status) noexcept {
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
+/// The status of a library's call, which leaves no error behind.
+template <class Status>
+void ignore(Status) noexcept {}
 
 }  // namespace sinter::cuda_impl
 
@@ -30955,7 +30988,7 @@ struct gpu_memory {
   }
 };
 
-/// A handle or memory of the runtime, which `Give` takes back.
+/// A handle or memory of the runtime or of a library, which `Give` takes back.
 template <auto Give>
 struct giver {
   template <class H>
@@ -31181,16 +31214,9 @@ class blas {
   }
 
  private:
-  template <auto Destroy>
-  struct destroyer {
-    template <class H>
-    void operator()(H* handle) const {
-      static_cast<void>(Destroy(handle));
-    }
-  };
-  using operation_ptr = std::unique_ptr<cublasLtMatmulDescOpaque_t, destroyer<cublasLtMatmulDescDestroy>>;
-  using layout_ptr = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, destroyer<cublasLtMatrixLayoutDestroy>>;
-  using preference_ptr = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, destroyer<cublasLtMatmulPreferenceDestroy>>;
+  using operation_ptr = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+  using layout_ptr = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+  using preference_ptr = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
   struct plan {
     operation_ptr operation;
@@ -31705,17 +31731,10 @@ class cudnn_convolutions {
   }
 
  private:
-  template <auto Destroy>
-  struct destroyer {
-    template <class H>
-    void operator()(H* handle) const {
-      static_cast<void>(Destroy(handle));
-    }
-  };
-  using tensor_ptr = std::unique_ptr<cudnnTensorStruct, destroyer<cudnnDestroyTensorDescriptor>>;
-  using filter_ptr = std::unique_ptr<cudnnFilterStruct, destroyer<cudnnDestroyFilterDescriptor>>;
-  using convolution_ptr = std::unique_ptr<cudnnConvolutionStruct, destroyer<cudnnDestroyConvolutionDescriptor>>;
-  using activation_ptr = std::unique_ptr<cudnnActivationStruct, destroyer<cudnnDestroyActivationDescriptor>>;
+  using tensor_ptr = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+  using filter_ptr = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+  using convolution_ptr = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+  using activation_ptr = owned<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
 
   struct plan {
     tensor_ptr image, result, bias;
@@ -35864,8 +35883,8 @@ class loader_pass {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
       forget_thread(worker_);
-      ::new (static_cast<void*>(&changed_))
-          std::condition_variable;  // the old one is not destroyed: that would wait for its waiters
+      // The old one is not destroyed: that would wait for its waiters.
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
     }
     mutex_.unlock();
   }
@@ -38102,6 +38121,14 @@ struct stateless : module<Self> {
   template <class F, class... M>
   static void visit(F&&, M&...) {}
 };
+/// Base of those that call one kernel op: Op says which inputs they take.
+template <class Self, class Op>
+struct stateless_kernel : stateless<Self> {
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::kernel_check<Op, X>{};
+  }
+};
 
 #define SINTER_ACTIVATION(name)                                               \
   struct name : stateless<name> {                                             \
@@ -38485,7 +38512,7 @@ struct summary_row {
 };
 
 /// What summary() gives: a row for each module in the order of the lists, and their sums.
-struct summary_table {
+struct summary_table : sinter::detail::report<summary_table> {
   std::vector<summary_row> rows;
   index_t parameters = 0, multiply_adds = 0, bytes = 0;
 
@@ -38518,14 +38545,6 @@ struct summary_table {
     return lines;
   }
 };
-
-/// Writes the table to a stream.
-template <class Stream>
-  requires requires(Stream& s, const std::string& text) { s << text; }
-Stream& operator<<(Stream& out, const summary_table& table) {
-  out << table.text();
-  return out;
-}
 
 namespace detail {
 
@@ -39991,13 +40010,9 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
 ///     nn::max_pool2d pool(3, {.stride = 2, .padding = 1});
 ///     nn::adaptive_avg_pool2d global(1);
 #define SINTER_POOLING(name, axes, options_type, op)                                                              \
-  struct name : stateless<name> {                                                                                 \
+  struct name : stateless_kernel<name, sinter::detail::op<axes>> {                                                \
     name() = default;                                                                                             \
     explicit name(const per_axis<axes>& window, const options_type<axes>& o = {}) : kernel(window), options(o) {} \
-    template <class X>                                                                                            \
-    static constexpr auto mistake() {                                                                             \
-      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{};                                         \
-    }                                                                                                             \
     template <class X>                                                                                            \
     auto forward(X&& x) const {                                                                                   \
       return sinter::name(std::forward<X>(x), kernel, options);                                                   \
@@ -40010,23 +40025,19 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
     per_axis<axes> kernel = 1;                                                                                    \
     options_type<axes> options = {};                                                                              \
   };
-#define SINTER_ADAPTIVE_POOLING(name, axes, op)                           \
-  struct name : stateless<name> {                                         \
-    name() = default;                                                     \
-    explicit name(const per_axis<axes>& of_result) : size(of_result) {}   \
-    template <class X>                                                    \
-    static constexpr auto mistake() {                                     \
-      return sinter::detail::kernel_check<sinter::detail::op<axes>, X>{}; \
-    }                                                                     \
-    template <class X>                                                    \
-    auto forward(X&& x) const {                                           \
-      return sinter::name(std::forward<X>(x), size);                      \
-    }                                                                     \
-    template <class F, class... M>                                        \
-    static void visit(F&& f, M&... m) {                                   \
-      f("size", m.size...);                                               \
-    }                                                                     \
-    per_axis<axes> size = 1;                                              \
+#define SINTER_ADAPTIVE_POOLING(name, axes, op)                         \
+  struct name : stateless_kernel<name, sinter::detail::op<axes>> {      \
+    name() = default;                                                   \
+    explicit name(const per_axis<axes>& of_result) : size(of_result) {} \
+    template <class X>                                                  \
+    auto forward(X&& x) const {                                         \
+      return sinter::name(std::forward<X>(x), size);                    \
+    }                                                                   \
+    template <class F, class... M>                                      \
+    static void visit(F&& f, M&... m) {                                 \
+      f("size", m.size...);                                             \
+    }                                                                   \
+    per_axis<axes> size = 1;                                            \
   };
 SINTER_POOLING(max_pool1d, 1, max_pool_options, max_pool_op)
 SINTER_POOLING(max_pool2d, 2, max_pool_options, max_pool_op)
@@ -40134,13 +40145,9 @@ SINTER_CONSTANT_PADDING(constant_pad3d, 3)
 #undef SINTER_CONSTANT_PADDING
 
 /// sinter::interpolate as a module: `nn::upsample({.scale_factor = 2, .mode = interpolation::bilinear})`.
-struct upsample : stateless<upsample> {
+struct upsample : stateless_kernel<upsample, ops::interpolate_op> {
   upsample() = default;
   explicit upsample(const interpolate_options& o) : options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::interpolate_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);
@@ -40152,23 +40159,19 @@ struct upsample : stateless<upsample> {
   interpolate_options options;
 };
 
-#define SINTER_PIXEL_BLOCKS(name)                                  \
-  struct name : stateless<name> {                                  \
-    name() = default;                                              \
-    explicit name(index_t by) : factor(by) {}                      \
-    template <class X>                                             \
-    static constexpr auto mistake() {                              \
-      return sinter::detail::kernel_check<ops::pixel_blocks, X>{}; \
-    }                                                              \
-    template <class X>                                             \
-    auto forward(X&& x) const {                                    \
-      return sinter::name(std::forward<X>(x), factor);             \
-    }                                                              \
-    template <class F, class... M>                                 \
-    static void visit(F&& f, M&... m) {                            \
-      f("factor", m.factor...);                                    \
-    }                                                              \
-    index_t factor = 1;                                            \
+#define SINTER_PIXEL_BLOCKS(name)                           \
+  struct name : stateless_kernel<name, ops::pixel_blocks> { \
+    name() = default;                                       \
+    explicit name(index_t by) : factor(by) {}               \
+    template <class X>                                      \
+    auto forward(X&& x) const {                             \
+      return sinter::name(std::forward<X>(x), factor);      \
+    }                                                       \
+    template <class F, class... M>                          \
+    static void visit(F&& f, M&... m) {                     \
+      f("factor", m.factor...);                             \
+    }                                                       \
+    index_t factor = 1;                                     \
   };
 /// The functions of the same names as modules.
 SINTER_PIXEL_BLOCKS(pixel_shuffle)
@@ -40176,13 +40179,9 @@ SINTER_PIXEL_BLOCKS(pixel_unshuffle)
 #undef SINTER_PIXEL_BLOCKS
 
 /// sinter::unfold as a module: `nn::unfold({3, 3}, {.padding = 1})`.
-struct unfold : stateless<unfold> {
+struct unfold : stateless_kernel<unfold, ops::unfold_op> {
   unfold() = default;
   explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::unfold_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::unfold(std::forward<X>(x), kernel_size, options);
@@ -40197,14 +40196,10 @@ struct unfold : stateless<unfold> {
 };
 
 /// sinter::fold as a module: `nn::fold({28, 28}, {3, 3}, {.padding = 1})`.
-struct fold : stateless<fold> {
+struct fold : stateless_kernel<fold, ops::fold_op> {
   fold() = default;
   fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
       : output_size(size), kernel_size(kernel), options(o) {}
-  template <class X>
-  static constexpr auto mistake() {
-    return sinter::detail::kernel_check<ops::fold_op, X>{};
-  }
   template <class X>
   auto forward(X&& x) const {
     return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);
@@ -40312,7 +40307,7 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
   return carried<decltype(y)>{std::move(y)};
 }
 
-/// The same of types: what a chain makes of an X, or what is wrong with it.
+/// The chain on types alone: X reaches the next module, and Verdict says whether the modules before took their inputs.
 template <class Verdict, class X>
 struct carried_type {
   using verdict = Verdict;
@@ -42117,7 +42112,7 @@ struct device_time {
 
 /// The times of a step of a chain over devices, from the beginning of forward to the end of backward. What lies between
 /// the two is the loss; it counts as work of the last device. Without a backward, of the forward alone.
-struct step_times {
+struct step_times : sinter::detail::report<step_times> {
   std::vector<stage_time> stages;
   std::vector<transfer_time> transfers;  ///< in the order of the cuts
   std::vector<device_time> devices;      ///< in the order in which the chain comes to them
@@ -42142,14 +42137,6 @@ struct step_times {
     for (const device_time& d : devices) add(d.device, "busy", d.busy, "idle", d.idle);
     add("step", "all", step, "loss", loss);
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const step_times& r) {
-    out << r.text();
-    return out;
   }
 };
 
@@ -43205,7 +43192,7 @@ struct placement_advice {
 };
 
 /// What advise() returns.
-struct advice {
+struct advice : sinter::detail::report<advice> {
   std::vector<std::string> devices;
   std::vector<double> multiply_adds_per_second, bytes_per_second;  ///< of each device
   std::vector<segment_advice> segments;
@@ -43224,14 +43211,6 @@ struct advice {
     return placements[static_cast<std::size_t>(best)];
   }
   std::string text() const;
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const advice& r) {
-    out << r.text();
-    return out;
-  }
 };
 
 namespace detail {
@@ -45841,7 +45820,7 @@ struct stage_report {
 };
 
 /// What pipeline::step() returns.
-struct pipeline_report {
+struct pipeline_report : sinter::detail::report<pipeline_report> {
   double loss = 0;  ///< of all samples
   index_t samples = 0;
   index_t microbatches = 0;     ///< that the batch was cut into
@@ -45871,14 +45850,6 @@ struct pipeline_report {
       lines += row;
     }
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const pipeline_report& r) {
-    out << r.text();
-    return out;
   }
 };
 
@@ -48185,7 +48156,7 @@ struct device_usage {
   std::string device;
   double busy = 0;             ///< seconds in which it computed; NaN on a GPU, whose work is not timed
   double idle = 0;             ///< seconds in which it did not
-  std::size_t peak_bytes = 0;  ///< most bytes in use at once, those of before included
+  std::size_t peak_bytes = 0;  ///< most bytes in use at once, with those that were in use before
 };
 /// The copies from one device to another.
 struct transfer_usage {
@@ -48195,7 +48166,7 @@ struct transfer_usage {
 };
 
 /// What usage_meter::report() returns.
-struct usage_report {
+struct usage_report : detail::report<usage_report> {
   double seconds = 0;  ///< that the meter ran
   std::vector<device_usage> devices;
   std::vector<transfer_usage> transfers;  ///< between pairs of devices that copied anything
@@ -48227,14 +48198,6 @@ struct usage_report {
       lines += row;
     }
     return lines;
-  }
-
-  /// Writes it to a stream.
-  template <class Stream>
-    requires requires(Stream& s, const std::string& text) { s << text; }
-  friend Stream& operator<<(Stream& out, const usage_report& r) {
-    out << r.text();
-    return out;
   }
 };
 
