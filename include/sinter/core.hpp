@@ -15,6 +15,7 @@
 #include "sinter/core/memory_format.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/print.hpp"
+#include "sinter/core/reduction.hpp"
 #include "sinter/core/report.hpp"
 #include "sinter/core/shape.hpp"
 #include "sinter/core/storage.hpp"

@@ -1,6 +1,7 @@
 // sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
 #pragma once
 
+#include "sinter/core/reduction.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/mean.hpp"
@@ -141,16 +142,6 @@ template <class E, class L>
 concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
 
 }  // namespace detail
-
-/// How a loss combines the losses of its samples.
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-}  // namespace reduction
 
 /// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
 /// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that

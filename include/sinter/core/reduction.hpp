@@ -1,0 +1,19 @@
+// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+#pragma once
+
+namespace sinter {
+
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
+/// (`sum`, `max`).
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+struct max_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+inline constexpr max_t max{};
+}  // namespace reduction
+
+}  // namespace sinter

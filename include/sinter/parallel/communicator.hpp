@@ -1,0 +1,209 @@
+// sinter/parallel/communicator.hpp: what a communicator is, its errors, and the results that are still on their way.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sinter/core/create.hpp"
+#include "sinter/core/reduction.hpp"
+#include "sinter/core/tensor.hpp"
+
+namespace sinter {
+
+/// How all_reduce joins the elements of the ranks: `reduction::sum`, or `reduction::max`, which gives NaN where an
+/// element is NaN.
+class rank_reduction {
+ public:
+  constexpr rank_reduction(reduction::sum_t) : is_max_(false) {}  // NOLINT: implicit on purpose
+  constexpr rank_reduction(reduction::max_t) : is_max_(true) {}   // NOLINT
+  constexpr bool is_max() const { return is_max_; }
+
+ private:
+  bool is_max_;
+};
+
+/// What went wrong between ranks.
+enum class communication_failure {
+  timeout,    ///< a rank did not take part in time
+  peer_lost,  ///< a rank has ended
+  mismatch,   ///< two ranks made different calls
+  aborted,    ///< a rank has given up, and said why
+  backend     ///< the library below reports an error
+};
+
+/// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
+/// first failure of a communicator is final: all its later calls throw the same error at once.
+class communication_error : public error {
+ public:
+  communication_error(const char* text, communication_failure kind, int rank, int peer, index_t number,
+                      std::string name)
+      : error(text), kind_(kind), rank_(rank), peer_(peer), number_(number), name_(std::move(name)) {}
+
+  communication_failure kind() const { return kind_; }
+  int rank() const { return rank_; }                 ///< the rank that throws
+  int peer() const { return peer_; }                 ///< the rank to blame; -1 where it is not known
+  index_t number() const { return number_; }         ///< of the collective, from 1; 0 for send, receive and abort
+  const std::string& name() const { return name_; }  ///< as given to the call
+
+ private:
+  communication_failure kind_;
+  int rank_, peer_;
+  index_t number_;
+  std::string name_;
+};
+
+namespace detail {
+
+/// The state of an asynchronous call, as a backend keeps it.
+class work_state {
+ public:
+  virtual ~work_state() = default;
+  virtual bool done() const = 0;
+  /// Returns when the call is over, and throws its error. With a limit the communicator fails after so many seconds.
+  virtual void wait(std::optional<double> limit) = 0;
+};
+
+}  // namespace detail
+
+/// The result of a call that runs beside the program: a tensor, or nothing for send and barrier. It owns the memory
+/// that the call reads and writes. The destructor waits for the call; after a failure of a backend that may still write
+/// to the memory, that memory is never freed.
+///
+///     auto sum = ranks.all_reduce(gradients);
+///     prepare_the_next_batch();
+///     tensor total = sum.get();
+template <class Value>
+class [[nodiscard]] work {
+ public:
+  work() = default;
+  work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
+  work(work&&) noexcept = default;
+  work& operator=(work&& other) noexcept {
+    finish();
+    state_ = std::move(other.state_);
+    value_ = std::move(other.value_);
+    return *this;
+  }
+  ~work() { finish(); }
+
+  /// True once get() would not wait, or nothing is left to get.
+  bool done() const { return state_ == nullptr || state_->done(); }
+  /// Waits, and hands the result over, once. Errors: communication_error; value_error where it was taken already.
+  Value get() { return take(std::nullopt); }
+  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included.
+  Value get(double seconds) { return take(seconds); }
+
+ private:
+  Value take(std::optional<double> limit) {
+    if (state_ == nullptr) throw value_error("work: the result was taken already");
+    const auto state = std::exchange(state_, nullptr);
+    state->wait(limit);
+    return std::move(value_);
+  }
+  void finish() noexcept {
+    if (state_ == nullptr) return;
+    try {
+      state_->wait(std::nullopt);
+    } catch (...) {  // NOLINT: the communicator keeps the error, and its next call throws it
+    }
+    state_ = nullptr;
+  }
+
+  std::shared_ptr<detail::work_state> state_;
+  Value value_;
+};
+template <>
+class [[nodiscard]] work<void> {
+ public:
+  work() = default;
+  explicit work(std::shared_ptr<detail::work_state> state) : inner_(std::move(state), nothing{}) {}
+  bool done() const { return inner_.done(); }
+  void get() { inner_.get(); }
+  void get(double seconds) { inner_.get(seconds); }
+
+ private:
+  struct nothing {};
+  work<nothing> inner_;
+};
+
+/// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
+/// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
+///
+/// | call | result on rank r |
+/// | --- | --- |
+/// | `all_reduce(x, by, name)` | the sum or maximum over the ranks, in the memory of x |
+/// | `broadcast(x, root, name)` | x of rank root, in the memory of x |
+/// | `all_gather(x, name)` | (n) on each => (size() n): x of rank 0, 1, ... |
+/// | `reduce_scatter(x, name)` | (size() n) on each => (n): part r of the sum |
+/// | `send(x, to, tag)`, `receive<T, D>(n, from, tag)` | x of the sender; what one rank sends to another arrives in
+/// order | | `barrier(name)` | nothing, once all ranks called it | | `split(color, key)` | a communicator of the ranks
+/// that gave the same color, in the order of (key, rank) | | `abort(reason)` | all ranks fail with "aborted by rank r:
+/// reason" |
+template <class C>
+concept communicator =
+    std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {
+      { constant.rank() } -> std::same_as<int>;
+      { constant.size() } -> std::same_as<int>;
+      { constant.name() } -> std::convertible_to<std::string>;
+      { C::template reaches<cpu> } -> std::convertible_to<bool>;
+      { c.barrier(name) } -> std::same_as<work<void>>;
+      { c.split(0, 0) } -> std::same_as<C>;
+      c.abort(reason);
+    };
+
+/// A communicator that works on tensors in the memory of D.
+template <class C, class D>
+concept communicator_on =
+    communicator<C> && device<D> && C::template reaches<D> && requires(C& c, tensor<float, 1, D> x) {
+      { c.all_reduce(x, reduction::sum, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.broadcast(x, 0, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.all_gather(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.reduce_scatter(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.send(x, 0, 0) } -> std::same_as<work<void>>;
+      { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
+    };
+
+// Names that appear in the error message of a deleted overload.
+template <class D>
+struct communicator_does_not_reach;
+template <class T>
+struct communicator_cannot_add_elements_of;
+template <int Rank>
+struct communicator_takes_flat_tensors_and_not_rank;
+struct copy_it_with_dot_to_a_device_that_it_reaches;
+struct convert_it_with_cast;
+struct write_dot_flatten;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+/// Elements that ranks can add.
+template <class T>
+inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::int32_t, std::int64_t>;
+
+template <class C, class X, bool Adds>
+constexpr auto find_communication_mistake() {
+  if constexpr (!expression<X>) return not_operands{};
+  else if constexpr (!C::template reaches<device_of<X>>)
+    return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
+  else if constexpr (is_variable<X>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<X>)
+    return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (rank_of<X> != 1)
+    return mistake<communicator_takes_flat_tensors_and_not_rank<rank_of<X>>, write_dot_flatten>{};
+  else if constexpr (Adds && !can_be_summed<element_of<X>>)
+    return mistake<communicator_cannot_add_elements_of<element_of<X>>, convert_it_with_cast>{};
+  else return fitting<element_of<X>>{};
+}
+/// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
+template <class C, class X, bool Adds = false>
+using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
+
+}  // namespace detail
+}  // namespace sinter
