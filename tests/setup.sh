@@ -72,12 +72,22 @@ Install them and run this again."
     mapfile -t packages < <(missing_packages "$@")
     [ ${#packages[@]} -eq 0 ] || fail 1 "still missing after apt-get install: ${packages[*]}"
   fi
-  # For one check of the tests, which is left out where this fails.
-  if [ "$2" = yes ] && ! has clang-format-19 && has apt-get && { [ "$(id -u)" -eq 0 ] || has sudo; }; then
+  # For single checks of the tests, which are left out where this fails.
+  local extra=()
+  has clang-format-19 || extra+=(clang-format-19)
+  has mpirun.openmpi || extra+=(openmpi-bin libopenmpi-dev)
+  has mpirun.mpich || extra+=(mpich libmpich-dev)
+  if [ "$2" = yes ] && [ ${#extra[@]} -gt 0 ] && has apt-get && { [ "$(id -u)" -eq 0 ] || has sudo; }; then
     as_root=()
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    local formatter=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends clang-format-19)
-    "${formatter[@]}" >>"$here/build/apt.log" 2>&1 || { "${as_root[@]}" apt-get update && "${formatter[@]}"; } >>"$here/build/apt.log" 2>&1 || true
+    local package refreshed=no
+    for package in "${extra[@]}"; do
+      local one=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package")
+      "${one[@]}" >>"$here/build/apt.log" 2>&1 && continue
+      [ $refreshed = no ] || continue
+      refreshed=yes
+      { "${as_root[@]}" apt-get update && "${one[@]}"; } >>"$here/build/apt.log" 2>&1 || true
+    done
   fi
   local version
   version=$(major "$1")

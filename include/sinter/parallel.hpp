@@ -10,6 +10,10 @@
 #include "sinter/parallel/data_parallel.hpp"
 #include "sinter/parallel/hmac.hpp"
 #include "sinter/parallel/host_communicator.hpp"
+#if SINTER_WITH_MPI
+#include "sinter/parallel/mpi_communicator.hpp"
+#include "sinter/parallel/mpi_runtime.hpp"
+#endif
 #include "sinter/parallel/offloaded.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/pipeline.hpp"

@@ -2,7 +2,7 @@
 """Compiles every header of the library alone, twice included, with names that other libraries define as macros poisoned.
 
 Headers that reach Eigen are compiled alone without the poison, since Eigen uses some of the names, and once more all together:
-after Eigen, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them.
+after Eigen, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them. tests/mpi compiles what needs MPI.
 
 With --shared-std every header finds the standard headers of the whole library precompiled, which takes a third of the time: a
 forgotten header of ours is noticed all the same, a forgotten standard header is not.
@@ -23,6 +23,11 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wsha
 def needs_cuda(header):
     # sinter.hpp includes the backend only where a CUDA compiler reads it.
     return header.name != "sinter.hpp" and any("#include <cuda_runtime.h>" in file.read_text(encoding="utf-8") for file in tools.closure(header))
+
+
+def needs_mpi(header):
+    # tests/mpi compiles it.
+    return "#if !SINTER_WITH_MPI" in header.read_text(encoding="utf-8")
 
 
 def own_name(header):
@@ -83,7 +88,7 @@ def main():
     if options.shared_std:
         command += precompiled_standard(command, options.scratch)
     command += ["-x", "c++", "-"]
-    files = [header.resolve() for header in options.headers] or [header for header in tools.headers() if not needs_cuda(header)]
+    files = [header.resolve() for header in options.headers] or [header for header in tools.headers() if not needs_cuda(header) and not needs_mpi(header)]
     if not files:
         sys.exit("no headers found")
     skipped = 0

@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -108,6 +109,24 @@ def native(options, folder):
     print(must([main]))
 
 
+def mpi(options, folder):
+    """A program of sinter::mpi from an installed library and from the single header; who asks for the host only needs no MPI."""
+    if not shutil.which("mpicxx") or not shutil.which("mpirun"):
+        return print("MPI is not installed: nothing was built with it")
+    prefix = f"-DCMAKE_PREFIX_PATH={installed(options, folder, '-DSINTER_WITH_MPI=ON')}"
+    must([build("find_package", options, folder / "host_only", prefix, "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON")])
+    main = build("mpi", options, folder, prefix)
+    launch = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "2"]
+    single = folder / "single"
+    must(["env", f"OMPI_CXX={options.compiler}", f"MPICH_CXX={options.compiler}", "mpicxx", "-std=c++20", f"-I{SINGLE}", *tools.eigen_flags(options.eigen),
+          "-DSINTER_WITH_MPI=1", "-DSINTER_WITH_PARALLEL=1", "-DONE_HEADER", HERE / "mpi/main.cpp", "-o", single, "-pthread"])
+    for program in (main, single):
+        text = must([*launch, program], stdin=subprocess.DEVNULL)
+        if sorted(text.splitlines()) != ["rank 0 of 2: 3", "rank 1 of 2: 3"]:
+            sys.exit(f"{program} printed something unexpected:\n{text}")
+    print("mpi: 2 programs")
+
+
 def single_header(options, folder):
     for include in (tools.INCLUDE, SINGLE):
         code, text = tools.run([options.compiler, "-std=c++17", f"-I{include}", *tools.eigen_flags(options.eigen), "-fsyntax-only", HERE / "main.cpp"])
@@ -149,6 +168,7 @@ def main():
         "add_subdirectory": lambda o, folder: build("add_subdirectory", o, folder),
         "fetch_content": lambda o, folder: build("fetch_content", o, folder),
         "find_package": find_package,
+        "mpi": mpi,
         "single_header": single_header,
         "nvcc": nvcc,
         "native": native,

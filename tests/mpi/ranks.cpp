@@ -1,0 +1,68 @@
+// tests/mpi/ranks.cpp: what the ranks of tests/mpi/mpi.py do. Each says in a closing line how it ended.
+#include <sinter/parallel/mpi_communicator.hpp>
+#include <sinter/sinter.hpp>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "../parallel/communicator_checks.hpp"
+
+using namespace sinter;
+using namespace communicator_checks;
+
+namespace {
+
+void play(const std::string& scenario, mpi_communicator ranks) {
+  const int me = ranks.rank();
+  const auto sum = [&](index_t n) { ranks.all_reduce(ones<float>({n}), reduction::sum, "bucket").get(); };
+  if (scenario == "calls") {
+    check_all(ranks, false);
+    tensor<float, 1> x{me == ranks.size() - 1 ? std::nanf("") : 1.f};
+    return require(std::isnan(ranks.all_reduce(x, reduction::max).get()(0)), "the maximum is NaN where an element is");
+  }
+  if (scenario == "huge") {  // more elements than an int counts
+    const index_t n = (index_t{1} << 31) + 5;
+    auto x = tensor<std::uint8_t, 1>::uninitialized({{n}});
+    std::fill_n(x.data(), n, static_cast<std::uint8_t>(me));
+    if (me == 0) x.data()[0] = x.data()[n - 1] = 77;
+    tensor y = ranks.broadcast(x, 0).get();
+    return require(y.data()[0] == 77 && y.data()[n - 1] == 77 && y.data()[n / 2] == 0, "broadcast of 2^31 + 5 bytes");
+  }
+  ranks.barrier("begin").get();
+  if (me == 1) {
+    if (scenario == "kill") ::raise(SIGKILL);
+    if (scenario == "stop") ::raise(SIGSTOP);
+    if (scenario == "leave") return;
+    if (scenario == "throw") throw std::runtime_error("disk full");
+    if (scenario == "abort") ranks.abort("disk full");
+    if (scenario == "order") ranks.broadcast(ones<float>({8}), 0, "weights").get();
+    if (scenario == "message") ranks.receive<float>(3, 0, 6).get();
+  }
+  if (me == 0 && scenario == "message") ranks.send(ones<float>({3}), 1, 5).get();
+  sum(me == 1 && scenario == "size" ? 9 : 8);
+  for (int i = 0; i < 100; ++i) sum(1000);
+}
+
+}  // namespace
+
+/// ranks SCENARIO TIMEOUT CHECKED_CALLS LARGEST_COUNT
+int main(int, char** arguments) {
+  std::string line = "fine";
+  const std::string scenario = arguments[1];
+  const mpi_options options{.timeout = std::chrono::duration<double>(std::atof(arguments[2])),
+                            .checked_calls = std::atoi(arguments[3]),
+                            .largest_count = std::atoi(arguments[4])};
+  int rank = -1;
+  try {
+    mpi_communicator ranks(options);
+    rank = ranks.rank();
+    play(scenario, ranks);
+  } catch (const communication_error& e) {
+    line = "kind " + std::to_string(static_cast<int>(e.kind())) + " peer " + std::to_string(e.peer()) + " " + e.what();
+  } catch (const std::exception& e) {
+    line = e.what();
+  }
+  std::printf("rank %d closing: %s\n", rank, line.c_str());
+  std::fflush(stdout);
+  return line == "fine" ? 0 : 1;
+}
