@@ -249,8 +249,8 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
     for (auto c = candidates.begin(); c != candidates.end();) {
       const ssize_t n = ::recv(c->fd.get(), c->bytes.data() + c->got, hello_size - c->got, 0);
       if (n > 0) c->got += static_cast<std::size_t>(n);
-      if (n == 0) c = drop(c, "it ended before it proved that it knows the secret");
-      else if (n < 0 && errno != EAGAIN && errno != EINTR) c = drop(c, system_text(errno));
+      const bool has_ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+      if (has_ended) c = drop(c, "it ended before it proved that it knows the secret");
       else if (c->got < hello_size && communication_clock::now() >= c->end) c = drop(c, "it says nothing");
       else if (c->got < hello_size) ++c;
       else {
