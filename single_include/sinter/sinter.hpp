@@ -12723,6 +12723,24 @@ SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
 }  // namespace sinter
 // sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
 
+// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+
+namespace sinter {
+
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
+/// (`sum`, `max`).
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+struct max_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+inline constexpr max_t max{};
+}  // namespace reduction
+
+}  // namespace sinter
 // sinter/ops/mean.hpp: the arithmetic mean along axes.
 
 namespace sinter {
@@ -12888,16 +12906,6 @@ template <class E, class L>
 concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
 
 }  // namespace detail
-
-/// How a loss combines the losses of its samples.
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-}  // namespace reduction
 
 /// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
 /// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
@@ -44075,6 +44083,731 @@ void checkpointed(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/parallel/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
+// own, ranks compare their calls, and the first failure is final.
+
+// sinter/parallel/transport.hpp: how a backend of communicators moves bytes between ranks, and what ranks tell each
+// other.
+
+// sinter/parallel/communicator.hpp: what a communicator is, its errors, and the results that are still on their way.
+
+namespace sinter {
+
+/// How all_reduce joins the elements of the ranks: `reduction::sum`, or `reduction::max`, which gives NaN where an
+/// element is NaN.
+class rank_reduction {
+ public:
+  constexpr rank_reduction(reduction::sum_t) : is_max_(false) {}  // NOLINT: implicit on purpose
+  constexpr rank_reduction(reduction::max_t) : is_max_(true) {}   // NOLINT
+  constexpr bool is_max() const { return is_max_; }
+
+ private:
+  bool is_max_;
+};
+
+/// What went wrong between ranks.
+enum class communication_failure {
+  timeout,    ///< a rank did not take part in time
+  peer_lost,  ///< a rank has ended
+  mismatch,   ///< two ranks made different calls
+  aborted,    ///< a rank has given up, and said why
+  backend     ///< the library below reports an error
+};
+
+/// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
+/// first failure of a communicator is final: all its later calls throw the same error at once.
+class communication_error : public error {
+ public:
+  communication_error(const char* text, communication_failure kind, int rank, int peer, index_t number,
+                      std::string name)
+      : error(text), kind_(kind), rank_(rank), peer_(peer), number_(number), name_(std::move(name)) {}
+
+  communication_failure kind() const { return kind_; }
+  int rank() const { return rank_; }                 ///< the rank that throws
+  int peer() const { return peer_; }                 ///< the rank to blame; -1 where it is not known
+  index_t number() const { return number_; }         ///< of the collective, from 1; 0 for send, receive and abort
+  const std::string& name() const { return name_; }  ///< as given to the call
+
+ private:
+  communication_failure kind_;
+  int rank_, peer_;
+  index_t number_;
+  std::string name_;
+};
+
+namespace detail {
+
+/// The state of an asynchronous call, as a backend keeps it.
+class work_state {
+ public:
+  virtual ~work_state() = default;
+  virtual bool done() const = 0;
+  /// Returns when the call is over, and throws its error. With a limit the communicator fails after so many seconds.
+  virtual void wait(std::optional<double> limit) = 0;
+};
+
+}  // namespace detail
+
+/// The result of a call that runs beside the program: a tensor, or nothing for send and barrier. It owns the memory
+/// that the call reads and writes. The destructor waits for the call; after a failure of a backend that may still write
+/// to the memory, that memory is never freed.
+///
+///     auto sum = ranks.all_reduce(gradients);
+///     prepare_the_next_batch();
+///     tensor total = sum.get();
+template <class Value>
+class [[nodiscard]] work {
+ public:
+  work() = default;
+  work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
+  work(work&&) noexcept = default;
+  work& operator=(work&& other) noexcept {
+    finish();
+    state_ = std::move(other.state_);
+    value_ = std::move(other.value_);
+    return *this;
+  }
+  ~work() { finish(); }
+
+  /// True once get() would not wait, or nothing is left to get.
+  bool done() const { return state_ == nullptr || state_->done(); }
+  /// Waits, and hands the result over, once. Errors: communication_error; value_error where it was taken already.
+  Value get() { return take(std::nullopt); }
+  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included.
+  Value get(double seconds) { return take(seconds); }
+
+ private:
+  Value take(std::optional<double> limit) {
+    if (state_ == nullptr) throw value_error("work: the result was taken already");
+    const auto state = std::exchange(state_, nullptr);
+    state->wait(limit);
+    return std::move(value_);
+  }
+  void finish() noexcept {
+    if (state_ == nullptr) return;
+    try {
+      state_->wait(std::nullopt);
+    } catch (...) {  // NOLINT: the communicator keeps the error, and its next call throws it
+    }
+    state_ = nullptr;
+  }
+
+  std::shared_ptr<detail::work_state> state_;
+  Value value_;
+};
+template <>
+class [[nodiscard]] work<void> {
+ public:
+  work() = default;
+  explicit work(std::shared_ptr<detail::work_state> state) : inner_(std::move(state), nothing{}) {}
+  bool done() const { return inner_.done(); }
+  void get() { inner_.get(); }
+  void get(double seconds) { inner_.get(seconds); }
+
+ private:
+  struct nothing {};
+  work<nothing> inner_;
+};
+
+/// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
+/// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
+///
+/// | call | result on rank r |
+/// | --- | --- |
+/// | `all_reduce(x, by, name)` | the sum or maximum over the ranks, in the memory of x |
+/// | `broadcast(x, root, name)` | x of rank root, in the memory of x |
+/// | `all_gather(x, name)` | (n) on each => (size() n): x of rank 0, 1, ... |
+/// | `reduce_scatter(x, name)` | (size() n) on each => (n): part r of the sum |
+/// | `send(x, to, tag)`, `receive<T, D>(n, from, tag)` | x of the sender; what one rank sends to another arrives in
+/// order | | `barrier(name)` | nothing, once all ranks called it | | `split(color, key)` | a communicator of the ranks
+/// that gave the same color, in the order of (key, rank) | | `abort(reason)` | all ranks fail with "aborted by rank r:
+/// reason" |
+template <class C>
+concept communicator =
+    std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {
+      { constant.rank() } -> std::same_as<int>;
+      { constant.size() } -> std::same_as<int>;
+      { constant.name() } -> std::convertible_to<std::string>;
+      { C::template reaches<cpu> } -> std::convertible_to<bool>;
+      { c.barrier(name) } -> std::same_as<work<void>>;
+      { c.split(0, 0) } -> std::same_as<C>;
+      c.abort(reason);
+    };
+
+/// A communicator that works on tensors in the memory of D.
+template <class C, class D>
+concept communicator_on =
+    communicator<C> && device<D> && C::template reaches<D> && requires(C& c, tensor<float, 1, D> x) {
+      { c.all_reduce(x, reduction::sum, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.broadcast(x, 0, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.all_gather(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.reduce_scatter(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.send(x, 0, 0) } -> std::same_as<work<void>>;
+      { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
+    };
+
+// Names that appear in the error message of a deleted overload.
+template <class D>
+struct communicator_does_not_reach;
+template <class T>
+struct communicator_cannot_add_elements_of;
+template <int Rank>
+struct communicator_takes_flat_tensors_and_not_rank;
+struct copy_it_with_dot_to_a_device_that_it_reaches;
+struct convert_it_with_cast;
+struct write_dot_flatten;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+/// Elements that ranks can add.
+template <class T>
+inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::int32_t, std::int64_t>;
+
+template <class C, class X, bool Adds>
+constexpr auto find_communication_mistake() {
+  if constexpr (!expression<X>) return not_operands{};
+  else if constexpr (!C::template reaches<device_of<X>>)
+    return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
+  else if constexpr (is_variable<X>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<X>)
+    return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (rank_of<X> != 1)
+    return mistake<communicator_takes_flat_tensors_and_not_rank<rank_of<X>>, write_dot_flatten>{};
+  else if constexpr (Adds && !can_be_summed<element_of<X>>)
+    return mistake<communicator_cannot_add_elements_of<element_of<X>>, convert_it_with_cast>{};
+  else return fitting<element_of<X>>{};
+}
+/// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
+template <class C, class X, bool Adds = false>
+using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+using communication_clock = std::chrono::steady_clock;
+
+enum class operation : std::uint8_t {
+  all_reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  barrier,
+  split,
+  send,
+  receive
+};
+
+inline const char* operation_name(operation op) {
+  constexpr const char* names[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
+                                   "barrier",    "split",     "send",       "receive"};
+  return names[static_cast<int>(op)];
+}
+
+/// A call as ranks tell each other of it. It has no padding, so that it can be sent as it is between equal machines.
+struct call_header {
+  std::int64_t number = 0;  ///< of the collective on this communicator, from 1
+  std::int64_t count = 0;   ///< elements
+  std::uint64_t hash = 0;   ///< of the name
+  std::int32_t root = 0;    ///< of broadcast; the tag of messages
+  operation op = operation::barrier;
+  element_kind element = element_kind::uint8;
+  std::uint8_t is_max = 0;  ///< of all_reduce
+  std::uint8_t name_length = 0;
+  char name[40] = {};  ///< its beginning, for messages
+
+  bool operator==(const call_header& other) const {
+    return number == other.number && count == other.count && hash == other.hash && root == other.root &&
+           op == other.op && element == other.element && is_max == other.is_max;
+  }
+};
+static_assert(sizeof(call_header) == 72);
+
+/// FNV-1a.
+inline std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+inline call_header make_header(operation op, element_kind element, std::size_t count, int root, bool is_max,
+                               std::string_view name) {
+  call_header h;
+  h.op = op;
+  h.element = element;
+  h.count = static_cast<std::int64_t>(count);
+  h.root = root;
+  h.is_max = is_max ? 1 : 0;
+  h.hash = hash_of(name);
+  h.name_length = static_cast<std::uint8_t>(name.size() < sizeof h.name ? name.size() : sizeof h.name);
+  if (h.name_length > 0) std::memcpy(h.name, name.data(), h.name_length);
+  return h;
+}
+
+/// "all_reduce (max) of 8 float 'loss', its collective number 3".
+SINTER_COLD inline std::string text_of(const call_header& h) {
+  std::string text = operation_name(h.op);
+  if (h.is_max != 0) text += " (max)";
+  if (h.op != operation::barrier && h.op != operation::split)
+    text += joined({" of ", h.count, " ", element_name(h.element)});
+  if (h.name_length > 0) text += " '" + std::string(h.name, h.name_length) + "'";
+  if (h.op == operation::broadcast) text += joined({" from rank ", h.root});
+  if (h.op == operation::send || h.op == operation::receive) text += joined({" with tag ", h.root});
+  if (h.number > 0) text += joined({", its collective number ", h.number});
+  return text;
+}
+
+/// Why a communicator failed, as a transport says it and ranks tell it to each other.
+struct trouble {
+  communication_failure kind = communication_failure::backend;
+  int peer = -1;
+  std::string text;
+};
+
+[[noreturn]] SINTER_COLD inline void throw_mismatch(int a, const call_header& of_a, int b, const call_header& of_b,
+                                                    int peer) {
+  throw trouble{communication_failure::mismatch, peer,
+                joined({"mismatch: rank ", a, " calls ", text_of(of_a), ", and rank ", b, " calls ", text_of(of_b),
+                        "; all ranks must make the same calls in the same order"})};
+}
+
+/// "rank 2" or "ranks 2, 3".
+SINTER_COLD inline std::string rank_list(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+/// Until when a transport may wait. A thread that waits for the result may bring it forward.
+class deadline {
+ public:
+  communication_clock::time_point at() const {
+    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
+  }
+  bool is_over() const { return communication_clock::now() >= at(); }
+  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
+
+ private:
+  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
+};
+
+/// t seconds after `from`; centuries are enough.
+inline communication_clock::time_point after(communication_clock::time_point from, double t) {
+  using seconds = std::chrono::duration<double>;
+  return from + std::chrono::duration_cast<communication_clock::duration>(seconds(t < 1e9 ? (t > 0 ? t : 0) : 1e9));
+}
+
+/// Memory on its way to or from another rank.
+struct transfer {
+  call_header header;
+  int peer = 0;
+  bool outgoing = false;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::shared_ptr<void> state;  ///< the transport's
+};
+
+/// The part of a communicator that moves bytes between ranks. All calls but wake() come from one thread. Errors: a
+/// `trouble`. Collectives return, or throw, soon after `until` is over or is_interrupted().
+class transport {
+ public:
+  virtual ~transport() = default;
+  virtual const char* name() const = 0;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// False where a collective may wait for ever inside a library.
+  virtual bool keeps_time() const { return true; }
+
+  /// The headers of all ranks. It is the barrier, too.
+  virtual std::vector<call_header> exchange(const call_header& mine, const deadline& until) = 0;
+  virtual void all_reduce(const call_header& what, std::byte* data, const deadline& until) = 0;
+  virtual void broadcast(const call_header& what, std::byte* data, const deadline& until) = 0;
+  virtual void all_gather(const call_header& what, const std::byte* mine, std::byte* all, const deadline& until) = 0;
+  virtual void reduce_scatter(const call_header& what, const std::byte* all, std::byte* mine,
+                              const deadline& until) = 0;
+  virtual std::unique_ptr<transport> split(const call_header& what, int color, int key, const deadline& until) = 0;
+
+  virtual void start(transfer& t) = 0;
+  /// Moves on what was started. True once t is over.
+  virtual bool test(transfer& t) = 0;
+
+  /// Tells the other ranks, as well as it can, why this one gives up.
+  virtual void tell(const trouble& why) noexcept = 0;
+  /// The last call where nothing failed.
+  virtual void close() {}
+  /// Ends what waits inside; from any thread.
+  virtual void wake() {}
+
+  bool is_interrupted() const { return interrupted_.load(std::memory_order_acquire); }
+  void interrupt() {
+    interrupted_.store(true, std::memory_order_release);
+    wake();
+  }
+  /// For loops that wait: a trouble where the wait has to end. `missing`: for whom.
+  void give_up(const deadline& until, const char* doing, const std::vector<int>& missing) const {
+    if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
+    if (until.is_over() && !missing.empty())
+      throw trouble{communication_failure::timeout, missing.front(),
+                    joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
+  }
+
+ private:
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+struct communication_limits {
+  double timeout = 300;
+  index_t checked_calls = 100;
+};
+
+/// The state of a communicator that its thread sees.
+struct channel {
+  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
+    const char* const always = std::getenv("SINTER_COMM_CHECK");
+    if (always != nullptr && std::string_view(always) == "1")
+      limits.checked_calls = std::numeric_limits<index_t>::max();
+  }
+
+  const std::unique_ptr<transport> over;
+  communication_limits limits;
+  deadline until;
+
+  std::mutex mutex;  ///< of what follows
+  std::condition_variable changed;
+  std::shared_ptr<const communication_error> failure;
+  trouble why;
+  bool told = false, is_stuck = false;
+  int unfinished = 0;
+  communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
+
+  communication_clock::time_point end_of_call(communication_clock::time_point started) const {
+    const auto end = after(started, limits.timeout);
+    return limit < end ? limit : end;
+  }
+
+  /// Under the mutex. A new error each time, as threads must not share one.
+  [[noreturn]] SINTER_COLD void throw_failure() const {
+    throw communication_error(failure->what(), failure->kind(), failure->rank(), failure->peer(), failure->number(),
+                              failure->name());
+  }
+
+  /// The first failure stays. A call that waits in the transport ends.
+  void fail(const trouble& t, const call_header* during, const std::string& name) {
+    {
+      const std::lock_guard lock(mutex);
+      if (failure != nullptr) return;
+      const int me = over->rank();
+      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
+      if (during != nullptr) {
+        text += operation_name(during->op);
+        if (during->number > 0) text += joined({" number ", during->number});
+        if (!name.empty()) text += " '" + name + "'";
+        text += ": ";
+      }
+      why = t;
+      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+                                                            during != nullptr ? during->number : 0, name);
+      changed.notify_all();
+    }
+    over->interrupt();
+  }
+};
+
+/// One call, from its post to its end.
+struct call {
+  std::shared_ptr<channel> on;
+  call_header header;
+  std::string name;
+  std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
+  transfer moves;                                    ///< of a message
+  std::shared_ptr<void> memory;                      ///< what the call reads and writes
+
+  bool is_over = false;  ///< this and what follows: under the mutex of the channel
+  communication_clock::time_point started{};
+  bool has_failed = false;
+
+  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool done() const {
+    const std::lock_guard lock(on->mutex);
+    return is_over || on->is_stuck;
+  }
+  void end(bool well) {
+    const std::lock_guard lock(on->mutex);
+    has_failed = !well;
+    is_over = true;
+    run = nullptr;
+    --on->unfinished;
+    on->changed.notify_all();
+  }
+
+  /// Returns once the call is over. Errors: the failure of the communicator.
+  void wait(std::optional<double> seconds) {
+    std::unique_lock lock(on->mutex);
+    if (seconds.has_value() && !is_over) {
+      on->limit = after(communication_clock::now(), *seconds);
+      if (on->limit < on->until.at()) on->until.set(on->limit);
+      lock.unlock();
+      on->over->wake();
+      lock.lock();
+    }
+    while (!is_over) {
+      if (on->over->keeps_time()) on->changed.wait(lock);
+      else keep_time(lock);
+    }
+    on->limit = communication_clock::time_point::max();
+    if (has_failed) on->throw_failure();
+  }
+
+ private:
+  /// For a library that may never come back: waits for a moment, and fails where the time is over.
+  void keep_time(std::unique_lock<std::mutex>& lock) {
+    if (on->is_stuck) on->throw_failure();
+    const bool runs = started != communication_clock::time_point{};
+    // Later than the thread would end by itself where it still looks at the time.
+    const auto end = runs ? after(on->end_of_call(started), 0.5) : communication_clock::time_point::max();
+    const auto look = after(communication_clock::now(), 0.05);
+    on->changed.wait_until(lock, end < look ? end : look);
+    if (is_over || on->is_stuck || communication_clock::now() < end) return;
+    lock.unlock();
+    on->fail({communication_failure::timeout, -1,
+              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
+             &header, name);
+    lock.lock();
+    on->is_stuck = true;
+    on->changed.notify_all();
+  }
+};
+
+/// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
+/// The thread holds what it uses, so that it may be left behind where a library never comes back.
+class communication_thread {
+ public:
+  communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
+  communication_thread(const communication_thread&) = delete;
+  communication_thread& operator=(const communication_thread&) = delete;
+  ~communication_thread() {
+    {
+      const std::lock_guard lock(queue_->mutex);
+      queue_->closing = true;
+      queue_->changed.notify_all();
+    }
+    if (is_left_behind_) thread_.detach();
+    else thread_.join();
+  }
+
+  void post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(c->on->mutex);
+      ++c->on->unfinished;
+    }
+    add([c] { run(c); }, c->is_message() ? c : nullptr);
+  }
+  /// f() on the thread, after all that was posted.
+  void post_last(std::function<void()> f) { add(std::move(f), nullptr); }
+  void leave_behind() { is_left_behind_ = true; }
+
+ private:
+  struct item {
+    std::function<void()> run;
+    std::shared_ptr<call> message;
+  };
+  struct queue {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<item> items;
+    bool closing = false;
+
+    void serve() {
+      std::vector<std::shared_ptr<call>> open;
+      std::unique_lock lock(mutex);
+      while (true) {
+        const auto woken = [&] { return !items.empty() || closing; };
+        if (open.empty()) changed.wait(lock, woken);
+        else changed.wait_for(lock, std::chrono::microseconds(200), woken);
+        if (items.empty() && closing && open.empty()) return;
+        item next;
+        if (!items.empty()) {
+          next = std::move(items.front());
+          items.pop_front();
+        }
+        lock.unlock();
+        if (next.run) next.run();
+        if (next.message) open.push_back(std::move(next.message));
+        std::erase_if(open, [](const auto& c) { return move_on(c); });
+        next = {};
+        lock.lock();
+      }
+    }
+  };
+
+  void add(std::function<void()> f, std::shared_ptr<call> message) {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->items.push_back({std::move(f), std::move(message)});
+    queue_->changed.notify_all();
+  }
+
+  /// f(), whose error becomes the failure of c's communicator; true where it has none.
+  template <class F>
+  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
+    channel& on = *c->on;
+    try {
+      {
+        const std::lock_guard lock(on.mutex);
+        if (on.failure != nullptr) throw trouble{};
+      }
+      f();
+      return true;
+    } catch (const trouble& t) {
+      on.fail(t, &c->header, c->name);
+    } catch (const std::exception& e) {
+      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+    }
+    std::shared_ptr<const communication_error> failure;
+    {
+      const std::lock_guard lock(on.mutex);
+      failure = on.failure;
+      if (std::exchange(on.told, true)) failure = nullptr;
+    }
+    if (failure != nullptr) on.over->tell(on.why);
+    return false;
+  }
+  static void run(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    {
+      const std::lock_guard lock(on.mutex);
+      c->started = communication_clock::now();
+      on.until.set(on.end_of_call(c->started));
+    }
+    const bool ok = guarded(c, [&] {
+      if (c->is_message()) return on.over->start(c->moves);
+      const bool is_checked = c->header.number <= on.limits.checked_calls || c->header.op == operation::barrier;
+      if (is_checked) compare(on.over->exchange(c->header, on.until));
+      if (c->run) c->run(*on.over, *c);
+    });
+    if (c->is_message()) return;  // move_on() ends it
+    c->end(ok);
+  }
+  /// Errors: a trouble that names rank 0 and the first rank whose call is another one.
+  static void compare(const std::vector<call_header>& all) {
+    for (std::size_t r = 1; r < all.size(); ++r)
+      if (!(all[r] == all[0])) throw_mismatch(0, all[0], static_cast<int>(r), all[r], static_cast<int>(r));
+  }
+
+  /// True once the message is over.
+  static bool move_on(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    bool is_over = false;
+    const bool ok = guarded(c, [&] {
+      is_over = on.over->test(c->moves);
+      if (is_over) return;
+      std::unique_lock lock(on.mutex);
+      const auto end = on.end_of_call(c->started);
+      lock.unlock();
+      if (communication_clock::now() >= end)
+        throw trouble{communication_failure::timeout, c->moves.peer,
+                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
+    });
+    if (!ok) {
+      // A library may still write there.
+      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
+    }
+    if (!ok || is_over) c->end(ok);
+    return !ok || is_over;
+  }
+
+  std::shared_ptr<queue> queue_;
+  bool is_left_behind_ = false;
+  std::thread thread_;
+};
+
+/// A communicator as its handles and its unfinished results share it.
+class communication : public std::enable_shared_from_this<communication> {
+ public:
+  communication(std::unique_ptr<transport> over, communication_limits limits,
+                std::shared_ptr<communication_thread> thread)
+      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
+  communication(const communication&) = delete;
+  communication& operator=(const communication&) = delete;
+  /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
+  ~communication() {
+    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait(lock, [this] { return channel_->unfinished == 0 || channel_->is_stuck; });
+    const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
+    lock.unlock();
+    if (is_stuck) thread_->leave_behind();
+    else if (!failed) last([c = channel_] { c->over->close(); });
+  }
+
+  const transport& over() const { return *channel_->over; }
+  const communication_limits& limits() const { return channel_->limits; }
+  const std::shared_ptr<communication_thread>& thread() const { return thread_; }
+
+  /// Starts a call. Errors: the failure of the communicator.
+  std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(channel_->mutex);
+      if (channel_->failure != nullptr) channel_->throw_failure();
+    }
+    c->on = channel_;
+    if (!c->is_message()) c->header.number = ++calls_;
+    c->moves.header = c->header;
+    thread_->post(c);
+    return std::make_shared<shared_call>(shared_from_this(), c);
+  }
+
+  void abort(const std::string& reason) {
+    channel_->fail(
+        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
+        nullptr, {});
+    auto c = std::make_shared<call>();  // finds the failure, and so tells it
+    c->on = channel_;
+    thread_->post(c);
+  }
+
+ private:
+  /// A call as its result holds it, with the communicator; the thread holds the call alone.
+  struct shared_call final : work_state {
+    shared_call(std::shared_ptr<communication> the_owner, std::shared_ptr<call> the_call)
+        : owner(std::move(the_owner)), one(std::move(the_call)) {}
+    bool done() const override { return one->done(); }
+    void wait(std::optional<double> limit) override { one->wait(limit); }
+    std::shared_ptr<communication> owner;
+    std::shared_ptr<call> one;
+  };
+
+  /// f() on the thread, and waits for it.
+  void last(std::function<void()> f) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+    thread_->post_last([&] {
+      try {
+        f();
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+      const std::lock_guard lock(mutex);
+      is_over = true;
+      changed.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return is_over; });
+  }
+
+  std::shared_ptr<channel> channel_;
+  std::shared_ptr<communication_thread> thread_;
+  index_t calls_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace sinter::detail
 // sinter/parallel/copy_worker.hpp: the one thread per device on which copies to it run beside the program.
 
 namespace sinter::detail {
@@ -45049,6 +45782,844 @@ void data_parallel(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/parallel/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
+
+namespace sinter::detail {
+
+using sha256_digest = std::array<std::uint8_t, 32>;
+
+/// FIPS 180-4, "Secure Hash Standard", 2015.
+class sha256 {
+ public:
+  void add(const void* data, std::size_t n) {
+    const auto* from = static_cast<const std::uint8_t*>(data);
+    length_ += n;
+    while (n > 0) {
+      const std::size_t room = sizeof block_ - filled_, m = n < room ? n : room;
+      std::memcpy(block_ + filled_, from, m);
+      filled_ += m;
+      from += m;
+      n -= m;
+      if (filled_ == sizeof block_) mix();
+    }
+  }
+  sha256_digest digest() {
+    const std::uint64_t bits = length_ * 8;
+    const std::uint8_t one = 0x80, zero = 0;
+    add(&one, 1);
+    while (filled_ != 56) add(&zero, 1);
+    std::uint8_t length[8];
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
+    add(length, 8);
+    sha256_digest out;
+    for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
+    return out;
+  }
+
+ private:
+  void mix() {
+    static constexpr std::uint32_t k[64] = {
+        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    std::uint32_t w[64];
+    for (std::size_t i = 0; i < 16; ++i)
+      w[i] = static_cast<std::uint32_t>(block_[4 * i]) << 24 | static_cast<std::uint32_t>(block_[4 * i + 1]) << 16 |
+             static_cast<std::uint32_t>(block_[4 * i + 2]) << 8 | block_[4 * i + 3];
+    for (std::size_t i = 16; i < 64; ++i) {
+      const std::uint32_t a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
+             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
+    }
+    std::uint32_t s[8];
+    std::memcpy(s, state_, sizeof s);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const std::uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
+                          majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+      const std::uint32_t t1 =
+          s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + choice + k[i] + w[i];
+      const std::uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + majority;
+      for (std::size_t j = 7; j > 0; --j) s[j] = s[j - 1];
+      s[4] += t1;
+      s[0] = t1 + t2;
+    }
+    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
+    filled_ = 0;
+  }
+
+  std::uint32_t state_[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::uint8_t block_[64];
+  std::size_t filled_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+/// RFC 2104, "HMAC: Keyed-Hashing for Message Authentication", 1997, with SHA-256.
+inline sha256_digest hmac(std::string_view key, std::string_view message) {
+  std::uint8_t padded[64] = {};
+  if (key.size() > sizeof padded) {
+    sha256 h;
+    h.add(key.data(), key.size());
+    const sha256_digest short_key = h.digest();
+    std::memcpy(padded, short_key.data(), short_key.size());
+  } else if (!key.empty()) {
+    std::memcpy(padded, key.data(), key.size());
+  }
+  const auto keyed = [&](std::uint8_t pad) {
+    std::uint8_t block[64];
+    for (std::size_t i = 0; i < sizeof block; ++i) block[i] = padded[i] ^ pad;
+    sha256 h;
+    h.add(block, sizeof block);
+    return h;
+  };
+  sha256 inner = keyed(0x36), outer = keyed(0x5c);
+  inner.add(message.data(), message.size());
+  const sha256_digest first = inner.digest();
+  outer.add(first.data(), first.size());
+  return outer.digest();
+}
+
+/// Takes as long for every pair, so that a stranger learns nothing from the time.
+inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace sinter::detail
+// sinter/parallel/host_communicator.hpp: the calls of communicators that reach the host's memory.
+
+namespace sinter::detail {
+
+/// What thread_communicator, socket_communicator and mpi_communicator (Self) share; see the concept `communicator`.
+template <class Self>
+class host_communicator {
+  template <class X, bool Adds = false>
+  using mistake_of = communication_mistake<Self, X, Adds>;
+
+ public:
+  /// True for `cpu` and every `numa<I>`.
+  template <class D>
+  static constexpr bool reaches = is_cpu_v<D>;
+
+  int rank() const { return state_->over().rank(); }
+  int size() const { return state_->over().size(); }
+  std::string name() const { return state_->over().name(); }
+
+  /// The sum, or maximum, of `values` over all ranks, in the memory of `values`: in the order of the ranks, half and
+  /// bfloat16 in float. float, double, half, bfloat16, int32 and int64; (n) on each => (n). Errors: shape_error for a
+  /// tensor without a value or whose elements are not side by side; communication_error.
+  template <element T, device D>
+    requires(is_cpu_v<D> && can_be_summed<T>)
+  work<tensor<T, 1, D>> all_reduce(tensor<T, 1, D> values, rank_reduction by = reduction::sum,
+                                   std::string_view name = {}) {
+    require_flat("all_reduce", values);
+    note_write(*access::storage_of(values).get());
+    auto c = make_call<T>(operation::all_reduce, values, 0, by.is_max(), name);
+    c->run = [p = bytes_of(values)](transport& over, const call& one) {
+      over.all_reduce(one.header, p, one.on->until);
+    };
+    return {state_->post(c), values};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void all_reduce(const X&, More&&...) = delete;
+
+  /// `values` of rank `root`, in the memory of each rank's `values`; (n) on each => (n), of any element type.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> broadcast(tensor<T, 1, D> values, int root, std::string_view name = {}) {
+    require_flat("broadcast", values);
+    require_rank("broadcast", root);
+    note_write(*access::storage_of(values).get());
+    auto c = make_call<T>(operation::broadcast, values, root, false, name);
+    c->run = [p = bytes_of(values)](transport& over, const call& one) { over.broadcast(one.header, p, one.on->until); };
+    return {state_->post(c), values};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void broadcast(const X&, More&&...) = delete;
+
+  /// (n) on each => (size() n): the values of rank 0, 1, ...; of any element type.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> all_gather(tensor<T, 1, D> mine, std::string_view name = {}) {
+    require_flat("all_gather", mine);
+    auto all = tensor<T, 1, D>::uninitialized({{mine.numel() * size()}});
+    auto c = make_call<T>(operation::all_gather, mine, 0, false, name);
+    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(mine, all);
+    c->run = [from = bytes_of(mine), to = bytes_of(all)](transport& over, const call& one) {
+      over.all_gather(one.header, from, to, one.on->until);
+    };
+    return {state_->post(c), all};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void all_gather(const X&, More&&...) = delete;
+
+  /// (size() n) on each => (n): part rank() of the sum, as all_reduce adds. Errors: shape_error for a length that
+  /// size() does not divide.
+  template <element T, device D>
+    requires(is_cpu_v<D> && can_be_summed<T>)
+  work<tensor<T, 1, D>> reduce_scatter(tensor<T, 1, D> values, std::string_view name = {}) {
+    require_flat("reduce_scatter", values);
+    if (values.numel() % size() != 0)
+      refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
+                           " equal parts; append zeros up to a multiple of the number of ranks"});
+    auto mine = tensor<T, 1, D>::uninitialized({{values.numel() / size()}});
+    auto c = make_call<T>(operation::reduce_scatter, values, 0, false, name);
+    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(values, mine);
+    c->run = [from = bytes_of(values), to = bytes_of(mine)](transport& over, const call& one) {
+      over.reduce_scatter(one.header, from, to, one.on->until);
+    };
+    return {state_->post(c), mine};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void reduce_scatter(const X&, More&&...) = delete;
+
+  /// Sends `values` to rank `to`, which receives it. What one rank sends to another is received in that order, with the
+  /// same tags. It waits for no collective, nor a collective for it.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
+    require_flat("send", values);
+    require_rank("send", to);
+    return work<void>(state_->post(make_message<T>(operation::send, values, to, tag)));
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void send(const X&, More&&...) = delete;
+
+  /// The next n elements that rank `from` sends to this one.
+  template <element T, device D = cpu>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> receive(index_t n, int from, int tag = 0) {
+    require_rank("receive", from);
+    const auto values = tensor<T, 1, D>::uninitialized({{n}});
+    return {state_->post(make_message<T>(operation::receive, values, from, tag)), values};
+  }
+  template <element T, device D, class Problem = communicator_does_not_reach<D>,
+            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
+    requires(!is_cpu_v<D>)
+  work<tensor<T, 1, D>> receive(index_t, int, int = 0) = delete;
+
+  /// Is over once all ranks called it.
+  work<void> barrier(std::string_view name = {}) {
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::barrier, element_kind::uint8, 0, 0, false, name);
+    c->name = name;
+    return work<void>(state_->post(c));
+  }
+
+  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
+  /// (key, rank). Errors: value_error for a negative color.
+  Self split(int color, int key) {
+    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    auto made = std::make_shared<std::unique_ptr<transport>>();
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
+    c->run = [made, color, key](transport& over, const call& one) {
+      *made = over.split(one.header, color, key, one.on->until);
+    };
+    state_->post(c)->wait(std::nullopt);
+    return Self(std::move(*made), state_->limits(), Self::thread_of_split(state_->thread()));
+  }
+
+  /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
+  void abort(std::string reason) { state_->abort(reason); }
+
+ protected:
+  host_communicator(std::unique_ptr<transport> over, communication_limits limits,
+                    std::shared_ptr<communication_thread> thread)
+      : state_(std::make_shared<communication>(std::move(over), limits, std::move(thread))) {}
+  /// A communicator made by split() has a thread of its own.
+  static std::shared_ptr<communication_thread> thread_of_split(const std::shared_ptr<communication_thread>&) {
+    return std::make_shared<communication_thread>();
+  }
+
+ private:
+  template <class T, class D>
+  static std::byte* bytes_of(const tensor<T, 1, D>& x) {
+    return reinterpret_cast<std::byte*>(x.data());
+  }
+  template <class T, class D>
+  static void require_flat(const char* op, const tensor<T, 1, D>& x) {
+    if (!x.defined()) refuse_undefined(op);
+    if (!x.is_contiguous())
+      refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
+  }
+  void require_rank(const char* op, int r) const {
+    if (r < 0 || r >= size()) refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
+  }
+  template <class T, class D>
+  static std::shared_ptr<call> make_call(operation op, const tensor<T, 1, D>& x, int root, bool is_max,
+                                         std::string_view name) {
+    auto c = std::make_shared<call>();
+    c->header = make_header(op, kind_of_element<T>(), static_cast<std::size_t>(x.numel()), root, is_max, name);
+    c->name = name;
+    c->memory = std::make_shared<tensor<T, 1, D>>(x);
+    return c;
+  }
+  template <class T, class D>
+  static std::shared_ptr<call> make_message(operation op, const tensor<T, 1, D>& x, int peer, int tag) {
+    auto c = make_call<T>(op, x, tag, false, {});
+    c->moves.peer = peer;
+    c->moves.outgoing = op == operation::send;
+    c->moves.data = bytes_of(x);
+    c->moves.bytes = static_cast<std::size_t>(x.numel()) * sizeof(T);
+    return c;
+  }
+
+  std::shared_ptr<communication> state_;
+};
+
+}  // namespace sinter::detail
+#if SINTER_WITH_MPI
+// sinter/parallel/mpi_communicator.hpp: ranks that mpirun, srun or the like has started, over MPI.
+
+#if !SINTER_WITH_MPI
+#error \
+    "sinter: sinter/parallel/mpi_communicator.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
+#endif
+
+// sinter/parallel/mpi_runtime.hpp: MPI in this process, and the thread that calls it.
+
+#if !SINTER_WITH_MPI
+#error "sinter: sinter/parallel/mpi_runtime.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
+#endif
+
+// The C++ bindings, which MPI 3 removed, would have to be linked.
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+namespace sinter::detail {
+
+inline void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw trouble{communication_failure::backend, -1, joined({call, ": ", std::string_view(text)})};
+}
+
+/// MPI in this process, and the one thread that calls it: begun with the first communicator, finalised with the last
+/// one where nothing failed. Where something did, the end of the process ends the whole job: to finalise would hang.
+class mpi_runtime {
+ public:
+  static std::shared_ptr<mpi_runtime> get(double timeout) {
+    static std::weak_ptr<mpi_runtime> current;
+    if (auto there = current.lock()) return there;
+    std::shared_ptr<mpi_runtime> made(new mpi_runtime(timeout));
+    made->call([&] { made->begin(); });
+    current = made;
+    return made;
+  }
+  mpi_runtime(const mpi_runtime&) = delete;
+  mpi_runtime& operator=(const mpi_runtime&) = delete;
+  ~mpi_runtime() {
+    if (!is_ours_ || has_failed()) return;
+    if (call([] { MPI_Finalize(); }, timeout_)) return;
+    std::fprintf(stderr, "sinter: MPI_Finalize() waits for other ranks in vain; the job is ended\n");
+    fail();
+    thread_.leave_behind();
+    std::exit(1);
+  }
+
+  communication_thread& thread() { return thread_; }
+  static void fail() { failed_.store(true); }
+  static bool has_failed() { return failed_.load(); }
+
+  /// f() on the thread; false where it is not over in time. Errors: those of f.
+  template <class F>
+  bool call(F f, double seconds = 1e9) {
+    struct result {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool is_over = false;
+      std::optional<trouble> failure;
+    };
+    auto r = std::make_shared<result>();
+    thread_.post_last([r, f] {
+      std::optional<trouble> failure;
+      try {
+        f();
+      } catch (const trouble& t) {
+        failure = t;
+      }
+      const std::lock_guard lock(r->mutex);
+      r->failure = failure;
+      r->is_over = true;
+      r->changed.notify_all();
+    });
+    std::unique_lock lock(r->mutex);
+    const bool is_over =
+        r->changed.wait_until(lock, after(communication_clock::now(), seconds), [&] { return r->is_over; });
+    if (r->failure) throw *r->failure;
+    return is_over;
+  }
+
+ private:
+  explicit mpi_runtime(double timeout) : timeout_(timeout) {}
+
+  void begin() {
+    int is_over = 0, is_there = 0, level = MPI_THREAD_SINGLE;
+    MPI_Finalized(&is_over);
+    if (is_over != 0)
+      throw trouble{communication_failure::backend, -1, "MPI is finalised already, and begins once in a process only"};
+    MPI_Initialized(&is_there);
+    if (is_there == 0) {
+      // All calls come from this thread; the program may call MPI too where it grants that.
+      check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
+      is_ours_ = true;
+    } else {
+      MPI_Query_thread(&level);
+      if (level < MPI_THREAD_SERIALIZED)
+        throw trouble{
+            communication_failure::backend, -1,
+            "MPI was initialised without threads; let the communicator initialise it, or ask MPI_Init_thread() "
+            "for MPI_THREAD_MULTIPLE"};
+    }
+    static const int asked = std::atexit([] {
+      if (!has_failed()) return;
+      std::fflush(nullptr);
+      int finalized = 0;
+      MPI_Finalized(&finalized);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others end by themselves, and say why
+      if (finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1);
+      std::_Exit(1);
+    });
+    static_cast<void>(asked);
+  }
+
+  static inline std::atomic<bool> failed_{false};
+  double timeout_;
+  bool is_ours_ = false;
+  communication_thread thread_;
+};
+
+}  // namespace sinter::detail
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+// sinter/parallel/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
+// time.
+
+namespace sinter::detail {
+
+/// b joined to a.
+template <class A>
+A joined_elements(A a, A b, bool is_max) {
+  if (!is_max) {
+    // unsigned, where a sum does not overflow
+    if constexpr (std::is_integral_v<A>)
+      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) + static_cast<std::make_unsigned_t<A>>(b));
+    else return a + b;
+  }
+  if constexpr (std::is_floating_point_v<A>) return b > a || b != b ? b : a;
+  else return b > a ? b : a;
+}
+
+/// Calls f(T{}) with the element type. Errors: value_error for one that cannot be summed.
+template <class F>
+void with_summed_element(element_kind kind, F f) {
+  with_element(kind, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (element<T>) {
+      if constexpr (can_be_summed<T>) return f(zero);
+    }
+    refuse<value_error>({"communicator: elements of type ", element_name(kind), " cannot be added"});
+  });
+}
+
+/// to[i] = parts[0][first + i] joined to parts[1][first + i], ... for i < n: in this order, so that the result is the
+/// same each time; half and bfloat16 in float, rounded once. `to` may be one of the parts.
+inline void join_in_rank_order(element_kind kind, bool is_max, std::span<const std::byte* const> parts,
+                               std::size_t first, std::size_t n, std::byte* to) {
+  with_summed_element(kind, [&](auto zero) {
+    using T = decltype(zero);
+    using A = compute_type<T>;
+    constexpr std::size_t block = 512;  // elements at a time, so that the loop over ranks is the outer one
+    A sums[block];
+    for (std::size_t i = 0; i < n; i += block) {
+      const std::size_t m = n - i < block ? n - i : block;
+      for (std::size_t r = 0; r < parts.size(); ++r) {
+        T values[block];
+        std::memcpy(values, parts[r] + (first + i) * sizeof(T), m * sizeof(T));
+        for (std::size_t j = 0; j < m; ++j)
+          sums[j] = r == 0 ? static_cast<A>(values[j]) : joined_elements<A>(sums[j], static_cast<A>(values[j]), is_max);
+      }
+      T result[block];
+      for (std::size_t j = 0; j < m; ++j) result[j] = static_cast<T>(sums[j]);
+      std::memcpy(to + i * sizeof(T), result, m * sizeof(T));
+    }
+  });
+}
+
+/// The elements of part r, where n elements are cut into `ranks` parts that differ by one element at most.
+struct part_of_rank {
+  part_of_rank(std::size_t n, int ranks, int r)
+      : begin(n * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks)),
+        end(n * static_cast<std::size_t>(r + 1) / static_cast<std::size_t>(ranks)) {}
+  std::size_t size() const { return end - begin; }
+  std::size_t begin, end;
+};
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+
+namespace sinter {
+
+/// Options of mpi_communicator.
+struct mpi_options {
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);
+  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
+  int largest_count = std::numeric_limits<int>::max();  ///< elements that one call of MPI gets; more are cut
+};
+
+namespace detail {
+
+/// The greater one; NaN where one is.
+template <class T>
+void mpi_max(void* from, void* to, int* n, MPI_Datatype*) {
+  const T* const a = static_cast<const T*>(from);
+  T* const b = static_cast<T*>(to);
+  for (int i = 0; i < *n; ++i) b[i] = joined_elements(b[i], a[i], true);
+}
+
+template <class A>
+MPI_Datatype mpi_type() {
+  if constexpr (std::is_same_v<A, float>) return MPI_FLOAT;
+  else if constexpr (std::is_same_v<A, double>) return MPI_DOUBLE;
+  else if constexpr (std::is_same_v<A, std::int32_t>) return MPI_INT32_T;
+  else return MPI_INT64_T;
+}
+/// For elements that only move.
+inline MPI_Datatype mpi_type_of_size(std::size_t width) {
+  return width == 1 ? MPI_UINT8_T : width == 2 ? MPI_UINT16_T : width == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+}
+
+class mpi_transport final : public transport {
+ public:
+  /// All ranks of `among` make one.
+  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(std::max(1, largest_count))) {
+    for (MPI_Comm* made : {&sums_, &mail_, &control_}) {
+      check_mpi(MPI_Comm_dup(among, made), "MPI_Comm_dup");
+      MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+    }
+    MPI_Comm_rank(sums_, &rank_);
+    MPI_Comm_size(sums_, &size_);
+  }
+
+  const char* name() const override { return "mpi"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool keeps_time() const override { return false; }
+  void wake() override {
+    if (is_interrupted()) mpi_runtime::fail();
+  }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    // No collective: whoever is missing can be named, and who gives up can say so.
+    struct state {
+      call_header mine;
+      std::vector<call_header> theirs;
+      std::vector<MPI_Request> sends, receives;
+    };
+    auto s = std::make_unique<state>();
+    s->mine = h;
+    s->theirs.resize(static_cast<std::size_t>(size_), h);
+    s->sends.resize(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
+    s->receives = s->sends;
+    constexpr int bytes = sizeof(call_header);
+    try {
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        const auto i = static_cast<std::size_t>(r);
+        check_mpi(MPI_Irecv(&s->theirs[i], bytes, MPI_BYTE, r, header_tag, control_, &s->receives[i]), "MPI_Irecv");
+        check_mpi(MPI_Isend(&s->mine, bytes, MPI_BYTE, r, header_tag, control_, &s->sends[i]), "MPI_Isend");
+      }
+      while (true) {
+        std::vector<int> missing;
+        for (int r = 0; r < size_; ++r)
+          if (!is_over(s->receives[static_cast<std::size_t>(r)])) missing.push_back(r);
+        bool is_sent = true;
+        for (MPI_Request& one : s->sends) is_sent = is_over(one) && is_sent;
+        if (missing.empty() && is_sent) break;
+        look_for_trouble();
+        give_up(until, "waited for", missing);
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    } catch (const trouble&) {
+      static_cast<void>(s.release());  // MPI may still write there
+      throw;
+    }
+    return s->theirs;
+  }
+
+  void all_reduce(const call_header& h, std::byte* data, const deadline&) override {
+    look_for_trouble();
+    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
+      using T = decltype(zero);
+      using A = compute_type<T>;
+      in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+        if constexpr (std::is_same_v<T, A>) {
+          check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + at * sizeof(T), static_cast<int>(n), type, op, sums_),
+                    "MPI_Allreduce");
+        } else {
+          std::vector<A> wide(n);
+          convert<T, A>(data + at * sizeof(T), n, wide.data());
+          check_mpi(MPI_Allreduce(MPI_IN_PLACE, wide.data(), static_cast<int>(n), type, op, sums_), "MPI_Allreduce");
+          convert_back<T, A>(wide.data(), n, data + at * sizeof(T));
+        }
+      });
+    });
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline&) override {
+    look_for_trouble();
+    const std::size_t width = element_size(h.element);
+    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+      check_mpi(MPI_Bcast(data + at * width, static_cast<int>(n), mpi_type_of_size(width), h.root, sums_), "MPI_Bcast");
+    });
+  }
+  void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline&) override {
+    look_for_trouble();
+    const std::size_t width = element_size(h.element);
+    const MPI_Datatype one = mpi_type_of_size(width);
+    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+      // Blocks of n elements, which begin h.count elements after each other.
+      MPI_Datatype block, spaced;
+      check_mpi(MPI_Type_contiguous(static_cast<int>(n), one, &block), "MPI_Type_contiguous");
+      check_mpi(
+          MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(static_cast<std::size_t>(h.count) * width), &spaced),
+          "MPI_Type_create_resized");
+      check_mpi(MPI_Type_commit(&spaced), "MPI_Type_commit");
+      const int code = MPI_Allgather(from + at * width, static_cast<int>(n), one, all + at * width, 1, spaced, sums_);
+      MPI_Type_free(&spaced);
+      MPI_Type_free(&block);
+      check_mpi(code, "MPI_Allgather");
+    });
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline&) override {
+    look_for_trouble();
+    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
+      using T = decltype(zero);
+      using A = compute_type<T>;
+      const auto ranks = static_cast<std::size_t>(size_), n = static_cast<std::size_t>(h.count) / ranks;
+      in_pieces(n, std::max<std::size_t>(1, largest_ / ranks), [&](std::size_t at, std::size_t m) {
+        std::vector<A> packed(m * ranks), sums(m);
+        for (std::size_t r = 0; r < ranks; ++r) convert<T, A>(all + (r * n + at) * sizeof(T), m, packed.data() + r * m);
+        check_mpi(MPI_Reduce_scatter_block(packed.data(), sums.data(), static_cast<int>(m), type, op, sums_),
+                  "MPI_Reduce_scatter_block");
+        convert_back<T, A>(sums.data(), m, to + at * sizeof(T));
+      });
+    });
+  }
+  std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline&) override {
+    MPI_Comm part;
+    check_mpi(MPI_Comm_split(sums_, color, key, &part), "MPI_Comm_split");
+    auto made = std::make_unique<mpi_transport>(part, static_cast<int>(largest_));
+    MPI_Comm_free(&part);
+    return made;
+  }
+
+  // A message is its header, and then its elements; so a receiver sees what does not fit it.
+  void start(transfer& t) override {
+    auto m = std::make_shared<message>();
+    m->header = t.header;
+    t.state = m;
+    if (t.outgoing) {
+      check_mpi(MPI_Isend(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Isend");
+      send_or_receive(t, *m);
+    } else {
+      check_mpi(MPI_Irecv(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Irecv");
+    }
+  }
+  bool test(transfer& t) override {
+    message& m = *static_cast<message*>(t.state.get());
+    look_for_trouble();
+    if (!m.has_head) {
+      if (!is_over(m.head)) return false;
+      m.has_head = true;
+      if (!t.outgoing) {
+        if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
+          throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+        send_or_receive(t, m);
+      }
+    }
+    while (!m.pieces.empty() && is_over(m.pieces.back())) m.pieces.pop_back();
+    return m.pieces.empty();
+  }
+
+  void tell(const trouble& why) noexcept override {
+    try {
+      // Kept for ever: nobody may be there to receive it.
+      auto* const said = new std::vector<char>(sizeof(told) + std::min(why.text.size(), longest_text));
+      const told head{static_cast<int>(why.kind), why.peer};
+      std::memcpy(said->data(), &head, sizeof head);
+      std::copy_n(why.text.begin(), said->size() - sizeof head, said->begin() + sizeof head);
+      std::vector<MPI_Request>& requests = *new std::vector<MPI_Request>;
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        MPI_Isend(said->data(), static_cast<int>(said->size()), MPI_BYTE, r, trouble_tag, control_,
+                  &requests.emplace_back());
+      }
+      const auto end = after(communication_clock::now(), 0.5);
+      int all = 0;
+      while (all == 0 && communication_clock::now() < end) {
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    } catch (...) {  // NOLINT: the job ends with this process
+    }
+  }
+  void close() override {
+    for (MPI_Comm* one : {&sums_, &mail_, &control_}) MPI_Comm_free(one);
+  }
+
+ private:
+  static constexpr int header_tag = 0, trouble_tag = 1, data_tag = 2;
+  static constexpr std::size_t longest_text = 4096;
+  struct told {
+    int kind, peer;
+  };
+  struct message {
+    call_header header;
+    MPI_Request head = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> pieces;
+    bool has_head = false;
+  };
+
+  static bool is_over(MPI_Request& r) {
+    if (r == MPI_REQUEST_NULL) return true;
+    int done = 0;
+    check_mpi(MPI_Test(&r, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+  void look_for_trouble() {
+    int is_there = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, trouble_tag, control_, &is_there, &status), "MPI_Iprobe");
+    if (is_there == 0) return;
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    std::vector<char> text(static_cast<std::size_t>(size));
+    check_mpi(MPI_Recv(text.data(), size, MPI_BYTE, status.MPI_SOURCE, trouble_tag, control_, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    told head{};
+    std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
+    throw trouble{static_cast<communication_failure>(head.kind), head.peer,
+                  std::string(text.begin() + std::min<std::ptrdiff_t>(size, sizeof head), text.end())};
+  }
+  void send_or_receive(const transfer& t, message& m) {
+    const std::size_t width = element_size(t.header.element);
+    const MPI_Datatype type = mpi_type_of_size(width);
+    in_pieces(static_cast<std::size_t>(t.header.count), largest_, [&](std::size_t at, std::size_t n) {
+      MPI_Request& r = m.pieces.emplace_back(MPI_REQUEST_NULL);
+      std::byte* const p = t.data + at * width;
+      const int count = static_cast<int>(n);
+      if (t.outgoing) check_mpi(MPI_Isend(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Isend");
+      else check_mpi(MPI_Irecv(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Irecv");
+    });
+  }
+
+  template <class F>
+  static void in_pieces(std::size_t n, std::size_t most, const F& f) {
+    for (std::size_t at = 0; at < n; at += most) f(at, std::min(most, n - at));
+  }
+  template <class T, class A>
+  static void convert(const std::byte* from, std::size_t n, A* to) {
+    if constexpr (std::is_same_v<T, A>) {
+      std::memcpy(to, from, n * sizeof(T));
+    } else {
+      const T* const values = reinterpret_cast<const T*>(from);
+      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<A>(values[i]);
+    }
+  }
+  template <class T, class A>
+  static void convert_back(const A* from, std::size_t n, std::byte* to) {
+    if constexpr (std::is_same_v<T, A>) {
+      std::memcpy(to, from, n * sizeof(T));
+    } else {
+      T* const values = reinterpret_cast<T*>(to);
+      for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<T>(from[i]);
+    }
+  }
+  /// f(T{}, the MPI type in which T is summed, the operation).
+  template <class F>
+  static void each_sum(const call_header& h, const F& f) {
+    with_summed_element(h.element, [&](auto zero) {
+      using A = compute_type<decltype(zero)>;
+      MPI_Op op = MPI_SUM;
+      if (h.is_max != 0) check_mpi(MPI_Op_create(&mpi_max<A>, 1, &op), "MPI_Op_create");
+      f(zero, mpi_type<A>(), op);
+      if (h.is_max != 0) MPI_Op_free(&op);
+    });
+  }
+
+  MPI_Comm sums_ = MPI_COMM_NULL, mail_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::size_t largest_;
+};
+
+}  // namespace detail
+
+/// The ranks of MPI_COMM_WORLD. The first communicator initialises MPI where the program has not, and the last one
+/// finalises it. All calls of MPI come from one thread, which all communicators share: every rank makes the calls of
+/// all its communicators in one order. MPI adds in an order of its own, and the last bits may differ between runs.
+/// After a failure the end of the process ends the whole job. See the concept `communicator`.
+///
+///     mpi_communicator ranks;                                   // mpirun -n 4 ./program
+///     tensor sum = ranks.all_reduce(gradients).get();
+class mpi_communicator : public detail::host_communicator<mpi_communicator> {
+ public:
+  /// Errors: communication_error where MPI does not begin.
+  explicit mpi_communicator(const mpi_options& options = {}) : mpi_communicator(runtime(options), options) {}
+
+ private:
+  using base = detail::host_communicator<mpi_communicator>;
+  friend base;
+  using base::base;
+  mpi_communicator(const std::shared_ptr<detail::mpi_runtime>& mpi, const mpi_options& options)
+      : base(world(*mpi, options), {options.timeout.count(), options.checked_calls},
+             std::shared_ptr<detail::communication_thread>(mpi, &mpi->thread())) {}
+
+  /// f(), and its trouble as an error.
+  template <class F>
+  static auto beginning(const F& f) {
+    try {
+      return f();
+    } catch (const detail::trouble& t) {
+      throw communication_error(("communicator (mpi): beginning: " + t.text).c_str(), t.kind, -1, t.peer, 0, {});
+    }
+  }
+  static std::shared_ptr<detail::mpi_runtime> runtime(const mpi_options& options) {
+    return beginning([&] { return detail::mpi_runtime::get(options.timeout.count()); });
+  }
+  static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
+    return beginning([&] {
+      std::unique_ptr<detail::transport> made;
+      mpi.call([&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
+      return made;
+    });
+  }
+  static std::shared_ptr<detail::communication_thread> thread_of_split(
+      const std::shared_ptr<detail::communication_thread>& thread) {
+    return thread;
+  }
+};
+
+}  // namespace sinter
+#endif
 // sinter/parallel/offloaded.hpp: modules of many tasks on the host, of which a device holds those in use.
 
 namespace sinter {
@@ -46475,6 +48046,1110 @@ static_assert(is_module<pipeline<sequential<transfer<cpu, cpu>>>>);
 
 }  // namespace nn
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+// sinter/parallel/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
+// time.
+
+namespace sinter::detail {
+
+/// b joined to a.
+template <class A>
+A joined_elements(A a, A b, bool is_max) {
+  if (!is_max) {
+    // unsigned, where a sum does not overflow
+    if constexpr (std::is_integral_v<A>)
+      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) + static_cast<std::make_unsigned_t<A>>(b));
+    else return a + b;
+  }
+  if constexpr (std::is_floating_point_v<A>) return b > a || b != b ? b : a;
+  else return b > a ? b : a;
+}
+
+/// Calls f(T{}) with the element type. Errors: value_error for one that cannot be summed.
+template <class F>
+void with_summed_element(element_kind kind, F f) {
+  with_element(kind, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (element<T>) {
+      if constexpr (can_be_summed<T>) return f(zero);
+    }
+    refuse<value_error>({"communicator: elements of type ", element_name(kind), " cannot be added"});
+  });
+}
+
+/// to[i] = parts[0][first + i] joined to parts[1][first + i], ... for i < n: in this order, so that the result is the
+/// same each time; half and bfloat16 in float, rounded once. `to` may be one of the parts.
+inline void join_in_rank_order(element_kind kind, bool is_max, std::span<const std::byte* const> parts,
+                               std::size_t first, std::size_t n, std::byte* to) {
+  with_summed_element(kind, [&](auto zero) {
+    using T = decltype(zero);
+    using A = compute_type<T>;
+    constexpr std::size_t block = 512;  // elements at a time, so that the loop over ranks is the outer one
+    A sums[block];
+    for (std::size_t i = 0; i < n; i += block) {
+      const std::size_t m = n - i < block ? n - i : block;
+      for (std::size_t r = 0; r < parts.size(); ++r) {
+        T values[block];
+        std::memcpy(values, parts[r] + (first + i) * sizeof(T), m * sizeof(T));
+        for (std::size_t j = 0; j < m; ++j)
+          sums[j] = r == 0 ? static_cast<A>(values[j]) : joined_elements<A>(sums[j], static_cast<A>(values[j]), is_max);
+      }
+      T result[block];
+      for (std::size_t j = 0; j < m; ++j) result[j] = static_cast<T>(sums[j]);
+      std::memcpy(to + i * sizeof(T), result, m * sizeof(T));
+    }
+  });
+}
+
+/// The elements of part r, where n elements are cut into `ranks` parts that differ by one element at most.
+struct part_of_rank {
+  part_of_rank(std::size_t n, int ranks, int r)
+      : begin(n * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks)),
+        end(n * static_cast<std::size_t>(r + 1) / static_cast<std::size_t>(ranks)) {}
+  std::size_t size() const { return end - begin; }
+  std::size_t begin, end;
+};
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+// sinter/parallel/socket_communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
+// sockets.
+
+#include <fstream>
+
+// sinter/parallel/socket_transport.hpp: collectives and messages over connections between all ranks.
+
+// sinter/parallel/socket_lane.hpp: the frames on their way over one connection between two ranks.
+
+// sinter/parallel/socket_mesh.hpp: connections between processes, each of which has proved that it knows the secret.
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <list>
+#include <random>
+
+// sinter/parallel/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
+
+namespace sinter::detail {
+
+/// Numbers little-endian.
+class wire_writer {
+ public:
+  template <class N>
+  void number(N value) {
+    for (std::size_t i = 0; i < sizeof(N); ++i)
+      bytes.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> 8 * i));
+  }
+  void raw(const void* data, std::size_t n) {
+    const auto* from = static_cast<const std::byte*>(data);
+    bytes.insert(bytes.end(), from, from + n);
+  }
+  std::vector<std::byte> bytes;
+};
+/// Reads what the caller knows to be there.
+class wire_reader {
+ public:
+  explicit wire_reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <class N>
+  N number() {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < sizeof(N); ++i) value |= static_cast<std::uint64_t>(rest_[i]) << 8 * i;
+    rest_ = rest_.subspan(sizeof(N));
+    return static_cast<N>(value);
+  }
+  void raw(void* to, std::size_t n) {
+    std::memcpy(to, rest_.data(), n);
+    rest_ = rest_.subspan(n);
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+/// data: a part of a collective, or a message; goodbye: the rank has ended well; trouble: why it gives up, as text.
+enum class frame_kind : std::uint8_t { data, goodbye, trouble };
+
+/// What stands before the bytes of a frame.
+struct frame {
+  frame_kind kind = frame_kind::data;
+  communication_failure failure = communication_failure::backend;  ///< of trouble
+  std::int32_t peer = -1;
+  call_header call;
+  std::uint64_t bytes = 0;
+};
+
+inline constexpr std::uint32_t frame_mark = 0x31524e53;  // "SNR1"
+inline constexpr std::size_t frame_size = 4 + 2 + 4 + 8 + 72;
+/// Longer texts of a trouble are cut off by the sender, and refused by the receiver.
+inline constexpr std::size_t longest_text = 4096;
+
+inline std::vector<std::byte> to_wire(const frame& f) {
+  wire_writer w;
+  w.number(frame_mark);
+  w.number(static_cast<std::uint8_t>(f.kind));
+  w.number(static_cast<std::uint8_t>(f.failure));
+  w.number(f.peer);
+  w.number(f.bytes);
+  const call_header& c = f.call;
+  w.number(c.number);
+  w.number(c.count);
+  w.number(c.hash);
+  w.number(c.root);
+  w.number(static_cast<std::uint8_t>(c.op));
+  w.number(static_cast<std::uint8_t>(c.element));
+  w.number(c.is_max);
+  w.number(c.name_length);
+  w.raw(c.name, sizeof c.name);
+  return w.bytes;
+}
+
+/// The frame that the first frame_size bytes say; nothing where they say none. It allocates nothing, and the values of
+/// all enumerations are in range.
+inline std::optional<frame> read_frame(std::span<const std::byte, frame_size> bytes) {
+  wire_reader r(bytes);
+  frame f;
+  if (r.number<std::uint32_t>() != frame_mark) return {};
+  const auto kind = r.number<std::uint8_t>(), failure = r.number<std::uint8_t>();
+  f.peer = r.number<std::int32_t>();
+  f.bytes = r.number<std::uint64_t>();
+  call_header& c = f.call;
+  c.number = r.number<std::int64_t>();
+  c.count = r.number<std::int64_t>();
+  c.hash = r.number<std::uint64_t>();
+  c.root = r.number<std::int32_t>();
+  const auto op = r.number<std::uint8_t>(), element = r.number<std::uint8_t>();
+  c.is_max = r.number<std::uint8_t>();
+  c.name_length = r.number<std::uint8_t>();
+  r.raw(c.name, sizeof c.name);
+  if (kind > static_cast<int>(frame_kind::trouble) || failure > static_cast<int>(communication_failure::backend) ||
+      op > static_cast<int>(operation::receive) || element >= static_cast<int>(element_kind::other) || c.is_max > 1 ||
+      c.name_length > sizeof c.name || c.count < 0)
+    return {};
+  f.kind = static_cast<frame_kind>(kind);
+  f.failure = static_cast<communication_failure>(failure);
+  c.op = static_cast<operation>(op);
+  c.element = static_cast<element_kind>(element);
+  if (f.kind == frame_kind::trouble && f.bytes > longest_text) return {};
+  if (f.kind == frame_kind::goodbye && f.bytes > 0) return {};
+  return f;
+}
+
+/// The text that a peer sent, without what a terminal would obey.
+inline std::string printable(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte b : bytes) text += b >= std::byte{0x20} && b != std::byte{0x7f} ? static_cast<char>(b) : '?';
+  return text;
+}
+
+// A connection begins so: the one who accepts it sends a number that it draws; the other one says who it is, draws a
+// number, and proves by an HMAC of all these that it knows the secret. Only then it gets a proof in return. Nothing
+// else is read before, and nothing of another length.
+
+using wire_nonce = std::array<std::byte, 16>;
+
+/// Who connects, and what for.
+struct hello {
+  std::uint64_t group = 0;  ///< drawn by rank 0 for each communicator; 0 for the first connection to it
+  std::int32_t size = 0, rank = 0, lane = 0;
+};
+
+inline constexpr std::size_t hello_size = 8 + 8 + 3 * 4 + sizeof(wire_nonce) + sizeof(sha256_digest);
+
+inline sha256_digest proof_of(std::string_view secret, std::string_view role, std::span<const std::byte> a,
+                              std::span<const std::byte> b) {
+  std::string text(role);
+  for (const auto& part : {a, b}) text.append(reinterpret_cast<const char*>(part.data()), part.size());
+  return hmac(secret, text);
+}
+
+inline constexpr char hello_mark[9] = "SINTER-1";
+
+inline std::vector<std::byte> to_wire(const hello& h, std::string_view secret, const wire_nonce& theirs,
+                                      const wire_nonce& mine) {
+  wire_writer w;
+  w.raw(hello_mark, 8);
+  w.number(h.group);
+  w.number(h.size);
+  w.number(h.rank);
+  w.number(h.lane);
+  w.raw(mine.data(), mine.size());
+  const sha256_digest proof = proof_of(secret, "connects", theirs, w.bytes);
+  w.raw(proof.data(), proof.size());
+  return w.bytes;
+}
+/// Nothing where the proof is wrong.
+inline std::optional<hello> read_hello(std::span<const std::byte, hello_size> bytes, std::string_view secret,
+                                       const wire_nonce& mine) {
+  const auto said = std::span<const std::byte>(bytes).first(hello_size - sizeof(sha256_digest));
+  sha256_digest proof;
+  std::memcpy(proof.data(), bytes.data() + said.size(), proof.size());
+  if (!are_equal_digests(proof, proof_of(secret, "connects", mine, said))) return {};
+  wire_reader r(said);
+  char mark[8];
+  r.raw(mark, sizeof mark);
+  if (std::memcmp(mark, hello_mark, sizeof mark) != 0) return {};
+  hello h;
+  h.group = r.number<std::uint64_t>();
+  h.size = r.number<std::int32_t>();
+  h.rank = r.number<std::int32_t>();
+  h.lane = r.number<std::int32_t>();
+  return h;
+}
+/// What the one who accepts proves in return.
+inline sha256_digest answer_of(std::string_view secret, std::span<const std::byte> hello_bytes) {
+  return proof_of(secret, "accepts", hello_bytes, {});
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+[[noreturn]] SINTER_COLD inline void throw_system(const std::string& doing) {
+  throw trouble{communication_failure::backend, -1, doing + ": " + system_text(errno)};
+}
+
+/// "unix:/path" or "host:port", as the system knows it.
+struct socket_address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  bool is_unix() const { return storage.ss_family == AF_UNIX; }
+  bool is_loopback() const {
+    if (storage.ss_family == AF_INET)
+      return ntohl(reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr.s_addr) >> 24 == 127;
+    if (storage.ss_family == AF_INET6)
+      return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr) != 0;
+    return is_unix();
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+/// Errors: value_error for what is no address.
+inline socket_address parse_address(const std::string& text) {
+  socket_address a;
+  if (text.starts_with("unix:")) {
+    auto& to = *reinterpret_cast<sockaddr_un*>(&a.storage);
+    const std::string path = text.substr(5);
+    if (path.empty() || path.size() >= sizeof to.sun_path)
+      refuse<value_error>({"socket_communicator: '", text, "': a path has 1 to ", sizeof to.sun_path - 1, " bytes"});
+    to.sun_family = AF_UNIX;
+    std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
+    a.length = static_cast<socklen_t>(sizeof to);
+    return a;
+  }
+  const std::size_t colon = text.rfind(':');
+  addrinfo want{}, *found = nullptr;
+  want.ai_socktype = SOCK_STREAM;
+  std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.empty() || ::getaddrinfo(host.c_str(), text.c_str() + colon + 1, &want, &found) != 0 || found == nullptr)
+    refuse<value_error>({"socket_communicator: '", text, "' is no address; write unix:/path or host:port"});
+  std::memcpy(&a.storage, found->ai_addr, found->ai_addrlen);
+  a.length = found->ai_addrlen;
+  ::freeaddrinfo(found);
+  return a;
+}
+
+inline std::string text_of(const socket_address& a) {
+  if (a.is_unix()) return std::string("unix:") + reinterpret_cast<const sockaddr_un*>(&a.storage)->sun_path;
+  char host[256] = {}, port[32] = {};
+  ::getnameinfo(a.get(), a.length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  return (a.storage.ss_family == AF_INET6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+inline void set_up(int fd, bool is_unix) {
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  const int on = 1;
+  constexpr int no_delay = 1;  // TCP_NODELAY of <netinet/tcp.h>, where names stand that are macros on other systems
+  if (!is_unix) ::setsockopt(fd, IPPROTO_TCP, no_delay, &on, sizeof on);
+#if defined(SO_NOSIGPIPE)
+  ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+}
+
+#if defined(MSG_NOSIGNAL)
+inline constexpr int no_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int no_signal = 0;
+#endif
+
+/// Where this process can be reached. Its file, if it has one, only serves its user, and goes with it.
+class listener {
+ public:
+  explicit listener(const std::string& at) {
+    socket_address a = parse_address(at);
+    if (a.is_unix()) remove_left_over(a);
+    fd_ = descriptor(::socket(a.storage.ss_family, SOCK_STREAM, 0));
+    if (fd_.get() < 0) throw_system("socket");
+    const int on = 1;
+    if (!a.is_unix()) ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (::bind(fd_.get(), a.get(), a.length) != 0) throw_system("listening at " + at);
+    if (a.is_unix()) {
+      file_ = at.substr(5);
+      ::chmod(file_.c_str(), 0600);
+    }
+    if (::listen(fd_.get(), 128) != 0) throw_system("listening at " + at);
+    set_up(fd_.get(), true);
+    a.length = sizeof a.storage;
+    ::getsockname(fd_.get(), a.get(), &a.length);
+    address_ = a.is_unix() ? at : text_of(a);
+  }
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+  ~listener() {
+    if (!file_.empty()) ::unlink(file_.c_str());
+  }
+  int get() const { return fd_.get(); }
+  const std::string& address() const { return address_; }
+
+ private:
+  /// The file of a process that was killed; one at which somebody listens stays, and is an error of bind().
+  static void remove_left_over(const socket_address& a) {
+    const char* const path = reinterpret_cast<const sockaddr_un*>(&a.storage)->sun_path;
+    struct stat s;
+    if (::lstat(path, &s) != 0 || !S_ISSOCK(s.st_mode)) return;
+    const descriptor probe(::socket(AF_UNIX, SOCK_STREAM, 0));
+    if (::connect(probe.get(), a.get(), a.length) != 0 && errno == ECONNREFUSED) ::unlink(path);
+  }
+  descriptor fd_;
+  std::string address_, file_;
+};
+
+inline wire_nonce draw_nonce() {
+  std::random_device source;
+  wire_nonce n;
+  for (std::byte& b : n) b = static_cast<std::byte>(source() & 0xffu);
+  return n;
+}
+
+using log_function = std::function<void(const std::string&)>;
+
+/// How the processes of a communicator find and know each other.
+struct meeting_rules {
+  std::string secret;
+  log_function log;
+  communication_clock::time_point end;  ///< for all to be there
+  std::function<bool()> is_interrupted = [] { return false; };
+
+  void wait(int fd, short events, const std::string& for_whom, int peer) const {
+    while (true) {
+      pollfd p{fd, events, 0};
+      if (::poll(&p, 1, 50) > 0) return;
+      check_time(for_whom, peer);
+    }
+  }
+  void check_time(const std::string& for_whom, int peer) const {
+    if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
+    if (communication_clock::now() >= end)
+      throw trouble{communication_failure::timeout, peer, "timeout: waited for " + for_whom + " in vain"};
+  }
+  /// Errors: a trouble where the connection ends, or the time.
+  void send(int fd, std::span<const std::byte> bytes, const std::string& to, int peer) const {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(fd, bytes.data(), bytes.size(), no_signal);
+      if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
+      else if (errno == EAGAIN || errno == EINTR) wait(fd, POLLOUT, to, peer);
+      else throw trouble{communication_failure::peer_lost, peer, to + " was lost: its connection has ended"};
+    }
+  }
+  void receive(int fd, std::span<std::byte> bytes, const std::string& from, int peer) const {
+    while (!bytes.empty()) {
+      const ssize_t n = ::recv(fd, bytes.data(), bytes.size(), 0);
+      if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
+      else if (n < 0 && (errno == EAGAIN || errno == EINTR)) wait(fd, POLLIN, from, peer);
+      else throw trouble{communication_failure::peer_lost, peer, from + " was lost: its connection has ended"};
+    }
+  }
+};
+
+/// Connects to the rank that listens at `address`, which may come later.
+inline descriptor connect_to(const std::string& address, const hello& who, int peer, const meeting_rules& rules) {
+  const socket_address a = parse_address(address);
+  const std::string them = joined({"rank ", peer, " at ", address});
+  descriptor fd;
+  while (true) {
+    fd = descriptor(::socket(a.storage.ss_family, SOCK_STREAM, 0));
+    if (fd.get() < 0) throw_system("socket");
+    set_up(fd.get(), a.is_unix());
+    int code = ::connect(fd.get(), a.get(), a.length) == 0 ? 0 : errno;
+    if (code == EINPROGRESS) {
+      rules.wait(fd.get(), POLLOUT, them, peer);
+      socklen_t size = sizeof code;
+      ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &code, &size);
+    }
+    if (code == 0) break;
+    rules.check_time(them + " (" + system_text(code) + ")", peer);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  wire_nonce theirs;
+  rules.receive(fd.get(), theirs, them, peer);
+  const std::vector<std::byte> bytes = to_wire(who, rules.secret, theirs, draw_nonce());
+  rules.send(fd.get(), bytes, them, peer);
+  sha256_digest answer;
+  try {
+    rules.receive(fd.get(), std::as_writable_bytes(std::span(answer)), them, peer);
+  } catch (const trouble& t) {
+    if (t.kind != communication_failure::peer_lost) throw;
+    throw trouble{
+        communication_failure::backend, peer,
+        them + " refuses this rank; are the secret and the number of ranks the same, and the rank not taken?"};
+  }
+  if (!are_equal_digests(answer, answer_of(rules.secret, bytes)))
+    throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
+  return fd;
+}
+
+/// The connections of those whom `is_wanted` lets in, until it wants `count`. Others are dropped and logged.
+inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at, std::size_t count,
+                                                              const std::function<std::string(const hello&)>& objection,
+                                                              const std::function<trouble()>& missing,
+                                                              const meeting_rules& rules) {
+  struct candidate {
+    descriptor fd;
+    wire_nonce nonce = draw_nonce();
+    std::array<std::byte, hello_size> bytes;
+    std::size_t got = 0;
+    communication_clock::time_point end = after(communication_clock::now(), 5);
+    std::string name;
+  };
+  constexpr std::size_t most_candidates = 64;
+  std::list<candidate> candidates;
+  std::vector<std::pair<hello, descriptor>> in;
+  const auto drop = [&](auto one, const std::string& why) {
+    rules.log("dropped a connection from " + one->name + ": " + why);
+    return candidates.erase(one);
+  };
+  while (in.size() < count) {
+    std::vector<pollfd> polls{{at.get(), POLLIN, 0}};
+    for (const candidate& c : candidates) polls.push_back({c.fd.get(), POLLIN, 0});
+    ::poll(polls.data(), static_cast<nfds_t>(polls.size()), 50);
+    if (rules.is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
+    if (communication_clock::now() >= rules.end) throw missing();
+    for (auto c = candidates.begin(); c != candidates.end();) {
+      const ssize_t n = ::recv(c->fd.get(), c->bytes.data() + c->got, hello_size - c->got, 0);
+      if (n > 0) c->got += static_cast<std::size_t>(n);
+      const bool has_ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+      if (has_ended) c = drop(c, "it ended before it proved that it knows the secret");
+      else if (c->got < hello_size && communication_clock::now() >= c->end) c = drop(c, "it says nothing");
+      else if (c->got < hello_size) ++c;
+      else {
+        const std::optional<hello> who = read_hello(c->bytes, rules.secret, c->nonce);
+        const std::string why = who ? objection(*who) : "it does not prove that it knows the secret";
+        if (!why.empty()) {
+          c = drop(c, why);
+          continue;
+        }
+        const sha256_digest answer = answer_of(rules.secret, c->bytes);
+        rules.send(c->fd.get(), std::as_bytes(std::span(answer)), joined({"rank ", who->rank}), who->rank);
+        in.emplace_back(*who, std::move(c->fd));
+        c = candidates.erase(c);
+      }
+    }
+    socket_address from;
+    from.length = sizeof from.storage;
+    descriptor fd(::accept(at.get(), from.get(), &from.length));
+    if (fd.get() < 0) continue;
+    set_up(fd.get(), from.is_unix());
+    if (candidates.size() == most_candidates) drop(candidates.begin(), "too many others came after it");
+    candidate& c = candidates.emplace_back();
+    c.fd = std::move(fd);
+    c.name = from.storage.ss_family == AF_UNIX ? "this machine" : text_of(from);
+    static_cast<void>(::send(c.fd.get(), c.nonce.data(), c.nonce.size(), no_signal));
+  }
+  return in;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// A connection to another rank, with what is on its way. Lane 0 carries collectives, lane 1 messages; so neither waits
+/// for the other.
+struct socket_lane {
+  struct outgoing {
+    std::vector<std::byte> head;
+    std::span<const std::byte> data;
+    std::size_t sent = 0;
+    std::shared_ptr<bool> is_over;
+  };
+  struct expected {
+    call_header call;
+    std::span<std::byte> to;
+    call_header* take = nullptr;  ///< any call will do, and is written here
+    std::shared_ptr<bool> is_over;
+  };
+
+  descriptor fd;
+  int me = 0, peer = 0, number = 0;
+  std::deque<outgoing> out;
+  std::deque<expected> in;
+
+  bool is_idle() const { return out.empty() && in.empty(); }
+  short events() const {
+    return static_cast<short>((is_held() || has_ended_ ? 0 : POLLIN) | (out.empty() || !can_write_ ? 0 : POLLOUT));
+  }
+  /// Writes and reads what goes without waiting. Errors: a trouble of, or told by, the other rank.
+  void move_on() {
+    while (!out.empty() && can_write_ && write_some()) {
+    }
+    while (!has_ended_ && read_some()) {
+    }
+    if (has_ended_ && !is_idle())
+      throw trouble{communication_failure::peer_lost, peer, joined({"rank ", peer, " has ended"})};
+  }
+  /// The last frame; false where another one is half on its way.
+  bool post_last(const frame& f, std::span<const std::byte> text) {
+    if (!out.empty() && out.front().sent > 0) return false;
+    out.clear();
+    out.push_back({to_wire(f), text, 0, nullptr});
+    return true;
+  }
+  /// Writes, at most until then, and reads nothing.
+  void flush(communication_clock::time_point end) {
+    while (!out.empty() && can_write_ && communication_clock::now() < end) {
+      if (write_some()) continue;
+      pollfd p{fd.get(), POLLOUT, 0};
+      ::poll(&p, 1, 20);
+    }
+  }
+
+ private:
+  /// A frame came whose call this rank has not made yet.
+  bool is_held() const { return got_ == frame_size && frame_.kind == frame_kind::data && in.empty(); }
+  trouble lost() const {
+    return {communication_failure::peer_lost, peer, joined({"rank ", peer, " was lost: its connection has ended"})};
+  }
+  bool write_some() {
+    outgoing& o = out.front();
+    const auto all = o.head.size() + o.data.size();
+    const auto rest = o.sent < o.head.size() ? std::span<const std::byte>(o.head).subspan(o.sent)
+                                             : o.data.subspan(o.sent - o.head.size());
+    const ssize_t n = rest.empty() ? 0 : ::send(fd.get(), rest.data(), rest.size(), no_signal);
+    if (n < 0) {
+      // Why it does not take anything may still be there to read.
+      can_write_ = errno == EAGAIN || errno == EINTR;
+      return false;
+    }
+    o.sent += static_cast<std::size_t>(n);
+    if (o.sent < all) return true;
+    if (o.is_over) *o.is_over = true;
+    out.pop_front();
+    return true;
+  }
+  bool read_some() {
+    if (got_ < frame_size) {
+      const auto n = read(std::span(head_).subspan(got_));
+      got_ += n;
+      if (got_ < frame_size) return n > 0;
+      begin_frame();
+    }
+    if (frame_.kind == frame_kind::goodbye) {
+      has_ended_ = true;
+      return false;
+    }
+    if (is_held()) return false;
+    if (frame_.kind == frame_kind::data && at_ == 0) compare();
+    const std::span<std::byte> to = frame_.kind == frame_kind::data ? in.front().to : std::span<std::byte>(text_);
+    if (at_ < to.size()) {
+      const auto n = read(to.subspan(at_));
+      at_ += n;
+      if (at_ < to.size()) return n > 0;
+    }
+    if (frame_.kind == frame_kind::trouble) throw trouble{frame_.failure, frame_.peer, printable(text_)};
+    if (in.front().is_over) *in.front().is_over = true;
+    in.pop_front();
+    got_ = at_ = 0;
+    return true;
+  }
+  /// 0 where nothing is there yet.
+  std::size_t read(std::span<std::byte> to) {
+    const ssize_t n = ::recv(fd.get(), to.data(), to.size(), 0);
+    if (n > 0) return static_cast<std::size_t>(n);
+    if (n == 0 || (errno != EAGAIN && errno != EINTR) || !can_write_) throw lost();
+    return 0;
+  }
+  void begin_frame() {
+    const std::optional<frame> f = read_frame(std::span<const std::byte, frame_size>(head_));
+    if (!f) throw trouble{communication_failure::backend, peer, joined({"rank ", peer, " sent what is no frame"})};
+    frame_ = *f;
+    at_ = 0;
+    if (frame_.kind == frame_kind::trouble)
+      text_.resize(static_cast<std::size_t>(frame_.bytes));  // at most longest_text
+  }
+  /// The frame against what this rank expects; so no size from outside is ever allocated.
+  void compare() {
+    expected& e = in.front();
+    const call_header& theirs = frame_.call;
+    const bool is_same =
+        e.take != nullptr ||
+        (number == 0 ? theirs == e.call
+                     : theirs.count == e.call.count && theirs.root == e.call.root && theirs.element == e.call.element);
+    if (!is_same || frame_.bytes != e.to.size()) throw_mismatch(peer, theirs, me, e.call, peer);
+    if (e.take != nullptr) *e.take = theirs;
+  }
+
+  std::array<std::byte, frame_size> head_{};
+  std::size_t got_ = 0, at_ = 0;
+  frame frame_;
+  std::vector<std::byte> text_;
+  bool has_ended_ = false, can_write_ = true;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// Where and how the ranks meet.
+struct socket_place {
+  int rank = 0, size = 1;
+  std::string address, listen, secret;
+  log_function log;
+};
+
+class socket_transport final : public transport {
+ public:
+  /// Meets the other ranks at o.address. Errors: a trouble.
+  socket_transport(const socket_place& o, communication_clock::time_point end)
+      : rank_(o.rank), size_(o.size), host_(o.listen), base_(o.address), secret_(o.secret), log_(o.log) {
+    if (!log_) log_ = [](const std::string& line) { std::fprintf(stderr, "sinter: %s\n", line.c_str()); };
+    if (size_ == 1) return;
+    const meeting_rules rules{secret_, log_, end};
+    std::vector<std::byte> list(8 + static_cast<std::size_t>(size_) * address_size);
+    if (rank_ == 0) {
+      const listener here(o.address);
+      const auto nonce = draw_nonce();
+      std::memcpy(list.data(), nonce.data(), 8);
+      put_address(list, 0, here.address());
+      std::vector<bool> is_there(static_cast<std::size_t>(size_));
+      auto came = accept_ranks(
+          here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
+          [&] { return missing(is_there, 1); }, rules);
+      for (auto& [who, fd] : came)
+        rules.receive(fd.get(),
+                      std::span(list).subspan(8 + static_cast<std::size_t>(who.rank) * address_size, address_size),
+                      joined({"rank ", who.rank}), who.rank);
+      for (auto& [who, fd] : came) rules.send(fd.get(), list, joined({"rank ", who.rank}), who.rank);
+      connect(here, list, rules);
+    } else {
+      const listener here(own_address());
+      const descriptor fd = connect_to(o.address, {0, size_, rank_, -1}, 0, rules);
+      put_address(list, rank_, here.address());
+      rules.send(fd.get(), std::span(list).subspan(8 + static_cast<std::size_t>(rank_) * address_size, address_size),
+                 "rank 0", 0);
+      rules.receive(fd.get(), list, "rank 0", 0);
+      connect(here, list, rules);
+    }
+  }
+
+  const char* name() const override { return "sockets"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    std::vector<call_header> all(static_cast<std::size_t>(size_), h);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      post(h, r, {});
+      lane(0, r).in.push_back({h, {}, &all[static_cast<std::size_t>(r)], nullptr});
+    }
+    finish(until);
+    return all;
+  }
+  void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
+    const std::size_t width = element_size(h.element);
+    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size_, r); };
+    const std::size_t longest = static_cast<std::size_t>(h.count) / static_cast<std::size_t>(size_) + 1;
+    for (std::size_t at = 0; at < longest; at += piece(width)) {
+      // Elements [at, at + piece) of each part: first all ranks' values of mine come here, then the sums go out.
+      const auto cut = [&](int r) { return range(part(r), at, piece(width)); };
+      const auto bytes = [&](int r) { return std::span(data + cut(r).begin * width, cut(r).size() * width); };
+      add_up(h, bytes, bytes(rank_).data(), until);
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        post(h, r, bytes(rank_));
+        expect(h, r, bytes(r));
+      }
+      finish(until);
+    }
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
+    const std::span<std::byte> bytes(data, bytes_of(h));
+    for (int r = 0; r < size_; ++r)
+      if (rank_ == h.root && r != rank_) post(h, r, bytes);
+    if (rank_ != h.root) expect(h, h.root, bytes);
+    finish(until);
+  }
+  void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline& until) override {
+    const std::size_t n = bytes_of(h);
+    for (int r = 0; r < size_; ++r) {
+      std::byte* const to = all + static_cast<std::size_t>(r) * n;
+      if (r == rank_) {
+        if (n > 0) std::memcpy(to, from, n);
+      } else {
+        post(h, r, {from, n});
+        expect(h, r, {to, n});
+      }
+    }
+    finish(until);
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline& until) override {
+    const std::size_t width = element_size(h.element);
+    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size_, r); };
+    for (std::size_t at = 0; at < part(0).size(); at += piece(width)) {
+      const auto bytes = [&](int r) {
+        const part_of_rank cut = range(part(r), at, piece(width));
+        return std::span(all + cut.begin * width, cut.size() * width);
+      };
+      add_up(h, bytes, to + at * width, until);
+    }
+  }
+  std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
+    struct member {
+      std::int32_t color, key;
+      char address[address_size];
+    };
+    const listener here(own_address());
+    std::vector<member> all(static_cast<std::size_t>(size_));
+    member& mine = all[static_cast<std::size_t>(rank_)];
+    mine = {color, key, {}};
+    here.address().copy(mine.address, address_size - 1);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      post(h, r, std::as_bytes(std::span(&mine, 1)));
+      expect(h, r, std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(r)], 1)));
+    }
+    finish(until);
+    std::vector<int> members;
+    for (int r = 0; r < size_; ++r)
+      if (all[static_cast<std::size_t>(r)].color == color) members.push_back(r);
+    const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
+    std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+    auto made = std::unique_ptr<socket_transport>(new socket_transport(*this));
+    made->size_ = static_cast<int>(members.size());
+    std::vector<std::byte> list(8 + members.size() * address_size);
+    const std::uint64_t group = hash_of(joined({group_, " ", h.number, " ", color}));
+    std::memcpy(list.data(), &group, 8);
+    for (int i = 0; i < made->size_; ++i) {
+      const int r = members[static_cast<std::size_t>(i)];
+      if (r == rank_) made->rank_ = i;
+      std::memcpy(list.data() + 8 + static_cast<std::size_t>(i) * address_size,
+                  all[static_cast<std::size_t>(r)].address, address_size);
+    }
+    made->connect(here, list, {secret_, log_, until.at(), [this] { return is_interrupted(); }});
+    return made;
+  }
+
+  void start(transfer& t) override {
+    auto is_over = std::make_shared<bool>(false);
+    t.state = is_over;
+    const std::span<std::byte> bytes(t.data, t.bytes);
+    if (t.peer == rank_) {
+      if (t.outgoing) to_itself_.push_back({t.header, {bytes.begin(), bytes.end()}});
+      *is_over = t.outgoing;
+    } else if (t.outgoing) {
+      lane(1, t.peer).out.push_back({to_wire(frame_of(t.header, t.bytes)), bytes, 0, is_over});
+    } else {
+      lane(1, t.peer).in.push_back({t.header, bytes, nullptr, is_over});
+    }
+  }
+  bool test(transfer& t) override {
+    if (t.peer == rank_ && !t.outgoing && !to_itself_.empty()) {
+      const auto& [sent, bytes] = to_itself_.front();
+      if (sent.count != t.header.count || sent.element != t.header.element || sent.root != t.header.root)
+        throw_mismatch(rank_, sent, rank_, t.header, rank_);
+      if (t.bytes > 0) std::memcpy(t.data, bytes.data(), t.bytes);
+      to_itself_.pop_front();
+      return true;
+    }
+    move_on();
+    return *static_cast<bool*>(t.state.get());
+  }
+
+  void tell(const trouble& why) noexcept override {
+    try {
+      frame f;
+      f.kind = frame_kind::trouble;
+      f.failure = why.kind;
+      f.peer = why.peer;
+      last_words_ = why.text.substr(0, longest_text);
+      f.bytes = last_words_.size();
+      say_last(f, std::as_bytes(std::span(last_words_)));
+    } catch (...) {  // NOLINT: the others see that the connection ends
+    }
+  }
+  void close() override {
+    frame f;
+    f.kind = frame_kind::goodbye;
+    say_last(f, {});
+  }
+
+ private:
+  static constexpr std::size_t address_size = 256;
+
+  /// For split: what a communicator takes over.
+  socket_transport(const socket_transport& from)
+      : transport(), host_(from.host_), base_(from.base_), secret_(from.secret_), log_(from.log_) {}
+
+  static std::size_t bytes_of(const call_header& h) {
+    return static_cast<std::size_t>(h.count) * element_size(h.element);
+  }
+  /// Elements of a part that are on their way at a time: 8 MiB from all ranks together.
+  std::size_t piece(std::size_t width) const {
+    return std::max<std::size_t>(1, (std::size_t{8} << 20) / width / static_cast<std::size_t>(size_));
+  }
+  static part_of_rank range(part_of_rank whole, std::size_t at, std::size_t n) {
+    whole.begin = std::min(whole.begin + at, whole.end);
+    whole.end = std::min(whole.begin + n, whole.end);
+    return whole;
+  }
+  /// to = the sum of all ranks' bytes(rank_), in the order of the ranks.
+  template <class Bytes>
+  void add_up(const call_header& h, const Bytes& bytes, std::byte* to, const deadline& until) {
+    const std::size_t n = bytes(rank_).size();
+    std::vector<std::byte> theirs(n * static_cast<std::size_t>(size_));
+    std::vector<const std::byte*> parts;
+    for (int r = 0; r < size_; ++r) {
+      std::byte* const there = theirs.data() + n * static_cast<std::size_t>(r);
+      parts.push_back(r == rank_ ? bytes(rank_).data() : there);
+      if (r == rank_) continue;
+      post(h, r, bytes(r));
+      expect(h, r, {there, n});
+    }
+    finish(until);
+    join_in_rank_order(h.element, h.is_max != 0, parts, 0, n / element_size(h.element), to);
+  }
+
+  socket_lane& lane(int number, int r) { return lanes_[static_cast<std::size_t>(number)][static_cast<std::size_t>(r)]; }
+  static frame frame_of(const call_header& h, std::size_t bytes) {
+    frame f;
+    f.call = h;
+    f.bytes = bytes;
+    return f;
+  }
+  void post(const call_header& h, int r, std::span<const std::byte> bytes) {
+    lane(0, r).out.push_back({to_wire(frame_of(h, bytes.size())), bytes, 0, nullptr});
+  }
+  void expect(const call_header& h, int r, std::span<std::byte> bytes) {
+    lane(0, r).in.push_back({h, bytes, nullptr, nullptr});
+  }
+  void move_on() {
+    for (auto& lanes : lanes_)
+      for (socket_lane& l : lanes)
+        if (l.fd.get() >= 0) l.move_on();
+  }
+  /// Returns once all that was posted on lane 0 is over.
+  void finish(const deadline& until) {
+    while (true) {
+      move_on();
+      std::vector<int> missing;
+      for (const socket_lane& l : lanes_[0])
+        if (!l.is_idle()) missing.push_back(l.peer);
+      if (missing.empty()) return;
+      give_up(until, "waited for", missing);
+      std::vector<pollfd> polls;
+      for (auto& lanes : lanes_)
+        for (const socket_lane& l : lanes)
+          if (l.fd.get() >= 0 && l.events() != 0) polls.push_back({l.fd.get(), l.events(), 0});
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until.at() - communication_clock::now());
+      ::poll(polls.data(), static_cast<nfds_t>(polls.size()),
+             static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 50)));
+    }
+  }
+  /// The last frame on every connection.
+  void say_last(const frame& f, std::span<const std::byte> text) {
+    const auto end = after(communication_clock::now(), 1);
+    for (auto& lanes : lanes_)
+      for (socket_lane& l : lanes) {
+        if (l.fd.get() < 0) continue;
+        if (l.post_last(f, text)) l.flush(end);
+        ::shutdown(l.fd.get(), SHUT_WR);
+      }
+  }
+
+  /// Where this rank listens: a free port, or a file beside that of rank 0.
+  std::string own_address() const {
+    if (base_.starts_with("unix:")) {
+      std::string name = base_ + "." + std::to_string(rank_) + ".";
+      const wire_nonce n = draw_nonce();
+      for (std::size_t i = 0; i < 4; ++i) name += joined({static_cast<unsigned>(n[i])});
+      return name;
+    }
+    if (!host_.empty()) return host_ + ":0";
+    if (!parse_address(base_).is_loopback() && rank_ != 0)
+      refuse<value_error>({"socket_communicator: rank ", rank_, " listens on loopback, where rank 0 at ", base_,
+                           " does not reach it; set listen (SINTER_LISTEN) to a host name of this machine"});
+    // Rank 0 of several machines was given an address.
+    return rank_ == 0 ? base_.substr(0, base_.rfind(':')) + ":0" : "127.0.0.1:0";
+  }
+  static void put_address(std::vector<std::byte>& list, int r, const std::string& address) {
+    std::memcpy(list.data() + 8 + static_cast<std::size_t>(r) * address_size, address.data(),
+                std::min(address.size(), address_size - 1));
+  }
+  /// Why h is not let in; empty if it is, and then noted.
+  std::string objection(const hello& h, std::uint64_t group, int lane_number, std::vector<bool>& is_there) const {
+    if (h.group != group) return "it belongs to another communicator";
+    if (h.size != size_) return joined({"rank ", h.rank, " of ", h.size, ", where there are ", size_, " ranks"});
+    const int at = lane_number < 0 ? h.rank : 2 * h.rank + h.lane;
+    if (h.rank <= 0 || h.rank >= size_ || (lane_number < 0 ? h.lane != -1 : h.lane < 0 || h.lane > 1) || at < 0 ||
+        is_there[static_cast<std::size_t>(at)])
+      return joined({"rank ", h.rank, " is not expected, or came twice"});
+    is_there[static_cast<std::size_t>(at)] = true;
+    return {};
+  }
+  trouble missing(const std::vector<bool>& is_there, int lanes) const {
+    std::vector<int> ranks;
+    for (int r = (lanes == 1 ? 1 : rank_ + 1); r < size_; ++r)
+      for (int l = 0; l < lanes; ++l)
+        if (!is_there[static_cast<std::size_t>(lanes * r + l)] && (ranks.empty() || ranks.back() != r))
+          ranks.push_back(r);
+    return {communication_failure::timeout, ranks.empty() ? -1 : ranks.front(),
+            joined({"timeout: ", rank_list(ranks), " did not connect"})};
+  }
+  /// Both lanes to each rank: the higher one connects to the lower one.
+  void connect(const listener& here, const std::vector<std::byte>& list, const meeting_rules& rules) {
+    std::memcpy(&group_, list.data(), 8);
+    for (auto& lanes : lanes_) lanes = std::vector<socket_lane>(static_cast<std::size_t>(size_));
+    const auto take = [&](descriptor fd, int r, int number) {
+      socket_lane& l = lane(number, r);
+      l.fd = std::move(fd);
+      l.me = rank_;
+      l.peer = r;
+      l.number = number;
+    };
+    for (int r = 0; r < rank_; ++r) {
+      std::string address;
+      for (std::size_t i = 0; i < address_size - 1; ++i) {
+        const auto c = static_cast<char>(list[8 + static_cast<std::size_t>(r) * address_size + i]);
+        if (c == '\0') break;
+        address += c;
+      }
+      for (const int number : {0, 1}) take(connect_to(address, {group_, size_, rank_, number}, r, rules), r, number);
+    }
+    std::vector<bool> is_there(2 * static_cast<std::size_t>(size_));
+    auto came = accept_ranks(
+        here, 2 * static_cast<std::size_t>(size_ - 1 - rank_),
+        [&](const hello& h) {
+          return h.rank <= rank_ ? std::string("a lower rank does not connect") : objection(h, group_, 0, is_there);
+        },
+        [&] { return missing(is_there, 2); }, rules);
+    for (auto& [who, fd] : came) take(std::move(fd), who.rank, who.lane);
+  }
+
+  int rank_ = 0, size_ = 1;
+  std::string host_, base_, secret_;
+  log_function log_;
+  std::uint64_t group_ = 0;
+  std::array<std::vector<socket_lane>, 2> lanes_;
+  std::deque<std::pair<call_header, std::vector<std::byte>>> to_itself_;
+  std::string last_words_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// Options of socket_communicator. All ranks need the same size, address and secret. The secret, 16 bytes or more,
+/// comes from the environment variable SINTER_COMM_SECRET, or from a file that only its owner may read (mode 600); it
+/// is no option, as arguments of programs are seen by all users. What is sent later is not encrypted: between machines
+/// that is for a network that you trust, or a tunnel.
+struct socket_options {
+  int rank = 0, size = 1;
+  std::string address;      ///< where rank 0 listens: "unix:/path" or "host:port"
+  std::string listen = {};  ///< a host of this machine by which other machines reach this rank; empty: loopback
+  std::string secret_file = {};
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);
+  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
+  std::function<void(const std::string&)> log = {};  ///< gets a line for each stranger; empty: standard error
+
+  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; those that are not there keep
+  /// their defaults. Errors: value_error for what is no number.
+  static socket_options from_environment() {
+    socket_options o;
+    const auto text = [](const char* name, std::string& to) {
+      if (const char* const value = std::getenv(name); value != nullptr) to = value;
+    };
+    const auto number = [&](const char* name, int& to) {
+      std::string digits;
+      text(name, digits);
+      if (digits.empty()) return;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+      if (error != std::errc{} || end != digits.data() + digits.size())
+        detail::refuse<value_error>({name, " is '", digits, "', which is no number"});
+    };
+    number("SINTER_RANK", o.rank);
+    number("SINTER_SIZE", o.size);
+    text("SINTER_ADDRESS", o.address);
+    text("SINTER_LISTEN", o.listen);
+    text("SINTER_SECRET_FILE", o.secret_file);
+    return o;
+  }
+};
+
+namespace detail {
+
+inline std::string read_secret(const socket_options& o) {
+  std::string secret;
+  if (!o.secret_file.empty()) {
+    struct stat s;
+    if (::stat(o.secret_file.c_str(), &s) != 0)
+      refuse<io_error>({"socket_communicator: ", o.secret_file, ": ", system_text(errno)});
+    if ((s.st_mode & 077u) != 0)
+      refuse<value_error>({"socket_communicator: ", o.secret_file, " can be read by others; chmod 600 it"});
+    std::ifstream file(o.secret_file);
+    std::getline(file, secret);
+  } else if (const char* const value = std::getenv("SINTER_COMM_SECRET"); value != nullptr) {
+    secret = value;
+  }
+  if (secret.size() < 16)
+    refuse<value_error>({"socket_communicator: the secret has ", secret.size(),
+                         " bytes, and needs 16; set SINTER_COMM_SECRET, or secret_file to a file of mode 600"});
+  return secret;
+}
+
+}  // namespace detail
+
+/// Ranks that are processes, over Unix or TCP sockets: a rank that is killed is noticed at once, and the others go on
+/// with an error. Sums are in the order of the ranks. Each rank is connected to each other one, twice. See the concept
+/// `communicator`; docs/communicators.md says how to start the processes.
+///
+///     socket_communicator ranks(socket_options::from_environment());
+///     tensor sum = ranks.all_reduce(gradients).get();
+class socket_communicator : public detail::host_communicator<socket_communicator> {
+ public:
+  /// Returns once all ranks are connected. Errors: value_error for a secret that is missing or too short and for wrong
+  /// options; communication_error where a rank does not come in time, or is refused.
+  explicit socket_communicator(const socket_options& o)
+      : socket_communicator(meet(o), {o.timeout.count(), o.checked_calls},
+                            std::make_shared<detail::communication_thread>()) {}
+
+ private:
+  using base = detail::host_communicator<socket_communicator>;
+  friend base;
+  using base::base;
+
+  static std::unique_ptr<detail::transport> meet(const socket_options& o) {
+    if (o.size < 1 || o.rank < 0 || o.rank >= o.size)
+      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size, " ranks"});
+    std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
+    try {
+      return std::make_unique<detail::socket_transport>(
+          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log},
+          detail::after(detail::communication_clock::now(), o.timeout.count()));
+    } catch (const detail::trouble& t) {
+      throw communication_error(
+          detail::joined({"communicator (sockets), rank ", o.rank, " of ", o.size, ": connecting: ", t.text}).c_str(),
+          t.kind, o.rank, t.peer, 0, {});
+    }
+  }
+};
+
+}  // namespace sinter
 // sinter/parallel/split_linear.hpp: a fully connected layer whose outputs are computed by several devices.
 
 namespace sinter {
@@ -46792,6 +49467,347 @@ template <device... D, class M, class Problem = typename detail::split_mistake<M
 void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
 
 }  // namespace nn
+}  // namespace sinter
+// sinter/parallel/thread_communicator.hpp: ranks that are threads of one process, over links with emulated times.
+
+#include <map>
+
+namespace sinter {
+
+/// A fault for tests: rank `rank` behaves so when it comes to its collective `number`, from 1.
+struct injected_fault {
+  int rank = -1;
+  index_t number = 0;
+};
+
+/// Options of thread_communicator. Each rank has one link, over which n bytes take latency + n / bandwidth. A
+/// collective of R ranks takes, from the moment when the last one comes: all_reduce 2 (R - 1) messages of n / R,
+/// all_gather and reduce_scatter R - 1 of a part (a ring); broadcast ceil(log2 R) of n, barrier and split as many
+/// without bytes (a tree). Messages one after the other; the communication thread sleeps meanwhile, the program does
+/// not.
+struct thread_options {
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< for a rank that does not take part
+  std::chrono::duration<double> latency = std::chrono::seconds(0);
+  double bandwidth = 0;          ///< bytes per second; 0: no limit
+  injected_fault die_at = {};    ///< the rank ends there: the others throw peer_lost
+  injected_fault stall_at = {};  ///< the rank stops there: the others throw timeout
+};
+
+namespace detail {
+
+/// What the ranks share.
+class thread_group {
+ public:
+  thread_group(int size, const thread_options& o) : options(o), places(static_cast<std::size_t>(size)) {}
+
+  struct place {
+    call_header header[2];  ///< of even and odd exchanges: a rank that is ahead writes the other one
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    int color = 0, key = 0;
+    std::shared_ptr<thread_group> group;  ///< of split
+    bool has_left = false;
+    int waits_at = 0;  ///< the number of meetings that the rank came to
+  };
+  struct message {
+    call_header header;
+    std::vector<std::byte> bytes;
+    communication_clock::time_point arrives;
+  };
+
+  const thread_options options;
+  std::mutex mutex;  ///< of what follows
+  std::condition_variable changed;
+  std::vector<place> places;
+  int meetings = 0, present = 0;
+  communication_clock::time_point last_came;
+  std::map<std::pair<int, int>, std::deque<message>> mail;  ///< (from, to)
+  std::vector<communication_clock::time_point> link_free = std::vector<communication_clock::time_point>(places.size());
+  std::optional<trouble> failure;
+};
+
+class thread_transport final : public transport {
+ public:
+  thread_transport(std::shared_ptr<thread_group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  ~thread_transport() override {
+    const std::lock_guard lock(group_->mutex);
+    mine().has_left = true;
+    group_->changed.notify_all();
+  }
+
+  const char* name() const override { return "threads"; }
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(group_->places.size()); }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    inject(h);
+    const int turn = ++exchanges_ % 2;
+    mine().header[turn] = h;
+    meet(until);
+    std::vector<call_header> all;
+    for (const thread_group::place& s : group_->places) all.push_back(s.header[turn]);
+    if (h.op == operation::barrier) take(tree(), 0);
+    return all;
+  }
+  void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
+    const auto n = static_cast<std::size_t>(h.count);
+    together({data, data}, until, [&] {
+      const part_of_rank part(n, size(), rank_);
+      const std::size_t width = element_size(h.element);
+      std::vector<const std::byte*> parts;
+      for (const thread_group::place& s : group_->places) parts.push_back(s.from);
+      // Nobody else reads or writes this part of any rank's memory.
+      join_in_rank_order(h.element, h.is_max != 0, parts, part.begin, part.size(), data + part.begin * width);
+      for (const thread_group::place& s : group_->places)
+        if (s.to != data) copy(s.to + part.begin * width, data + part.begin * width, part.size() * width);
+    });
+    take(2 * (size() - 1), bytes_of(h) / size());
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
+    together({data, data}, until, [&] {
+      if (rank_ != h.root) copy(data, place_of(h.root).from, static_cast<std::size_t>(bytes_of(h)));
+    });
+    take(tree(), bytes_of(h));
+  }
+  void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline& until) override {
+    const auto bytes = static_cast<std::size_t>(bytes_of(h));
+    together({from, all}, until, [&] {
+      for (std::size_t r = 0; r < group_->places.size(); ++r) copy(all + r * bytes, group_->places[r].from, bytes);
+    });
+    take(size() - 1, bytes_of(h));
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline& until) override {
+    together({all, to}, until, [&] {
+      std::vector<const std::byte*> parts;
+      for (const thread_group::place& s : group_->places) parts.push_back(s.from);
+      const auto n = static_cast<std::size_t>(h.count) / group_->places.size();
+      join_in_rank_order(h.element, h.is_max != 0, parts, n * static_cast<std::size_t>(rank_), n, to);
+    });
+    take(size() - 1, bytes_of(h) / size());
+  }
+  std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline& until) override {
+    mine().color = color;
+    mine().key = key;
+    std::vector<int> members;
+    std::shared_ptr<thread_group> group;
+    together({}, until, [&] {
+      for (int r = 0; r < size(); ++r)
+        if (place_of(r).color == color) members.push_back(r);
+      std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return place_of(a).key < place_of(b).key; });
+      if (members.front() == rank_)
+        mine().group = std::make_shared<thread_group>(static_cast<int>(members.size()), without_faults());
+    });
+    together({}, until, [&] { group = place_of(members.front()).group; });
+    mine().group = nullptr;
+    take(tree(), 0);
+    const auto rank_there = std::find(members.begin(), members.end(), rank_) - members.begin();
+    return std::make_unique<thread_transport>(std::move(group), static_cast<int>(rank_there));
+  }
+
+  void start(transfer& t) override {
+    const std::lock_guard lock(group_->mutex);
+    if (!t.outgoing) return;
+    thread_group::message m{t.header, {t.data, t.data + t.bytes}, {}};
+    auto& free = group_->link_free[static_cast<std::size_t>(rank_)];
+    const auto now = communication_clock::now();
+    const double transmission =
+        group_->options.bandwidth > 0 ? static_cast<double>(t.bytes) / group_->options.bandwidth : 0;
+    free = after(std::max(free, now), transmission);
+    m.arrives = after(free, group_->options.latency.count());
+    group_->mail[{rank_, t.peer}].push_back(std::move(m));
+  }
+  bool test(transfer& t) override {
+    const std::lock_guard lock(group_->mutex);
+    if (group_->failure) throw *group_->failure;
+    if (t.outgoing) return true;
+    auto& box = group_->mail[{t.peer, rank_}];
+    if (box.empty() && place_of(t.peer).has_left) throw left(t.peer);
+    if (box.empty() || box.front().arrives > communication_clock::now()) return false;
+    const thread_group::message& m = box.front();
+    if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
+      throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+    copy(t.data, m.bytes.data(), t.bytes);
+    box.pop_front();
+    return true;
+  }
+
+  void tell(const trouble& why) noexcept override {
+    const std::lock_guard lock(group_->mutex);
+    if (!group_->failure) group_->failure = why;
+    group_->changed.notify_all();
+  }
+  void wake() override {
+    const std::lock_guard lock(group_->mutex);
+    group_->changed.notify_all();
+  }
+
+ private:
+  struct buffers {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+  };
+
+  thread_group::place& place_of(int r) const { return group_->places[static_cast<std::size_t>(r)]; }
+  thread_group::place& mine() const { return place_of(rank_); }
+  static void copy(std::byte* to, const std::byte* from, std::size_t n) {
+    if (n > 0) std::memcpy(to, from, n);
+  }
+  static double bytes_of(const call_header& h) {
+    return static_cast<double>(h.count) * static_cast<double>(element_size(h.element));
+  }
+  int tree() const { return static_cast<int>(std::ceil(std::log2(size()))); }
+  thread_options without_faults() const {
+    thread_options o = group_->options;
+    o.die_at = o.stall_at = {};
+    return o;
+  }
+  static trouble left(int r) {
+    return {communication_failure::aborted, r,
+            joined({"aborted by rank ", r, ": it has ended, and takes no part in this call"})};
+  }
+
+  /// Returns once all ranks are here. What they wrote before is seen by all.
+  void meet(const deadline& until) {
+    std::unique_lock lock(group_->mutex);
+    if (group_->failure) throw *group_->failure;
+    const int here = group_->meetings;
+    mine().waits_at = here + 1;
+    arrive();
+    while (group_->meetings == here) {
+      try {
+        give_up_where_one_is_missing(here, until);
+      } catch (const trouble& t) {
+        mine().waits_at = 0;  // the meeting must not end without this rank
+        --group_->present;
+        if (!group_->failure && !is_interrupted()) group_->failure = t;
+        throw;
+      }
+      group_->changed.wait_until(lock, until.at());
+    }
+    came_ = group_->last_came;
+  }
+  /// Under the lock: the last one ends the meeting.
+  void arrive() {
+    if (++group_->present < size()) return;
+    group_->present = 0;
+    ++group_->meetings;
+    group_->last_came = communication_clock::now();
+    group_->changed.notify_all();
+  }
+  void give_up_where_one_is_missing(int here, const deadline& until) const {
+    if (group_->failure) throw *group_->failure;
+    std::vector<int> missing;
+    for (int r = 0; r < size(); ++r)
+      if (place_of(r).waits_at != here + 1) missing.push_back(r);
+    for (const int r : missing)
+      if (place_of(r).has_left) throw left(r);
+    give_up(until, "waited for", missing);
+  }
+  /// f() once all ranks are here with their buffers; returns when all are done, so that buffers are free again.
+  template <class F>
+  void together(buffers b, const deadline& until, const F& f) {
+    mine().from = b.from;
+    mine().to = b.to;
+    meet(until);
+    std::exception_ptr failure;
+    try {
+      f();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::unique_lock lock(group_->mutex);
+    const int here = group_->meetings;
+    arrive();
+    group_->changed.wait(lock, [&] { return group_->meetings != here; });  // soon: all have only memory to move
+    if (failure) std::rethrow_exception(failure);
+  }
+  /// Sleeps until so many messages of so many bytes have passed since the last rank came.
+  void take(int messages, double bytes) {
+    const thread_options& o = group_->options;
+    const double one = o.latency.count() + (o.bandwidth > 0 ? bytes / o.bandwidth : 0);
+    std::unique_lock lock(group_->mutex);
+    const auto end = after(came_, messages * one);
+    while (communication_clock::now() < end && !is_interrupted() && !group_->failure)
+      group_->changed.wait_until(lock, end);
+  }
+
+  bool is_hit(const injected_fault& f, const call_header& h) const { return f.rank == rank_ && f.number == h.number; }
+  void inject(const call_header& h) {
+    if (is_hit(group_->options.die_at, h)) {
+      tell({communication_failure::peer_lost, rank_, joined({"rank ", rank_, " was lost"})});
+      throw trouble{communication_failure::backend, rank_, "this rank dies here, as die_at says"};
+    }
+    if (!is_hit(group_->options.stall_at, h)) return;
+    std::unique_lock lock(group_->mutex);
+    group_->changed.wait(lock, [&] { return is_interrupted() || group_->failure.has_value(); });
+  }
+
+  std::shared_ptr<thread_group> group_;
+  int rank_;
+  int exchanges_ = 0;
+  communication_clock::time_point came_{};  ///< when the last rank came to the last meeting
+};
+
+}  // namespace detail
+
+/// Ranks that are threads of this process, for tests and for measurements with emulated links: sums are the same bit by
+/// bit each time, all calls are compared, faults can be injected. See the concept `communicator`.
+///
+///     run_ranks(4, {.timeout = std::chrono::seconds(10)}, [](thread_communicator ranks) {
+///       tensor<float, 1> x{float(ranks.rank())};
+///       tensor sum = ranks.all_reduce(x).get();  // 6
+///     });
+class thread_communicator : public detail::host_communicator<thread_communicator> {
+ public:
+  /// One for each of `size` ranks. Errors: value_error for no ranks.
+  static std::vector<thread_communicator> make(int size, const thread_options& options = {}) {
+    if (size < 1) detail::refuse<value_error>({"thread_communicator: ", size, " ranks; there must be one or more"});
+    auto group = std::make_shared<detail::thread_group>(size, options);
+    std::vector<thread_communicator> all;
+    for (int r = 0; r < size; ++r)
+      all.push_back(thread_communicator(std::make_unique<detail::thread_transport>(group, r),
+                                        {options.timeout.count(), std::numeric_limits<index_t>::max()},
+                                        std::make_shared<detail::communication_thread>()));
+    return all;
+  }
+
+ private:
+  using base = detail::host_communicator<thread_communicator>;
+  friend base;
+  using base::base;
+};
+
+/// Calls f(communicator) for `size` ranks, each on a thread, and returns when all have ended. An exception on one rank
+/// makes the others fail with "aborted by rank r: its text". Errors: the exception that came first.
+template <class F>
+void run_ranks(int size, const thread_options& options, const F& f) {
+  std::vector<thread_communicator> all = thread_communicator::make(size, options);
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::thread> threads;
+  for (int r = 0; r < size; ++r) {
+    threads.emplace_back([&, mine = std::optional(std::move(all[static_cast<std::size_t>(r)]))]() mutable {
+      const auto note = [&](const std::string& text) {
+        {
+          const std::lock_guard lock(mutex);
+          if (!first) first = std::current_exception();
+        }
+        mine->abort(text);
+      };
+      try {
+        f(*mine);
+      } catch (const std::exception& e) {
+        note(e.what());
+      } catch (...) {
+        note("an exception that is no std::exception");
+      }
+      mine.reset();
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  if (first) std::rethrow_exception(first);
+}
+
 }  // namespace sinter
 // sinter/parallel/tile_geometry.hpp: which elements the tiles of an image own, and which of them a layer reads.
 
