@@ -161,8 +161,37 @@ class communication_thread {
     }
     add([c] { run(c); }, c->is_message() ? c : nullptr);
   }
-  /// f() on the thread, after all that was posted.
-  void post_last(std::function<void()> f) { add(std::move(f), nullptr); }
+  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
+  /// must stay. Errors: those of f.
+  template <class F>
+  bool call_last(F f, double seconds = 1e9) {
+    struct result {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool is_over = false;
+      std::exception_ptr failure;
+    };
+    auto r = std::make_shared<result>();
+    const auto end = after(communication_clock::now(), seconds);
+    add(
+        [r, f] {
+          std::exception_ptr thrown;
+          try {
+            f();
+          } catch (...) {
+            thrown = std::current_exception();
+          }
+          const std::lock_guard lock(r->mutex);
+          r->failure = std::move(thrown);
+          r->is_over = true;
+          r->changed.notify_all();
+        },
+        nullptr);
+    std::unique_lock lock(r->mutex);
+    r->changed.wait_until(lock, end, [&] { return r->is_over; });
+    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
+    return r->is_over;
+  }
   void leave_behind() { is_left_behind_ = true; }
 
  private:
@@ -295,7 +324,12 @@ class communication : public std::enable_shared_from_this<communication> {
     const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
     lock.unlock();
     if (is_stuck) thread_->leave_behind();
-    else if (!failed) last([c = channel_] { c->over->close(); });
+    else if (!failed) {
+      try {
+        thread_->call_last([c = channel_] { c->over->close(); });
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
   }
 
   const transport& over() const { return *channel_->over; }
@@ -319,7 +353,7 @@ class communication : public std::enable_shared_from_this<communication> {
     channel_->fail(
         {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
         nullptr, {});
-    auto c = std::make_shared<call>();  // finds the failure, and so tells it
+    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
     c->on = channel_;
     thread_->post(c);
   }
@@ -334,24 +368,6 @@ class communication : public std::enable_shared_from_this<communication> {
     std::shared_ptr<communication> owner;
     std::shared_ptr<call> one;
   };
-
-  /// f() on the thread, and waits for it.
-  void last(std::function<void()> f) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_over = false;
-    thread_->post_last([&] {
-      try {
-        f();
-      } catch (...) {  // NOLINT: there is nobody left to tell
-      }
-      const std::lock_guard lock(mutex);
-      is_over = true;
-      changed.notify_all();
-    });
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return is_over; });
-  }
 
   std::shared_ptr<channel> channel_;
   std::shared_ptr<communication_thread> thread_;

@@ -189,8 +189,7 @@ class mpi_transport final : public transport {
       if (!is_over(m.head)) return false;
       m.has_head = true;
       if (!t.outgoing) {
-        if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
-          throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+        require_same_message(t.peer, m.header, rank_, t.header);
         send_or_receive(t, m);
       }
     }
@@ -226,7 +225,6 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr int header_tag = 0, trouble_tag = 1, data_tag = 2;
-  static constexpr std::size_t longest_text = 4096;
   struct told {
     int kind, peer;
   };
@@ -346,7 +344,8 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
   static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
     return beginning([&] {
       std::unique_ptr<detail::transport> made;
-      mpi.call([&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
+      mpi.thread().call_last(
+          [&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
       return made;
     });
   }

@@ -38,7 +38,7 @@ class mpi_runtime {
     static std::weak_ptr<mpi_runtime> current;
     if (auto there = current.lock()) return there;
     std::shared_ptr<mpi_runtime> made(new mpi_runtime(timeout));
-    made->call([&] { made->begin(); });
+    made->thread_.call_last([&] { made->begin(); });
     current = made;
     return made;
   }
@@ -46,7 +46,7 @@ class mpi_runtime {
   mpi_runtime& operator=(const mpi_runtime&) = delete;
   ~mpi_runtime() {
     if (!is_ours_ || has_failed()) return;
-    if (call([] { MPI_Finalize(); }, timeout_)) return;
+    if (thread_.call_last([] { MPI_Finalize(); }, timeout_)) return;
     std::fprintf(stderr, "sinter: MPI_Finalize() waits for other ranks in vain; the job is ended\n");
     fail();
     thread_.leave_behind();
@@ -56,35 +56,6 @@ class mpi_runtime {
   communication_thread& thread() { return thread_; }
   static void fail() { failed_.store(true); }
   static bool has_failed() { return failed_.load(); }
-
-  /// f() on the thread; false where it is not over in time. Errors: those of f.
-  template <class F>
-  bool call(F f, double seconds = 1e9) {
-    struct result {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_over = false;
-      std::optional<trouble> failure;
-    };
-    auto r = std::make_shared<result>();
-    thread_.post_last([r, f] {
-      std::optional<trouble> failure;
-      try {
-        f();
-      } catch (const trouble& t) {
-        failure = t;
-      }
-      const std::lock_guard lock(r->mutex);
-      r->failure = failure;
-      r->is_over = true;
-      r->changed.notify_all();
-    });
-    std::unique_lock lock(r->mutex);
-    const bool is_over =
-        r->changed.wait_until(lock, after(communication_clock::now(), seconds), [&] { return r->is_over; });
-    if (r->failure) throw *r->failure;
-    return is_over;
-  }
 
  private:
   explicit mpi_runtime(double timeout) : timeout_(timeout) {}

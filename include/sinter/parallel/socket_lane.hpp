@@ -124,10 +124,7 @@ struct socket_lane {
   void compare() {
     expected& e = in.front();
     const call_header& theirs = frame_.call;
-    const bool is_same =
-        e.take != nullptr ||
-        (number == 0 ? theirs == e.call
-                     : theirs.count == e.call.count && theirs.root == e.call.root && theirs.element == e.call.element);
+    const bool is_same = e.take != nullptr || (number == 0 ? theirs == e.call : is_same_message(theirs, e.call));
     if (!is_same || frame_.bytes != e.to.size()) throw_mismatch(peer, theirs, me, e.call, peer);
     if (e.take != nullptr) *e.take = theirs;
   }

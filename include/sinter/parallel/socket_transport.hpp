@@ -115,13 +115,13 @@ class socket_transport final : public transport {
   }
   std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
     struct member {
-      std::int32_t color, key;
+      color_and_key asks;
       char address[address_size];
     };
     const listener here(own_address());
     std::vector<member> all(static_cast<std::size_t>(size_));
     member& mine = all[static_cast<std::size_t>(rank_)];
-    mine = {color, key, {}};
+    mine = {{color, key}, {}};
     here.address().copy(mine.address, address_size - 1);
     for (int r = 0; r < size_; ++r) {
       if (r == rank_) continue;
@@ -129,11 +129,9 @@ class socket_transport final : public transport {
       expect(h, r, std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(r)], 1)));
     }
     finish(until);
-    std::vector<int> members;
-    for (int r = 0; r < size_; ++r)
-      if (all[static_cast<std::size_t>(r)].color == color) members.push_back(r);
-    const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
-    std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+    std::vector<color_and_key> asked;
+    for (const member& m : all) asked.push_back(m.asks);
+    const std::vector<int> members = ranks_of_color(asked, color);
     auto made = std::unique_ptr<socket_transport>(new socket_transport(*this));
     made->size_ = static_cast<int>(members.size());
     std::vector<std::byte> list(8 + members.size() * address_size);
@@ -165,8 +163,7 @@ class socket_transport final : public transport {
   bool test(transfer& t) override {
     if (t.peer == rank_ && !t.outgoing && !to_itself_.empty()) {
       const auto& [sent, bytes] = to_itself_.front();
-      if (sent.count != t.header.count || sent.element != t.header.element || sent.root != t.header.root)
-        throw_mismatch(rank_, sent, rank_, t.header, rank_);
+      require_same_message(rank_, sent, rank_, t.header);
       if (t.bytes > 0) std::memcpy(t.data, bytes.data(), t.bytes);
       to_itself_.pop_front();
       return true;
@@ -200,9 +197,6 @@ class socket_transport final : public transport {
   socket_transport(const socket_transport& from)
       : transport(), host_(from.host_), base_(from.base_), secret_(from.secret_), log_(from.log_) {}
 
-  static std::size_t bytes_of(const call_header& h) {
-    return static_cast<std::size_t>(h.count) * element_size(h.element);
-  }
   /// Elements of a part that are on their way at a time: 8 MiB from all ranks together.
   std::size_t piece(std::size_t width) const {
     return std::max<std::size_t>(1, (std::size_t{8} << 20) / width / static_cast<std::size_t>(size_));

@@ -42,8 +42,8 @@ class thread_group {
     call_header header[2];  ///< of even and odd exchanges: a rank that is ahead writes the other one
     const std::byte* from = nullptr;
     std::byte* to = nullptr;
-    int color = 0, key = 0;
-    std::shared_ptr<thread_group> group;  ///< of split
+    color_and_key asks = {};              ///< of split
+    std::shared_ptr<thread_group> group;  ///< that split made
     bool has_left = false;
     int waits_at = 0;  ///< the number of meetings that the rank came to
   };
@@ -99,20 +99,20 @@ class thread_transport final : public transport {
       for (const thread_group::place& s : group_->places)
         if (s.to != data) copy(s.to + part.begin * width, data + part.begin * width, part.size() * width);
     });
-    take(2 * (size() - 1), bytes_of(h) / size());
+    take(2 * (size() - 1), one_part(h));
   }
   void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
     together({data, data}, until, [&] {
-      if (rank_ != h.root) copy(data, place_of(h.root).from, static_cast<std::size_t>(bytes_of(h)));
+      if (rank_ != h.root) copy(data, place_of(h.root).from, bytes_of(h));
     });
-    take(tree(), bytes_of(h));
+    take(tree(), static_cast<double>(bytes_of(h)));
   }
   void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline& until) override {
-    const auto bytes = static_cast<std::size_t>(bytes_of(h));
+    const std::size_t bytes = bytes_of(h);
     together({from, all}, until, [&] {
       for (std::size_t r = 0; r < group_->places.size(); ++r) copy(all + r * bytes, group_->places[r].from, bytes);
     });
-    take(size() - 1, bytes_of(h));
+    take(size() - 1, static_cast<double>(bytes));
   }
   void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline& until) override {
     together({all, to}, until, [&] {
@@ -121,17 +121,16 @@ class thread_transport final : public transport {
       const auto n = static_cast<std::size_t>(h.count) / group_->places.size();
       join_in_rank_order(h.element, h.is_max != 0, parts, n * static_cast<std::size_t>(rank_), n, to);
     });
-    take(size() - 1, bytes_of(h) / size());
+    take(size() - 1, one_part(h));
   }
   std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline& until) override {
-    mine().color = color;
-    mine().key = key;
+    mine().asks = {color, key};
     std::vector<int> members;
     std::shared_ptr<thread_group> group;
     together({}, until, [&] {
-      for (int r = 0; r < size(); ++r)
-        if (place_of(r).color == color) members.push_back(r);
-      std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return place_of(a).key < place_of(b).key; });
+      std::vector<color_and_key> all;
+      for (const thread_group::place& s : group_->places) all.push_back(s.asks);
+      members = ranks_of_color(all, color);
       if (members.front() == rank_)
         mine().group = std::make_shared<thread_group>(static_cast<int>(members.size()), without_faults());
     });
@@ -162,8 +161,7 @@ class thread_transport final : public transport {
     if (box.empty() && place_of(t.peer).has_left) throw left(t.peer);
     if (box.empty() || box.front().arrives > communication_clock::now()) return false;
     const thread_group::message& m = box.front();
-    if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
-      throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+    require_same_message(t.peer, m.header, rank_, t.header);
     copy(t.data, m.bytes.data(), t.bytes);
     box.pop_front();
     return true;
@@ -190,9 +188,8 @@ class thread_transport final : public transport {
   static void copy(std::byte* to, const std::byte* from, std::size_t n) {
     if (n > 0) std::memcpy(to, from, n);
   }
-  static double bytes_of(const call_header& h) {
-    return static_cast<double>(h.count) * static_cast<double>(element_size(h.element));
-  }
+  /// Bytes of the part that one rank adds up.
+  double one_part(const call_header& h) const { return static_cast<double>(bytes_of(h)) / size(); }
   int tree() const { return static_cast<int>(std::ceil(std::log2(size()))); }
   thread_options without_faults() const {
     thread_options o = group_->options;

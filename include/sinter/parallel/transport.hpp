@@ -2,9 +2,11 @@
 // other.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "sinter/core/host_tensor.hpp"
@@ -84,18 +86,47 @@ SINTER_COLD inline std::string text_of(const call_header& h) {
   return text;
 }
 
+inline std::size_t bytes_of(const call_header& h) {
+  return static_cast<std::size_t>(h.count) * element_size(h.element);
+}
+
 /// Why a communicator failed, as a transport says it and ranks tell it to each other.
 struct trouble {
   communication_failure kind = communication_failure::backend;
   int peer = -1;
   std::string text;
 };
+/// Longer texts are cut off where ranks tell each other of a trouble.
+inline constexpr std::size_t longest_text = 4096;
 
 [[noreturn]] SINTER_COLD inline void throw_mismatch(int a, const call_header& of_a, int b, const call_header& of_b,
                                                     int peer) {
   throw trouble{communication_failure::mismatch, peer,
                 joined({"mismatch: rank ", a, " calls ", text_of(of_a), ", and rank ", b, " calls ", text_of(of_b),
                         "; all ranks must make the same calls in the same order"})};
+}
+
+/// A message fits what its receiver expects where elements and tag are the same.
+inline bool is_same_message(const call_header& sent, const call_header& expected) {
+  return sent.count == expected.count && sent.element == expected.element && sent.root == expected.root;
+}
+/// Errors: a trouble that names both ranks.
+inline void require_same_message(int from, const call_header& sent, int me, const call_header& expected) {
+  if (!is_same_message(sent, expected)) throw_mismatch(from, sent, me, expected, from);
+}
+
+/// A rank's arguments of split.
+struct color_and_key {
+  std::int32_t color, key;
+};
+/// The ranks of one color, in the order of (key, rank).
+inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int color) {
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].color == color) ranks.push_back(static_cast<int>(r));
+  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  return ranks;
 }
 
 /// "rank 2" or "ranks 2, 3".

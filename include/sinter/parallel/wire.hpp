@@ -57,8 +57,6 @@ struct frame {
 
 inline constexpr std::uint32_t frame_mark = 0x31524e53;  // "SNR1"
 inline constexpr std::size_t frame_size = 4 + 2 + 4 + 8 + 72;
-/// Longer texts of a trouble are cut off by the sender, and refused by the receiver.
-inline constexpr std::size_t longest_text = 4096;
 
 inline std::vector<std::byte> to_wire(const frame& f) {
   wire_writer w;
