@@ -3,7 +3,6 @@
 #pragma once
 
 #include <charconv>
-#include <fstream>
 
 #include "sinter/parallel/host_communicator.hpp"
 #include "sinter/parallel/socket_transport.hpp"
@@ -52,13 +51,20 @@ namespace detail {
 inline std::string read_secret(const socket_options& o) {
   std::string secret;
   if (!o.secret_file.empty()) {
+    // The rights are those of the file that is read, not of one that takes its place meanwhile.
+    const descriptor file = open_file(o.secret_file, O_RDONLY);
     struct stat s;
-    if (::stat(o.secret_file.c_str(), &s) != 0)
+    if (!file.is_open() || ::fstat(file.get(), &s) != 0)
       refuse<io_error>({"socket_communicator: ", o.secret_file, ": ", system_text(errno)});
     if ((s.st_mode & 077u) != 0)
       refuse<value_error>({"socket_communicator: ", o.secret_file, " can be read by others; chmod 600 it"});
-    std::ifstream file(o.secret_file);
-    std::getline(file, secret);
+    char bytes[256];
+    for (ssize_t n = 1; n > 0;) {
+      n = read_some(file, bytes, sizeof bytes);
+      if (n < 0) refuse<io_error>({"socket_communicator: ", o.secret_file, ": ", system_text(errno)});
+      secret.append(bytes, static_cast<std::size_t>(n));
+    }
+    secret.resize(std::min(secret.find('\n'), secret.size()));
   } else if (const char* const value = std::getenv("SINTER_COMM_SECRET"); value != nullptr) {
     secret = value;
   }
