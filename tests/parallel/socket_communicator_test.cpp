@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "../catch.hpp"
@@ -169,6 +170,29 @@ TEST_CASE("a lane takes any bytes of a peer as an error", "[parallel][communicat
   CHECK(wrong > 100);
 }
 
+TEST_CASE("a lane refuses a frame of another length than its call has", "[parallel][communicator]") {
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  const detail::descriptor other(pair[0]);
+  detail::socket_lane lane;
+  lane.fd = detail::descriptor(pair[1]);
+  detail::set_up(pair[1], true);
+  detail::frame f;
+  f.call = detail::make_header(detail::operation::all_gather, element_kind::uint8, 8, 0, false, "x");
+  f.bytes = 9;
+  std::array<std::byte, 8> to{};
+  lane.in.push_back({f.call, to, nullptr, nullptr});
+  std::vector<std::byte> bytes = detail::to_wire(f);
+  bytes.resize(bytes.size() + 9);
+  REQUIRE(::send(other.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  try {
+    lane.move_on();
+    FAIL("9 bytes for a call of 8");
+  } catch (const detail::trouble& t) {
+    CHECK(t.kind == failure::mismatch);
+  }
+}
+
 TEST_CASE("sockets: all calls, over Unix and TCP, with 1 to 4 ranks", "[parallel][communicator]") {
   for (const int R : {1, 2, 4}) {
     INFO(R << " ranks");
@@ -260,6 +284,31 @@ TEST_CASE("sockets: strangers are dropped and logged, and the ranks meet all the
   CHECK_THAT(log, Catch::Contains("rank 1 of 3, where there are 2 ranks"));
 }
 
+TEST_CASE("sockets: who answers in place of rank 0 without the secret is no rank", "[parallel][communicator]") {
+  const detail::listener place("127.0.0.1:0");
+  std::thread stranger([&] {
+    detail::descriptor fd;
+    do fd = detail::descriptor(::accept(place.get(), nullptr, nullptr));
+    while (fd.get() < 0);
+    const detail::meeting_rules rules{{}, {}, detail::after(detail::communication_clock::now(), 9)};
+    const detail::wire_nonce nonce{};
+    std::array<std::byte, detail::hello_size> hello;
+    const detail::sha256_digest answer{};
+    rules.send(fd.get(), nonce, "rank 1", 1);
+    rules.receive(fd.get(), hello, "rank 1", 1);
+    rules.send(fd.get(), std::as_bytes(std::span(answer)), "rank 1", 1);
+  });
+  const detail::meeting_rules rules{"a secret of the tests", {}, detail::after(detail::communication_clock::now(), 9)};
+  std::string text;
+  try {
+    static_cast<void>(detail::connect_to(place.address(), {0, 2, 1, -1}, 0, rules));
+  } catch (const detail::trouble& t) {
+    text = t.text;
+  }
+  stranger.join();
+  CHECK_THAT(text, Catch::EndsWith("does not know the secret"));
+}
+
 TEST_CASE("sockets: the secret and the options are looked at first", "[parallel][communicator]") {
   const scene here;
   ::unsetenv("SINTER_COMM_SECRET");
@@ -273,6 +322,9 @@ TEST_CASE("sockets: the secret and the options are looked at first", "[parallel]
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("can be read by others; chmod 600 it"));
   ::chmod(path.c_str(), 0600);
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("connecting: timeout: rank 1 did not connect"));
+  std::ofstream(path) << "fifteen letters\nand a line that is no part of the secret\n";
+  CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("the secret has 15 bytes, and needs 16"));
+  std::ofstream(path) << "a secret of the tests\n";
   o.rank = 2;
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("rank 2 of 2 ranks"));
   o.rank = 1;
