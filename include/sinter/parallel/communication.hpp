@@ -118,7 +118,7 @@ struct call {
   }
 
  private:
-  /// For a library that may never come back: waits for a moment, and fails where the time is over.
+  /// For a library that may never return: waits for a moment, and makes the communicator fail where the time is over.
   void keep_time(std::unique_lock<std::mutex>& lock) {
     if (on->is_stuck) on->throw_failure();
     const bool runs = started != communication_clock::time_point{};

@@ -134,16 +134,15 @@ class [[nodiscard]] work<void> {
 /// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
 /// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
 ///
-/// | call | result on rank r |
-/// | --- | --- |
-/// | `all_reduce(x, by, name)` | the sum or maximum over the ranks, in the memory of x |
-/// | `broadcast(x, root, name)` | x of rank root, in the memory of x |
-/// | `all_gather(x, name)` | (n) on each => (size() n): x of rank 0, 1, ... |
-/// | `reduce_scatter(x, name)` | (size() n) on each => (n): part r of the sum |
-/// | `send(x, to, tag)`, `receive<T, D>(n, from, tag)` | x of the sender; what one rank sends to another arrives in
-/// order | | `barrier(name)` | nothing, once all ranks called it | | `split(color, key)` | a communicator of the ranks
-/// that gave the same color, in the order of (key, rank) | | `abort(reason)` | all ranks fail with "aborted by rank r:
-/// reason" |
+///     all_reduce(x, by, name)       the sum or maximum over the ranks, in the memory of x
+///     broadcast(x, root, name)      x of rank root, in the memory of x
+///     all_gather(x, name)           (n) on each => (size() n): x of rank 0, 1, ...
+///     reduce_scatter(x, name)       (size() n) on each => (n): part r of the sum
+///     send(x, to, tag)              nothing, once x may be freed
+///     receive<T, D>(n, from, tag)   x of the sender; what one rank sends to another arrives in order
+///     barrier(name)                 nothing, once all ranks called it
+///     split(color, key)             a communicator of the ranks that gave the same color, in the order of (key, rank)
+///     abort(reason)                 all ranks fail with "aborted by rank r: reason"
 template <class C>
 concept communicator =
     std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {

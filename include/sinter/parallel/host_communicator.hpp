@@ -94,7 +94,8 @@ class host_communicator {
   void reduce_scatter(const X&, More&&...) = delete;
 
   /// Sends `values` to rank `to`, which receives it. What one rank sends to another is received in that order, with the
-  /// same tags. It waits for no collective, nor a collective for it.
+  /// same tags. It starts once the collectives that this rank called before are over; those that it calls later do not
+  /// wait for it.
   template <element T, device D>
     requires(is_cpu_v<D>)
   work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {

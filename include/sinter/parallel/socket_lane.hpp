@@ -70,7 +70,7 @@ struct socket_lane {
                                              : o.data.subspan(o.sent - o.head.size());
     const ssize_t n = rest.empty() ? 0 : ::send(fd.get(), rest.data(), rest.size(), no_signal);
     if (n < 0) {
-      // Why it does not take anything may still be there to read.
+      // The peer takes nothing more; its reason may still be there to read.
       can_write_ = errno == EAGAIN || errno == EINTR;
       return false;
     }

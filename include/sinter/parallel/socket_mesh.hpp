@@ -81,7 +81,7 @@ inline void set_up(int fd, bool is_unix) {
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   const int on = 1;
-  constexpr int no_delay = 1;  // TCP_NODELAY of <netinet/tcp.h>, where names stand that are macros on other systems
+  constexpr int no_delay = 1;  // TCP_NODELAY; <netinet/tcp.h> is not included, as its names are macros elsewhere
   if (!is_unix) ::setsockopt(fd, IPPROTO_TCP, no_delay, &on, sizeof on);
 #if defined(SO_NOSIGPIPE)
   ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
@@ -220,7 +220,8 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
   return fd;
 }
 
-/// The connections of those whom `is_wanted` lets in, until it wants `count`. Others are dropped and logged.
+/// The connections of the first `count` ranks to which there is no objection, which is then an empty text. All others
+/// are dropped and logged. Errors: missing() where the time is over.
 inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at, std::size_t count,
                                                               const std::function<std::string(const hello&)>& objection,
                                                               const std::function<trouble()>& missing,

@@ -193,7 +193,7 @@ class socket_transport final : public transport {
  private:
   static constexpr std::size_t address_size = 256;
 
-  /// For split: what a communicator takes over.
+  /// For split: a transport without connections, with the address, the secret and the log of `from`.
   socket_transport(const socket_transport& from)
       : transport(), host_(from.host_), base_(from.base_), secret_(from.secret_), log_(from.log_) {}
 
@@ -289,7 +289,7 @@ class socket_transport final : public transport {
     std::memcpy(list.data() + 8 + static_cast<std::size_t>(r) * address_size, address.data(),
                 std::min(address.size(), address_size - 1));
   }
-  /// Why h is not let in; empty if it is, and then noted.
+  /// Why h is not let in; empty where it is, and `is_there` then says so.
   std::string objection(const hello& h, std::uint64_t group, int lane_number, std::vector<bool>& is_there) const {
     if (h.group != group) return "it belongs to another communicator";
     if (h.size != size_) return joined({"rank ", h.rank, " of ", h.size, ", where there are ", size_, " ranks"});

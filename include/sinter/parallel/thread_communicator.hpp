@@ -18,11 +18,11 @@ struct injected_fault {
   index_t number = 0;
 };
 
-/// Options of thread_communicator. Each rank has one link, over which n bytes take latency + n / bandwidth. A
-/// collective of R ranks takes, from the moment when the last one comes: all_reduce 2 (R - 1) messages of n / R,
-/// all_gather and reduce_scatter R - 1 of a part (a ring); broadcast ceil(log2 R) of n, barrier and split as many
-/// without bytes (a tree). Messages one after the other; the communication thread sleeps meanwhile, the program does
-/// not.
+/// Options of thread_communicator. Each rank has one link, over which a message of n bytes takes latency + n /
+/// bandwidth seconds. A collective of R ranks begins when the last one comes, and takes as long as these messages one
+/// after the other: all_reduce 2 (R - 1) of n / R bytes, all_gather and reduce_scatter R - 1 of one part (a ring);
+/// broadcast ceil(log2 R) of n bytes, barrier and split as many without bytes (a tree). The communication thread sleeps
+/// for that long; the program does not.
 struct thread_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< for a rank that does not take part
   std::chrono::duration<double> latency = std::chrono::seconds(0);
