@@ -44212,16 +44212,15 @@ class [[nodiscard]] work<void> {
 /// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
 /// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
 ///
-/// | call | result on rank r |
-/// | --- | --- |
-/// | `all_reduce(x, by, name)` | the sum or maximum over the ranks, in the memory of x |
-/// | `broadcast(x, root, name)` | x of rank root, in the memory of x |
-/// | `all_gather(x, name)` | (n) on each => (size() n): x of rank 0, 1, ... |
-/// | `reduce_scatter(x, name)` | (size() n) on each => (n): part r of the sum |
-/// | `send(x, to, tag)`, `receive<T, D>(n, from, tag)` | x of the sender; what one rank sends to another arrives in
-/// order | | `barrier(name)` | nothing, once all ranks called it | | `split(color, key)` | a communicator of the ranks
-/// that gave the same color, in the order of (key, rank) | | `abort(reason)` | all ranks fail with "aborted by rank r:
-/// reason" |
+///     all_reduce(x, by, name)       the sum or maximum over the ranks, in the memory of x
+///     broadcast(x, root, name)      x of rank root, in the memory of x
+///     all_gather(x, name)           (n) on each => (size() n): x of rank 0, 1, ...
+///     reduce_scatter(x, name)       (size() n) on each => (n): part r of the sum
+///     send(x, to, tag)              nothing, once x may be freed
+///     receive<T, D>(n, from, tag)   x of the sender; what one rank sends to another arrives in order
+///     barrier(name)                 nothing, once all ranks called it
+///     split(color, key)             a communicator of the ranks that gave the same color, in the order of (key, rank)
+///     abort(reason)                 all ranks fail with "aborted by rank r: reason"
 template <class C>
 concept communicator =
     std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {
@@ -44360,18 +44359,47 @@ SINTER_COLD inline std::string text_of(const call_header& h) {
   return text;
 }
 
+inline std::size_t bytes_of(const call_header& h) {
+  return static_cast<std::size_t>(h.count) * element_size(h.element);
+}
+
 /// Why a communicator failed, as a transport says it and ranks tell it to each other.
 struct trouble {
   communication_failure kind = communication_failure::backend;
   int peer = -1;
   std::string text;
 };
+/// Longer texts are cut off where ranks tell each other of a trouble.
+inline constexpr std::size_t longest_text = 4096;
 
 [[noreturn]] SINTER_COLD inline void throw_mismatch(int a, const call_header& of_a, int b, const call_header& of_b,
                                                     int peer) {
   throw trouble{communication_failure::mismatch, peer,
                 joined({"mismatch: rank ", a, " calls ", text_of(of_a), ", and rank ", b, " calls ", text_of(of_b),
                         "; all ranks must make the same calls in the same order"})};
+}
+
+/// A message fits what its receiver expects where elements and tag are the same.
+inline bool is_same_message(const call_header& sent, const call_header& expected) {
+  return sent.count == expected.count && sent.element == expected.element && sent.root == expected.root;
+}
+/// Errors: a trouble that names both ranks.
+inline void require_same_message(int from, const call_header& sent, int me, const call_header& expected) {
+  if (!is_same_message(sent, expected)) throw_mismatch(from, sent, me, expected, from);
+}
+
+/// A rank's arguments of split.
+struct color_and_key {
+  std::int32_t color, key;
+};
+/// The ranks of one color, in the order of (key, rank).
+inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int color) {
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].color == color) ranks.push_back(static_cast<int>(r));
+  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  return ranks;
 }
 
 /// "rank 2" or "ranks 2, 3".
@@ -44566,7 +44594,7 @@ struct call {
   }
 
  private:
-  /// For a library that may never come back: waits for a moment, and fails where the time is over.
+  /// For a library that may never return: waits for a moment, and makes the communicator fail where the time is over.
   void keep_time(std::unique_lock<std::mutex>& lock) {
     if (on->is_stuck) on->throw_failure();
     const bool runs = started != communication_clock::time_point{};
@@ -44609,8 +44637,37 @@ class communication_thread {
     }
     add([c] { run(c); }, c->is_message() ? c : nullptr);
   }
-  /// f() on the thread, after all that was posted.
-  void post_last(std::function<void()> f) { add(std::move(f), nullptr); }
+  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
+  /// must stay. Errors: those of f.
+  template <class F>
+  bool call_last(F f, double seconds = 1e9) {
+    struct result {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool is_over = false;
+      std::exception_ptr failure;
+    };
+    auto r = std::make_shared<result>();
+    const auto end = after(communication_clock::now(), seconds);
+    add(
+        [r, f] {
+          std::exception_ptr thrown;
+          try {
+            f();
+          } catch (...) {
+            thrown = std::current_exception();
+          }
+          const std::lock_guard lock(r->mutex);
+          r->failure = std::move(thrown);
+          r->is_over = true;
+          r->changed.notify_all();
+        },
+        nullptr);
+    std::unique_lock lock(r->mutex);
+    r->changed.wait_until(lock, end, [&] { return r->is_over; });
+    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
+    return r->is_over;
+  }
   void leave_behind() { is_left_behind_ = true; }
 
  private:
@@ -44743,7 +44800,12 @@ class communication : public std::enable_shared_from_this<communication> {
     const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
     lock.unlock();
     if (is_stuck) thread_->leave_behind();
-    else if (!failed) last([c = channel_] { c->over->close(); });
+    else if (!failed) {
+      try {
+        thread_->call_last([c = channel_] { c->over->close(); });
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
   }
 
   const transport& over() const { return *channel_->over; }
@@ -44767,7 +44829,7 @@ class communication : public std::enable_shared_from_this<communication> {
     channel_->fail(
         {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
         nullptr, {});
-    auto c = std::make_shared<call>();  // finds the failure, and so tells it
+    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
     c->on = channel_;
     thread_->post(c);
   }
@@ -44782,24 +44844,6 @@ class communication : public std::enable_shared_from_this<communication> {
     std::shared_ptr<communication> owner;
     std::shared_ptr<call> one;
   };
-
-  /// f() on the thread, and waits for it.
-  void last(std::function<void()> f) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_over = false;
-    thread_->post_last([&] {
-      try {
-        f();
-      } catch (...) {  // NOLINT: there is nobody left to tell
-      }
-      const std::lock_guard lock(mutex);
-      is_over = true;
-      changed.notify_all();
-    });
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return is_over; });
-  }
 
   std::shared_ptr<channel> channel_;
   std::shared_ptr<communication_thread> thread_;
@@ -45984,7 +46028,8 @@ class host_communicator {
   void reduce_scatter(const X&, More&&...) = delete;
 
   /// Sends `values` to rank `to`, which receives it. What one rank sends to another is received in that order, with the
-  /// same tags. It waits for no collective, nor a collective for it.
+  /// same tags. It starts once the collectives that this rank called before are over; those that it calls later do not
+  /// wait for it.
   template <element T, device D>
     requires(is_cpu_v<D>)
   work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
@@ -46121,7 +46166,7 @@ class mpi_runtime {
     static std::weak_ptr<mpi_runtime> current;
     if (auto there = current.lock()) return there;
     std::shared_ptr<mpi_runtime> made(new mpi_runtime(timeout));
-    made->call([&] { made->begin(); });
+    made->thread_.call_last([&] { made->begin(); });
     current = made;
     return made;
   }
@@ -46129,7 +46174,7 @@ class mpi_runtime {
   mpi_runtime& operator=(const mpi_runtime&) = delete;
   ~mpi_runtime() {
     if (!is_ours_ || has_failed()) return;
-    if (call([] { MPI_Finalize(); }, timeout_)) return;
+    if (thread_.call_last([] { MPI_Finalize(); }, timeout_)) return;
     std::fprintf(stderr, "sinter: MPI_Finalize() waits for other ranks in vain; the job is ended\n");
     fail();
     thread_.leave_behind();
@@ -46139,35 +46184,6 @@ class mpi_runtime {
   communication_thread& thread() { return thread_; }
   static void fail() { failed_.store(true); }
   static bool has_failed() { return failed_.load(); }
-
-  /// f() on the thread; false where it is not over in time. Errors: those of f.
-  template <class F>
-  bool call(F f, double seconds = 1e9) {
-    struct result {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_over = false;
-      std::optional<trouble> failure;
-    };
-    auto r = std::make_shared<result>();
-    thread_.post_last([r, f] {
-      std::optional<trouble> failure;
-      try {
-        f();
-      } catch (const trouble& t) {
-        failure = t;
-      }
-      const std::lock_guard lock(r->mutex);
-      r->failure = failure;
-      r->is_over = true;
-      r->changed.notify_all();
-    });
-    std::unique_lock lock(r->mutex);
-    const bool is_over =
-        r->changed.wait_until(lock, after(communication_clock::now(), seconds), [&] { return r->is_over; });
-    if (r->failure) throw *r->failure;
-    return is_over;
-  }
 
  private:
   explicit mpi_runtime(double timeout) : timeout_(timeout) {}
@@ -46451,8 +46467,7 @@ class mpi_transport final : public transport {
       if (!is_over(m.head)) return false;
       m.has_head = true;
       if (!t.outgoing) {
-        if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
-          throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+        require_same_message(t.peer, m.header, rank_, t.header);
         send_or_receive(t, m);
       }
     }
@@ -46488,7 +46503,6 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr int header_tag = 0, trouble_tag = 1, data_tag = 2;
-  static constexpr std::size_t longest_text = 4096;
   struct told {
     int kind, peer;
   };
@@ -46608,7 +46622,8 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
   static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
     return beginning([&] {
       std::unique_ptr<detail::transport> made;
-      mpi.call([&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
+      mpi.thread().call_last(
+          [&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
       return made;
     });
   }
@@ -48116,8 +48131,6 @@ struct part_of_rank {
 // sinter/parallel/socket_communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
 // sockets.
 
-#include <fstream>
-
 // sinter/parallel/socket_transport.hpp: collectives and messages over connections between all ranks.
 
 // sinter/parallel/socket_lane.hpp: the frames on their way over one connection between two ranks.
@@ -48185,8 +48198,6 @@ struct frame {
 
 inline constexpr std::uint32_t frame_mark = 0x31524e53;  // "SNR1"
 inline constexpr std::size_t frame_size = 4 + 2 + 4 + 8 + 72;
-/// Longer texts of a trouble are cut off by the sender, and refused by the receiver.
-inline constexpr std::size_t longest_text = 4096;
 
 inline std::vector<std::byte> to_wire(const frame& f) {
   wire_writer w;
@@ -48366,7 +48377,7 @@ inline void set_up(int fd, bool is_unix) {
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   const int on = 1;
-  constexpr int no_delay = 1;  // TCP_NODELAY of <netinet/tcp.h>, where names stand that are macros on other systems
+  constexpr int no_delay = 1;  // TCP_NODELAY; <netinet/tcp.h> is not included, as its names are macros elsewhere
   if (!is_unix) ::setsockopt(fd, IPPROTO_TCP, no_delay, &on, sizeof on);
 #if defined(SO_NOSIGPIPE)
   ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
@@ -48505,7 +48516,8 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
   return fd;
 }
 
-/// The connections of those whom `is_wanted` lets in, until it wants `count`. Others are dropped and logged.
+/// The connections of the first `count` ranks to which there is no objection, which is then an empty text. All others
+/// are dropped and logged. Errors: missing() where the time is over.
 inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at, std::size_t count,
                                                               const std::function<std::string(const hello&)>& objection,
                                                               const std::function<trouble()>& missing,
@@ -48632,7 +48644,7 @@ struct socket_lane {
                                              : o.data.subspan(o.sent - o.head.size());
     const ssize_t n = rest.empty() ? 0 : ::send(fd.get(), rest.data(), rest.size(), no_signal);
     if (n < 0) {
-      // Why it does not take anything may still be there to read.
+      // The peer takes nothing more; its reason may still be there to read.
       can_write_ = errno == EAGAIN || errno == EINTR;
       return false;
     }
@@ -48686,10 +48698,7 @@ struct socket_lane {
   void compare() {
     expected& e = in.front();
     const call_header& theirs = frame_.call;
-    const bool is_same =
-        e.take != nullptr ||
-        (number == 0 ? theirs == e.call
-                     : theirs.count == e.call.count && theirs.root == e.call.root && theirs.element == e.call.element);
+    const bool is_same = e.take != nullptr || (number == 0 ? theirs == e.call : is_same_message(theirs, e.call));
     if (!is_same || frame_.bytes != e.to.size()) throw_mismatch(peer, theirs, me, e.call, peer);
     if (e.take != nullptr) *e.take = theirs;
   }
@@ -48811,13 +48820,13 @@ class socket_transport final : public transport {
   }
   std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
     struct member {
-      std::int32_t color, key;
+      color_and_key asks;
       char address[address_size];
     };
     const listener here(own_address());
     std::vector<member> all(static_cast<std::size_t>(size_));
     member& mine = all[static_cast<std::size_t>(rank_)];
-    mine = {color, key, {}};
+    mine = {{color, key}, {}};
     here.address().copy(mine.address, address_size - 1);
     for (int r = 0; r < size_; ++r) {
       if (r == rank_) continue;
@@ -48825,11 +48834,9 @@ class socket_transport final : public transport {
       expect(h, r, std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(r)], 1)));
     }
     finish(until);
-    std::vector<int> members;
-    for (int r = 0; r < size_; ++r)
-      if (all[static_cast<std::size_t>(r)].color == color) members.push_back(r);
-    const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
-    std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+    std::vector<color_and_key> asked;
+    for (const member& m : all) asked.push_back(m.asks);
+    const std::vector<int> members = ranks_of_color(asked, color);
     auto made = std::unique_ptr<socket_transport>(new socket_transport(*this));
     made->size_ = static_cast<int>(members.size());
     std::vector<std::byte> list(8 + members.size() * address_size);
@@ -48861,8 +48868,7 @@ class socket_transport final : public transport {
   bool test(transfer& t) override {
     if (t.peer == rank_ && !t.outgoing && !to_itself_.empty()) {
       const auto& [sent, bytes] = to_itself_.front();
-      if (sent.count != t.header.count || sent.element != t.header.element || sent.root != t.header.root)
-        throw_mismatch(rank_, sent, rank_, t.header, rank_);
+      require_same_message(rank_, sent, rank_, t.header);
       if (t.bytes > 0) std::memcpy(t.data, bytes.data(), t.bytes);
       to_itself_.pop_front();
       return true;
@@ -48892,13 +48898,10 @@ class socket_transport final : public transport {
  private:
   static constexpr std::size_t address_size = 256;
 
-  /// For split: what a communicator takes over.
+  /// For split: a transport without connections, with the address, the secret and the log of `from`.
   socket_transport(const socket_transport& from)
       : transport(), host_(from.host_), base_(from.base_), secret_(from.secret_), log_(from.log_) {}
 
-  static std::size_t bytes_of(const call_header& h) {
-    return static_cast<std::size_t>(h.count) * element_size(h.element);
-  }
   /// Elements of a part that are on their way at a time: 8 MiB from all ranks together.
   std::size_t piece(std::size_t width) const {
     return std::max<std::size_t>(1, (std::size_t{8} << 20) / width / static_cast<std::size_t>(size_));
@@ -48991,7 +48994,7 @@ class socket_transport final : public transport {
     std::memcpy(list.data() + 8 + static_cast<std::size_t>(r) * address_size, address.data(),
                 std::min(address.size(), address_size - 1));
   }
-  /// Why h is not let in; empty if it is, and then noted.
+  /// Why h is not let in; empty where it is, and `is_there` then says so.
   std::string objection(const hello& h, std::uint64_t group, int lane_number, std::vector<bool>& is_there) const {
     if (h.group != group) return "it belongs to another communicator";
     if (h.size != size_) return joined({"rank ", h.rank, " of ", h.size, ", where there are ", size_, " ranks"});
@@ -49096,13 +49099,20 @@ namespace detail {
 inline std::string read_secret(const socket_options& o) {
   std::string secret;
   if (!o.secret_file.empty()) {
+    // The rights are those of the file that is read, not of one that takes its place meanwhile.
+    const descriptor file = open_file(o.secret_file, O_RDONLY);
     struct stat s;
-    if (::stat(o.secret_file.c_str(), &s) != 0)
+    if (!file.is_open() || ::fstat(file.get(), &s) != 0)
       refuse<io_error>({"socket_communicator: ", o.secret_file, ": ", system_text(errno)});
     if ((s.st_mode & 077u) != 0)
       refuse<value_error>({"socket_communicator: ", o.secret_file, " can be read by others; chmod 600 it"});
-    std::ifstream file(o.secret_file);
-    std::getline(file, secret);
+    char bytes[256];
+    for (ssize_t n = 1; n > 0;) {
+      n = read_some(file, bytes, sizeof bytes);
+      if (n < 0) refuse<io_error>({"socket_communicator: ", o.secret_file, ": ", system_text(errno)});
+      secret.append(bytes, static_cast<std::size_t>(n));
+    }
+    secret.resize(std::min(secret.find('\n'), secret.size()));
   } else if (const char* const value = std::getenv("SINTER_COMM_SECRET"); value != nullptr) {
     secret = value;
   }
@@ -49480,11 +49490,11 @@ struct injected_fault {
   index_t number = 0;
 };
 
-/// Options of thread_communicator. Each rank has one link, over which n bytes take latency + n / bandwidth. A
-/// collective of R ranks takes, from the moment when the last one comes: all_reduce 2 (R - 1) messages of n / R,
-/// all_gather and reduce_scatter R - 1 of a part (a ring); broadcast ceil(log2 R) of n, barrier and split as many
-/// without bytes (a tree). Messages one after the other; the communication thread sleeps meanwhile, the program does
-/// not.
+/// Options of thread_communicator. Each rank has one link, over which a message of n bytes takes latency + n /
+/// bandwidth seconds. A collective of R ranks begins when the last one comes, and takes as long as these messages one
+/// after the other: all_reduce 2 (R - 1) of n / R bytes, all_gather and reduce_scatter R - 1 of one part (a ring);
+/// broadcast ceil(log2 R) of n bytes, barrier and split as many without bytes (a tree). The communication thread sleeps
+/// for that long; the program does not.
 struct thread_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< for a rank that does not take part
   std::chrono::duration<double> latency = std::chrono::seconds(0);
@@ -49504,8 +49514,8 @@ class thread_group {
     call_header header[2];  ///< of even and odd exchanges: a rank that is ahead writes the other one
     const std::byte* from = nullptr;
     std::byte* to = nullptr;
-    int color = 0, key = 0;
-    std::shared_ptr<thread_group> group;  ///< of split
+    color_and_key asks = {};              ///< of split
+    std::shared_ptr<thread_group> group;  ///< that split made
     bool has_left = false;
     int waits_at = 0;  ///< the number of meetings that the rank came to
   };
@@ -49561,20 +49571,20 @@ class thread_transport final : public transport {
       for (const thread_group::place& s : group_->places)
         if (s.to != data) copy(s.to + part.begin * width, data + part.begin * width, part.size() * width);
     });
-    take(2 * (size() - 1), bytes_of(h) / size());
+    take(2 * (size() - 1), one_part(h));
   }
   void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
     together({data, data}, until, [&] {
-      if (rank_ != h.root) copy(data, place_of(h.root).from, static_cast<std::size_t>(bytes_of(h)));
+      if (rank_ != h.root) copy(data, place_of(h.root).from, bytes_of(h));
     });
-    take(tree(), bytes_of(h));
+    take(tree(), static_cast<double>(bytes_of(h)));
   }
   void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline& until) override {
-    const auto bytes = static_cast<std::size_t>(bytes_of(h));
+    const std::size_t bytes = bytes_of(h);
     together({from, all}, until, [&] {
       for (std::size_t r = 0; r < group_->places.size(); ++r) copy(all + r * bytes, group_->places[r].from, bytes);
     });
-    take(size() - 1, bytes_of(h));
+    take(size() - 1, static_cast<double>(bytes));
   }
   void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline& until) override {
     together({all, to}, until, [&] {
@@ -49583,17 +49593,16 @@ class thread_transport final : public transport {
       const auto n = static_cast<std::size_t>(h.count) / group_->places.size();
       join_in_rank_order(h.element, h.is_max != 0, parts, n * static_cast<std::size_t>(rank_), n, to);
     });
-    take(size() - 1, bytes_of(h) / size());
+    take(size() - 1, one_part(h));
   }
   std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline& until) override {
-    mine().color = color;
-    mine().key = key;
+    mine().asks = {color, key};
     std::vector<int> members;
     std::shared_ptr<thread_group> group;
     together({}, until, [&] {
-      for (int r = 0; r < size(); ++r)
-        if (place_of(r).color == color) members.push_back(r);
-      std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return place_of(a).key < place_of(b).key; });
+      std::vector<color_and_key> all;
+      for (const thread_group::place& s : group_->places) all.push_back(s.asks);
+      members = ranks_of_color(all, color);
       if (members.front() == rank_)
         mine().group = std::make_shared<thread_group>(static_cast<int>(members.size()), without_faults());
     });
@@ -49624,8 +49633,7 @@ class thread_transport final : public transport {
     if (box.empty() && place_of(t.peer).has_left) throw left(t.peer);
     if (box.empty() || box.front().arrives > communication_clock::now()) return false;
     const thread_group::message& m = box.front();
-    if (m.header.count != t.header.count || m.header.element != t.header.element || m.header.root != t.header.root)
-      throw_mismatch(t.peer, m.header, rank_, t.header, t.peer);
+    require_same_message(t.peer, m.header, rank_, t.header);
     copy(t.data, m.bytes.data(), t.bytes);
     box.pop_front();
     return true;
@@ -49652,9 +49660,8 @@ class thread_transport final : public transport {
   static void copy(std::byte* to, const std::byte* from, std::size_t n) {
     if (n > 0) std::memcpy(to, from, n);
   }
-  static double bytes_of(const call_header& h) {
-    return static_cast<double>(h.count) * static_cast<double>(element_size(h.element));
-  }
+  /// Bytes of the part that one rank adds up.
+  double one_part(const call_header& h) const { return static_cast<double>(bytes_of(h)) / size(); }
   int tree() const { return static_cast<int>(std::ceil(std::log2(size()))); }
   thread_options without_faults() const {
     thread_options o = group_->options;
