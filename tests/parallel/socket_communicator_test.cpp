@@ -141,28 +141,49 @@ TEST_CASE("the reader of frames takes any bytes, and believes no size", "[parall
   }
 }
 
+namespace {
+
+/// A lane that waits for 8 bytes of an all_gather, and the other end of its connection.
+struct waiting_lane {
+  waiting_lane() {
+    int pair[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    other = detail::descriptor(pair[0]);
+    lane.fd = detail::descriptor(pair[1]);
+    detail::set_up(pair[1], true);
+    lane.in.push_back({call, to, nullptr, nullptr});
+  }
+  /// A frame of that call with so many bytes.
+  std::vector<std::byte> frame_with(std::size_t bytes) const {
+    detail::frame f;
+    f.call = call;
+    f.bytes = bytes;
+    std::vector<std::byte> all = detail::to_wire(f);
+    all.resize(all.size() + bytes);
+    return all;
+  }
+  void take(const std::vector<std::byte>& bytes) {
+    REQUIRE(::send(other.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    lane.move_on();
+  }
+  detail::call_header call = detail::make_header(detail::operation::all_gather, element_kind::uint8, 8, 0, false, "x");
+  std::array<std::byte, 8> to{};
+  detail::descriptor other;
+  detail::socket_lane lane;
+};
+
+}  // namespace
+
 TEST_CASE("a lane takes any bytes of a peer as an error", "[parallel][communicator]") {
   std::mt19937 random(5);
   int wrong = 0;
   for (int i = 0; i < 300; ++i) {
-    int pair[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-    const detail::descriptor other(pair[0]);
-    detail::socket_lane lane;
-    lane.fd = detail::descriptor(pair[1]);
-    detail::set_up(pair[1], true);
-    detail::frame f;
-    f.call = detail::make_header(detail::operation::all_gather, element_kind::uint8, 8, 0, false, "x");
-    f.bytes = 8;
-    std::vector<std::byte> bytes = detail::to_wire(f);
-    bytes.resize(bytes.size() + 8);
+    waiting_lane here;
+    std::vector<std::byte> bytes = here.frame_with(8);
     if (i > 0) bytes[random() % detail::frame_size] ^= static_cast<std::byte>(1u << random() % 8);
-    std::array<std::byte, 8> to{};
-    lane.in.push_back({f.call, to, nullptr, nullptr});
-    REQUIRE(::send(other.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
     try {
-      lane.move_on();
-      if (i == 0) CHECK(lane.is_idle());
+      here.take(bytes);
+      if (i == 0) CHECK(here.lane.is_idle());
     } catch (const detail::trouble&) {
       ++wrong;
     }
@@ -171,22 +192,9 @@ TEST_CASE("a lane takes any bytes of a peer as an error", "[parallel][communicat
 }
 
 TEST_CASE("a lane refuses a frame of another length than its call has", "[parallel][communicator]") {
-  int pair[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-  const detail::descriptor other(pair[0]);
-  detail::socket_lane lane;
-  lane.fd = detail::descriptor(pair[1]);
-  detail::set_up(pair[1], true);
-  detail::frame f;
-  f.call = detail::make_header(detail::operation::all_gather, element_kind::uint8, 8, 0, false, "x");
-  f.bytes = 9;
-  std::array<std::byte, 8> to{};
-  lane.in.push_back({f.call, to, nullptr, nullptr});
-  std::vector<std::byte> bytes = detail::to_wire(f);
-  bytes.resize(bytes.size() + 9);
-  REQUIRE(::send(other.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  waiting_lane here;
   try {
-    lane.move_on();
+    here.take(here.frame_with(9));
     FAIL("9 bytes for a call of 8");
   } catch (const detail::trouble& t) {
     CHECK(t.kind == failure::mismatch);
