@@ -323,6 +323,14 @@ TEST_CASE("a graph that is kept, a bias that was computed, and a pass that faile
     product = y;  // nobody holds the product any longer, whose bias is younger
     return y;
   };
+  const auto between = [](const auto& p, const auto& q, const auto& r) {
+    auto product = eval(linear(p, q));
+    const auto other = eval(tanh(r));  // goes backward behind the tail and before the product
+    auto y = eval(product + r);
+    product = y;
+    return eval(y + other);
+  };
+  CHECK(compare::gradients(between, x, v, c) < 1e-4);
   CHECK(compare::gradients(younger, x, v, c) < 1e-4);
   CHECK(compare::gradients(older, x, v, c) < 1e-4);
   CHECK(compare::gradients(released, x, v, c) < 1e-4);

@@ -77,13 +77,15 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
     auto& to = static_cast<matrix_state<T, D>&>(*entry.state[1]);
     bool add = false, add_sums = false;  // the second stays false, as the bias has no gradient
     to.gradient(add);
-    product_tail tail;
-    tail.sums = bias->gradient(add_sums);
-    tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
-    if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
-        multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
-      return;
-    bias->drop_gradient();
+    if (!has_gradient(bias)) {  // none from a statement between the tail and the product
+      product_tail tail;
+      tail.sums = bias->gradient(add_sums);
+      tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
+      if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
+          multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
+        return;
+      bias->drop_gradient();
+    }
     sum_rows<T, D>(y, bias);
     multiply_into_gradient(to, left, right, add);
   });
