@@ -84,6 +84,27 @@ TEST_CASE("guide: gradients") {
   CHECK(!w.has_grad());
 }
 
+TEST_CASE("guide: listeners") {
+  generator gen(1);
+  const nn::sequential model{nn::linear(4, 8, gen), nn::tanh(), nn::linear(8, 2, gen)};
+  const tensor x = randn<float>(gen, {16, 4});
+  const auto loss_now = [&] { return eval(mean(square(model(x)))); };
+  const float before = loss_now().item();
+  // [docs:listener]
+  gradient_listener listener;
+  model.for_each_parameter([&](const std::string&, const auto& p) {
+    listener.add(p, [p] {
+      p.value() -= 0.1f * p.grad();
+      p.zero_grad();
+    });
+  });
+  variable loss = mean(square(model(x)));
+  loss.backward(listener);
+  // [docs:end]
+  CHECK(loss_now().item() < before);
+  CHECK_FALSE(model.get<0>().weight.has_grad());
+}
+
 TEST_CASE("guide: second derivatives") {
   // [docs:second]
   variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};

@@ -85,19 +85,27 @@ struct training {
   tensor<std::int64_t, 1> rows = {1, 0, 1, 3, 4, 5};
   nn::linear<float, cpu> first{8, 16, gen}, second{32, 4, gen};
   optim::adam optimizer{std::vector{first.weight, second.weight}, {.lr = 0.1}};
+  gradient_listener listener;
+  int told = 0;
 
-  training() { optimizer.add(first.bias), optimizer.add(second.bias); }
+  training() {
+    optimizer.add(first.bias), optimizer.add(second.bias);
+    const auto count = [this] { ++told; };
+    listener.add(first.weight, count), listener.add(first.bias, count);
+    listener.add(second.weight, count), listener.add(second.bias, count);
+  }
 
-  void pass() const {
+  variable<float, 0> loss() const {
     const variable h = relu(first(inputs));
     const variable wide = concat(1, h, h.flip(1));
     const variable shown = index_select(layer_norm(wide), 0, rows);
     const variable scores = second(shown);
     const variable extra = sum(let(cumsum(softmax(scores, 1), 1), [](const auto& s) { return s * s; }));
     const variable there = eval(mean(square(h))).to<numa<3>>();
-    const variable loss = mean(cross_entropy(scores, labels)) + extra * 0.1f + there.to<cpu>();
-    loss.backward();
+    return mean(cross_entropy(scores, labels)) + extra * 0.1f + there.to<cpu>();
   }
+  void pass() const { loss().backward(); }
+  void pass_with_listener() { loss().backward(listener); }
   void step() {
     try {
       pass();
@@ -195,6 +203,8 @@ TEST_CASE("a backward that runs out of memory does not touch the gradients of ea
   const one_thread only;
   for (const bool all : {false, true})
     check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
+  for (const bool all : {false, true})
+    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
 }
 
 TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {

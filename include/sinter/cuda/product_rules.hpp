@@ -96,6 +96,7 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
 template <class T, device D>
 bool leave_sums(product_entry<T, D>& product, const grad_state& value, const state_ptr& bias) {
   if (has_gradient(bias) || !product.state[1] || bias->order > value.order) return false;
+  sinter::detail::running_pass::note_late_use(*bias, value.order);
   product.with_db = {bias, &make_db_and_sums<T, D>};
   return true;
 }

@@ -58,6 +58,8 @@ constexpr int larger(int a, int b, I... rest) {
 template <class Op, class... A>
 struct map_expr;
 
+class gradient_listener;  // grad/listener.hpp
+
 /// Options of backward().
 struct backward_options {
   bool retain_graph = false;  ///< keep what was saved, so that backward may run again
@@ -147,9 +149,25 @@ struct expression_base {
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
+  void backward(gradient_listener& listener, backward_options options = {}) const
+    requires(Order > 0)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(listener, options);
+  }
+  template <expression Seed>
+  void backward(const Seed& seed, gradient_listener& listener, backward_options options = {}) const
+    requires(Order > 0 && converts<Seed, T, R, D>)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed, listener, options);
+  }
   template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
             class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, backward_options = {}) const
+    requires(Order > 0)
+  = delete;
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
+            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  void backward(const Seed&, gradient_listener&, backward_options = {}) const
     requires(Order > 0)
   = delete;
 

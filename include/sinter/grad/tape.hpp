@@ -1,19 +1,17 @@
-// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device, and the walk backward.
+// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device.
 //
 // Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
 // inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
-// of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself.
+// of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself. The
+// walk is in grad/walk.hpp.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "sinter/core/error.hpp"
 #include "sinter/core/storage.hpp"
-#include "sinter/expr/independent.hpp"
 #include "sinter/grad/backward_rule.hpp"
 
 namespace sinter {
@@ -61,6 +59,7 @@ struct tape_entry {
   virtual entry_kind kind() { return {}; }
   const char* name = "";
   bool released = false;
+  bool hides_inputs = false;  ///< backward may add to gradients of states that inputs() does not list
 };
 
 /// A statement of one input.
@@ -91,6 +90,10 @@ struct grad_state {
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
+  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns what earlier passes had
+  /// left, null for nothing, and restore() puts that back.
+  virtual storage_ptr settle() = 0;
+  virtual void restore(const storage_ptr& before) noexcept = 0;
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
@@ -100,10 +103,17 @@ struct grad_state {
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
   bool producer_done = false;  ///< in this pass its producer's backward has run, with that of its only consumer
+  bool has_kept = false;       ///< finished passes have left a gradient
+  bool watched = false;        ///< a pass that runs listens to it
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
     return counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// The number of a walk, by which it knows the states that it has seen.
+  static std::uint64_t next_visit() {
+    static std::atomic<std::uint64_t> visits{0};
+    return visits.fetch_add(1) + 1;
   }
 };
 
@@ -161,112 +171,6 @@ inline void run_backward(grad_state& y) {
       if (has_one_consumer(inputs[i]) && run_rules(inputs[i]->producer->kind(), *inputs[i], kind, i, y)) return;
   }
   consumer.backward(y);
-}
-
-/// A pass on this thread: the states that it has still to visit. An entry that makes a graph anew to walk it, as that
-/// of checkpoint() does, runs a pass inside: states that were there before the graph belong to the pass around.
-struct running_pass {
-  std::vector<state_ptr> heap;  ///< the newest first
-  std::uint64_t visit;          ///< its number
-  std::uint64_t first_order;    ///< that of the oldest state that is its own
-  running_pass* around;
-  std::uint64_t now = 0;  ///< order of the state that it works on
-
-  static running_pass*& current() {
-    static thread_local running_pass* pass = nullptr;
-    return pass;
-  }
-  static bool older(const state_ptr& a, const state_ptr& b) { return a->order < b->order; }
-
-  void push(const state_ptr& s) {
-    if (!s) return;
-    if (s->order < first_order) return around->take_over(s);
-    if (s->visit == visit) return;
-    s->visit = visit;
-    heap.push_back(s);
-    std::push_heap(heap.begin(), heap.end(), older);
-  }
-  state_ptr pop() {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    state_ptr newest = std::move(heap.back());
-    heap.pop_back();
-    return newest;
-  }
-  /// A state that was there before the graph which this pass's entry has made anew. Errors: autograd_error if it was
-  /// made after the entry itself.
-  void take_over(const state_ptr& s) {
-    if (s->order > now)
-      refuse<autograd_error>(
-          {"backward: a function that runs again uses a variable that was made after its call; "
-           "it must use what it used then"});
-    push(s);
-  }
-};
-
-/// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
-/// older than it are left to that one, with what this pass adds to their gradients.
-inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0) {
-  static std::atomic<std::uint64_t> visits{0};
-  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
-  // nothing was written to.
-  struct guard : running_pass {
-    grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
-    state_ptr at;
-    bool done = false;
-    running_pass* before;
-    explicit guard(std::uint64_t first)
-        : running_pass{{}, visits.fetch_add(1) + 1, first, current()}, before(std::exchange(current(), this)) {}
-    static void forget(grad_state& s) {
-      s.drop_gradient();
-      if (std::exchange(s.producer_done, false)) forget_inputs(s);
-    }
-    static void forget_inputs(grad_state& s) {
-      int count = 0;
-      const state_ptr* inputs = s.producer->inputs(count);
-      for (int i = 0; i < count; ++i)
-        if (inputs[i]) forget(*inputs[i]);
-    }
-    ~guard() {
-      current() = before;
-      if (done) return;
-      for (const state_ptr& s : heap) forget(*s);
-      for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
-      if (!at) return;
-      forget(*at);
-      if (at->producer != nullptr) forget_inputs(*at);
-    }
-  } pass(first_order);
-  pass.push(root);
-  while (!pass.heap.empty()) {
-    pass.at = pass.pop();
-    const state_ptr& s = pass.at;
-    pass.now = s->order;
-    if (!(s->has_grad || s->producer_done)) continue;
-    if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
-    if (s->producer == nullptr) continue;
-    tape_entry& node = *s->producer;
-    int count = 0;
-    const state_ptr* inputs = node.inputs(count);
-    if (node.released)
-      refuse<autograd_error>({"backward: the graph through '", node.name,
-                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    if (!s->producer_done) {
-      graph_is_retained() = retain_graph;  // an entry may have walked another graph
-      run_backward(*s);
-    }
-    for (int i = 0; i < count; ++i) pass.push(inputs[i]);
-    s->producer_done = false;
-    if (!s->retain) s->drop_gradient();
-    if (!retain_graph) {
-      node.released = true;
-      node.release();
-    }
-  }
-  independent_passes sums;
-  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
-  sums.run();
-  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->keep_gradient();
-  pass.done = true;
 }
 
 }  // namespace detail

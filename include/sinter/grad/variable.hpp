@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sinter/expr/evaluate.hpp"
-#include "sinter/grad/tape.hpp"
+#include "sinter/grad/walk.hpp"
 
 namespace sinter {
 
@@ -32,7 +32,7 @@ template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
   tensor<T, R, D> grad;     ///< of the pass that runs
-  tensor<T, R, D> kept;     ///< of finished passes
+  tensor<T, R, D> kept;     ///< of finished passes, where has_kept
 
   /// For a value of this shape with these strides.
   typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
@@ -58,17 +58,50 @@ struct typed_state final : grad_state {
     has_grad = false;
   }
   void add_to_kept() override {
-    if (!kept.defined()) return;
+    if (!has_kept) return;
     T* const sum = access::data(kept);
     backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
     note_write(*access::storage_of(kept).get());
   }
   void keep_gradient() noexcept override {
-    if (!kept.defined()) kept = std::move(grad);
+    if (!has_kept) kept = std::move(grad);
+    has_kept = true;
     drop_gradient();
   }
-  void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
-  void drop_kept() noexcept override { kept = {}; }
+  void* kept_gradient() const noexcept override { return has_kept ? access::data(kept) : nullptr; }
+  void drop_kept() noexcept override {
+    kept = {};
+    has_kept = false;
+  }
+  storage_ptr settle() override {
+    storage_ptr before;
+    if (has_kept) {
+      before = device_runtime<D>::allocate(bytes());
+      device_runtime<D>::copy_within(before->data, access::data(kept), bytes());
+    }
+    add_to_kept();
+    keep_gradient();
+    return before;
+  }
+  void restore(const storage_ptr& before) noexcept override {
+    if (!before) return drop_kept();
+    if (!kept.defined()) {
+      kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
+    } else {
+      try {
+        copy_to_kept(before->data);
+      } catch (...) {  // a GPU that has failed: what is on it is lost
+      }
+    }
+    has_kept = true;
+  }
+
+ private:
+  std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
+  void copy_to_kept(const void* from) {
+    device_runtime<D>::copy_within(access::data(kept), from, bytes());
+    note_write(*access::storage_of(kept).get());
+  }
 };
 
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
@@ -171,8 +204,8 @@ class variable final {
             class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
   T operator()(I...) const = delete;
 
-  bool has_grad() const noexcept { return state_ && state().kept.defined(); }
-  /// What backward() has gathered; dense, of this variable's shape.
+  bool has_grad() const noexcept { return state_ && state_->has_kept; }
+  /// What backward() has gathered; dense, of this variable's shape. The tensor shows what later passes add.
   tensor_type grad() const {
     if (!has_grad())
       detail::refuse<autograd_error>(
@@ -192,33 +225,22 @@ class variable final {
   bool is_leaf() const noexcept { return !state_ || state_->producer == nullptr; }
 
   /// Adds d(this)/d(leaf) to the gradient of every leaf; this variable must hold one element.
-  void backward(backward_options options = {}) const {
-    if (!defined()) detail::refuse_undefined("backward");
-    if (numel() != 1)
-      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
-    auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_expr<T>{T(1)}, seed);
-    backward(seed, options);
-  }
+  void backward(backward_options options = {}) const { run_backward(one(), options, nullptr); }
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
-  void backward(const tensor_type& seed, backward_options options = {}) const {
-    if (!state_)
-      detail::refuse<autograd_error>(
-          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
-    if (!seed.defined()) detail::refuse_undefined("backward, seed");
-    if (!(seed.shape() == shape()))
-      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
-      detail::add_gradient(state_, seed.clone());
-    } else {  // no handle shows this gradient: the seed itself serves, and is only read
-      state().grad = seed;
-      state_->has_grad = true;
-    }
-    detail::walk_back(state_, options.retain_graph);
+  void backward(const tensor_type& seed, backward_options options = {}) const { run_backward(seed, options, nullptr); }
+  /// The same; the listener's functions are called as soon as the gradients of its leaves are complete.
+  void backward(gradient_listener& listener, backward_options options = {}) const {
+    run_backward(one(), options, &listener.leaves_);
+  }
+  void backward(const tensor_type& seed, gradient_listener& listener, backward_options options = {}) const {
+    run_backward(seed, options, &listener.leaves_);
   }
   template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
             class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, backward_options = {}) const = delete;
+  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
+  void backward(const S& seed, gradient_listener&, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
@@ -295,6 +317,31 @@ class variable final {
     return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
   }
 
+  /// The seed of a variable of one element.
+  tensor_type one() const {
+    if (!defined()) detail::refuse_undefined("backward");
+    if (numel() != 1)
+      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
+    auto seed = tensor_type::uninitialized(shape());
+    detail::write(constant_expr<T>{T(1)}, seed);
+    return seed;
+  }
+  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const {
+    if (!state_)
+      detail::refuse<autograd_error>(
+          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
+    if (!seed.defined()) detail::refuse_undefined("backward, seed");
+    if (!(seed.shape() == shape()))
+      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
+    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
+      detail::add_gradient(state_, seed.clone());
+    } else {  // no handle shows this gradient: the seed itself serves, and is only read
+      state().grad = seed;
+      state_->has_grad = true;
+    }
+    detail::walk_back(state_, options.retain_graph, 0, listener);
+  }
+
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
@@ -322,6 +369,15 @@ void backward(const variable<T, S, D, Order>& y, backward_options options = {}) 
 template <class T, auto S, device D, int Order>
 void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, backward_options options = {}) {
   y.backward(seed, options);
+}
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, gradient_listener& listener, backward_options options = {}) {
+  y.backward(listener, options);
+}
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, gradient_listener& listener,
+              backward_options options = {}) {
+  y.backward(seed, listener, options);
 }
 
 namespace detail {

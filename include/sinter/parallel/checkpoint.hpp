@@ -97,6 +97,20 @@ struct pick_versions {
 template <class F>
 pick_versions(F) -> pick_versions<F>;
 
+/// Lists the states of tracked parameters.
+struct pick_states {
+  std::vector<sinter::detail::state_ptr>& to;
+  template <class X>
+  void operator()(const member_name&, const X& x) const {
+    if constexpr (is_variable<X>)
+      if (x.defined()) to.push_back(sinter::detail::access::state_of(x));
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
 /// The versions of a module's parameters: lists them, or looks whether one was written to since.
 struct parameter_versions {
   std::vector<std::uint64_t> seen;
@@ -133,7 +147,12 @@ class checkpoint_backward final : public tape_entry {
       : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(first_sample()) {
     name = "checkpoint";
     operands_->each([this](const auto& operand) { states_.push_back(operand.state()); });
-    if constexpr (nn::is_module<F>) versions_.list(*function_);
+    if constexpr (nn::is_module<F>) {
+      versions_.list(*function_);
+      list_parameters();
+    } else {
+      hides_inputs = true;  // what the function captures
+    }
   }
 
   /// The first run, of the caller's own function, which records nothing.
@@ -186,6 +205,11 @@ class checkpoint_backward final : public tape_entry {
     const draw_source draws(draws_, draw_source::role::repeats);
     const nn::detail::buffer_run buffers(buffers_, nn::detail::buffer_run::which::again);
     return operands_->apply([this](const auto&... operand) { return Y(eval((*function_)(operand.get()...))); });
+  }
+
+  void list_parameters() {
+    const nn::detail::pick_states list{states_};
+    nn::detail::walk(nullptr, list, *function_);
   }
 
   std::optional<F> function_;

@@ -48,19 +48,25 @@ class step_guard {
     using state = sinter::detail::typed_state<T, R, D>;
     state_ptr owner;
     tensor<T, R, D> kept;
+    bool has_kept;
 
-    explicit gradient_before(const state_ptr& s) : owner(s), kept(std::exchange(of_owner().kept, {})) {}
+    explicit gradient_before(const state_ptr& s)
+        : owner(s), kept(std::exchange(of_owner().kept, {})), has_kept(std::exchange(s->has_kept, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
-      s.grad = std::exchange(s.kept, kept);
+      s.grad = s.kept;
+      restore();
       if (!s.grad.defined()) return;
       s.has_grad = true;
       s.add_to_kept();
       s.keep_gradient();
     }
-    void restore() noexcept override { of_owner().kept = kept; }
+    void restore() noexcept override {
+      of_owner().kept = kept;
+      owner->has_kept = has_kept;
+    }
   };
 
   template <device D>
