@@ -104,6 +104,7 @@ struct grad_state {
   bool retain = false;
   bool producer_done = false;  ///< in this pass its producer's backward has run, with that of its only consumer
   bool has_kept = false;       ///< finished passes have left a gradient
+  bool at_home = false;        ///< that lies where give_home() has put it
   bool watched = false;        ///< a pass that runs listens to it
 
   static std::uint64_t next_order() {

@@ -32,7 +32,7 @@ template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
   tensor<T, R, D> grad;     ///< of the pass that runs
-  tensor<T, R, D> kept;     ///< of finished passes, where has_kept
+  tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
 
   /// For a value of this shape with these strides.
   typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
@@ -40,7 +40,12 @@ struct typed_state final : grad_state {
   void* gradient(bool& add) override {
     add = has_grad;
     if (!has_grad) {
-      grad = tensor<T, R, D>::uninitialized(shape, dense);
+      if (at_home && !has_kept) {
+        grad = kept;
+        note_write(*access::storage_of(kept).get());
+      } else {
+        grad = tensor<T, R, D>::uninitialized(shape, dense);
+      }
       has_grad = true;
     }
     return access::data(grad);
@@ -58,19 +63,23 @@ struct typed_state final : grad_state {
     has_grad = false;
   }
   void add_to_kept() override {
-    if (!has_kept) return;
+    if (!has_kept) {
+      // What was made elsewhere, and handed over as it is.
+      if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
+      return;
+    }
     T* const sum = access::data(kept);
     backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
     note_write(*access::storage_of(kept).get());
   }
   void keep_gradient() noexcept override {
-    if (!has_kept) kept = std::move(grad);
+    if (!has_kept && !at_home) kept = std::move(grad);
     has_kept = true;
     drop_gradient();
   }
   void* kept_gradient() const noexcept override { return has_kept ? access::data(kept) : nullptr; }
   void drop_kept() noexcept override {
-    kept = {};
+    if (!at_home) kept = {};
     has_kept = false;
   }
   storage_ptr settle() override {
@@ -205,7 +214,8 @@ class variable final {
   T operator()(I...) const = delete;
 
   bool has_grad() const noexcept { return state_ && state_->has_kept; }
-  /// What backward() has gathered; dense, of this variable's shape. The tensor shows what later passes add.
+  /// What backward() has gathered; dense, of this variable's shape. The tensor shows what later passes add; where the
+  /// gradient has a home (grad/home.hpp), also the gradient of the passes after a zero_grad().
   tensor_type grad() const {
     if (!has_grad())
       detail::refuse<autograd_error>(

@@ -48,10 +48,13 @@ class step_guard {
     using state = sinter::detail::typed_state<T, R, D>;
     state_ptr owner;
     tensor<T, R, D> kept;
-    bool has_kept;
+    bool has_kept, at_home;
 
     explicit gradient_before(const state_ptr& s)
-        : owner(s), kept(std::exchange(of_owner().kept, {})), has_kept(std::exchange(s->has_kept, false)) {}
+        : owner(s),
+          kept(std::exchange(of_owner().kept, {})),
+          has_kept(std::exchange(s->has_kept, false)),
+          at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void settle() override {
       if (!kept.defined()) return;
@@ -66,6 +69,7 @@ class step_guard {
     void restore() noexcept override {
       of_owner().kept = kept;
       owner->has_kept = has_kept;
+      owner->at_home = at_home;
     }
   };
 
