@@ -2939,6 +2939,8 @@ constexpr int larger(int a, int b, I... rest) {
 template <class Op, class... A>
 struct map_expr;
 
+class gradient_listener;  // grad/listener.hpp
+
 /// Options of backward().
 struct backward_options {
   bool retain_graph = false;  ///< keep what was saved, so that backward may run again
@@ -3028,9 +3030,25 @@ struct expression_base {
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
+  void backward(gradient_listener& listener, backward_options options = {}) const
+    requires(Order > 0)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(listener, options);
+  }
+  template <expression Seed>
+  void backward(const Seed& seed, gradient_listener& listener, backward_options options = {}) const
+    requires(Order > 0 && converts<Seed, T, R, D>)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed, listener, options);
+  }
   template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
             class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, backward_options = {}) const
+    requires(Order > 0)
+  = delete;
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
+            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  void backward(const Seed&, gradient_listener&, backward_options = {}) const
     requires(Order > 0)
   = delete;
 
@@ -4738,11 +4756,7 @@ Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
 }
 
 }  // namespace sinter
-// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device, and the walk backward.
-//
-// Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
-// inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
-// of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself.
+// sinter/grad/walk.hpp: the walk of backward over the tape.
 
 // sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
 
@@ -4795,6 +4809,22 @@ class independent_passes {
 };
 
 }  // namespace sinter::detail
+// sinter/grad/listener.hpp: functions that a backward pass calls as soon as the gradient of a leaf is complete.
+//
+// Leaves are older than all statements, so the walk comes to them last, long after their gradients are complete. A walk
+// from the root before the pass finds the oldest state whose producer reads each leaf (its last use). The pass visits
+// states from the newest to the oldest, so the gradient of a leaf is complete when the next state to visit is older
+// than the last use. Nothing is counted: states that get no gradient are skipped without harm.
+
+#include <functional>
+
+// sinter/grad/tape.hpp: the tape of statements, free of element type, rank and device.
+//
+// Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
+// inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
+// of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself. The
+// walk is in grad/walk.hpp.
+
 // sinter/grad/backward_rule.hpp: kernels that do backward of two tape entries at once.
 //
 // A tape entry has the value that it made, and inputs. Backward visits the consumer of a value, which makes the value's
@@ -4947,6 +4977,7 @@ struct tape_entry {
   virtual entry_kind kind() { return {}; }
   const char* name = "";
   bool released = false;
+  bool hides_inputs = false;  ///< backward may add to gradients of states that inputs() does not list
 };
 
 /// A statement of one input.
@@ -4977,6 +5008,10 @@ struct grad_state {
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
+  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns what earlier passes had
+  /// left, null for nothing, and restore() puts that back.
+  virtual storage_ptr settle() = 0;
+  virtual void restore(const storage_ptr& before) noexcept = 0;
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
@@ -4986,10 +5021,18 @@ struct grad_state {
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
   bool producer_done = false;  ///< in this pass its producer's backward has run, with that of its only consumer
+  bool has_kept = false;       ///< finished passes have left a gradient
+  bool at_home = false;        ///< that lies where give_home() has put it
+  bool watched = false;        ///< a pass that runs listens to it
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
     return counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// The number of a walk, by which it knows the states that it has seen.
+  static std::uint64_t next_visit() {
+    static std::atomic<std::uint64_t> visits{0};
+    return visits.fetch_add(1) + 1;
   }
 };
 
@@ -5049,6 +5092,278 @@ inline void run_backward(grad_state& y) {
   consumer.backward(y);
 }
 
+}  // namespace detail
+
+/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and
+/// end in any order, on the thread that made them.
+///
+///     { no_grad guard; accuracy = evaluate(model, test_set); }
+class [[nodiscard]] no_grad {
+ public:
+  [[nodiscard]] no_grad() { ++detail::no_grad_guards(); }
+  ~no_grad() { --detail::no_grad_guards(); }
+  no_grad(const no_grad&) = delete;
+  no_grad& operator=(const no_grad&) = delete;
+};
+
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct listener_of_what_has_no_gradient;
+struct add_a_variable;
+
+namespace detail {
+
+/// The leaves that one pass at a time tells of.
+class listened_leaves {
+ public:
+  /// False if the leaf is there already. Errors: autograd_error while a pass runs.
+  bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused) {
+    if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
+    if (!place_.emplace(state.get(), leaves_.size()).second) return false;
+    leaves_.push_back({state, std::move(ready), std::move(unused)});
+    return true;
+  }
+  std::size_t size() const noexcept { return leaves_.size(); }
+
+  /// Before a pass from `root` with this number: finds last uses, and tells of leaves that it cannot reach. Errors:
+  /// autograd_error for a leaf that another pass listens to.
+  void begin(grad_state& root, std::uint64_t pass) {
+    refuse_capture("backward with a listener",
+                   "its functions would be called once, and not in each replay; pass no listener");
+    for (const leaf& l : leaves_)
+      if (l.state->watched)
+        refuse<autograd_error>(
+            {"backward: a pass that is under way listens to one of these leaves already; give each "
+             "pass a listener of its own leaves"});
+    pass_ = pass;
+    number_ = grad_state::next_visit();
+    oldest_hiding_ = newest;
+    failure_ = nullptr;
+    for (leaf& l : leaves_) {
+      l.state->watched = true;
+      l.last_use = newest;
+      l.reached = l.told = l.settled = false;
+    }
+    try {
+      if (root.producer == nullptr) use(root, newest);
+      else look_behind(root);
+      for (std::size_t i = 0; i < leaves_.size(); ++i)
+        if (leaves_[i].reached || oldest_hiding_ != newest) queue_.push_back({leaves_[i].last_use, i});
+    } catch (...) {
+      stop();
+      throw;
+    }
+    std::make_heap(queue_.begin(), queue_.end(), comes_later);
+    runs_ = true;
+    if (oldest_hiding_ != newest) return;
+    for (leaf& l : leaves_)
+      if (!l.reached) tell(l);
+  }
+  /// A state that is read by the producer of one with this order, also where that does not list it. Errors:
+  /// autograd_error if a leaf behind it was told to be complete.
+  void reach(grad_state& from, std::uint64_t used_by) {
+    if (from.producer == nullptr) use(from, used_by);
+    else if (see(from)) look_behind(from);
+  }
+  /// The producer of a state with this order will add to the gradient of a leaf.
+  void use(grad_state& s, std::uint64_t by) {
+    if (!s.watched) return;
+    const auto at = place_.find(&s);
+    if (at == place_.end()) return;
+    leaf& l = leaves_[at->second];
+    if (l.told) refuse_late_gradient();
+    l.reached = true;
+    l.last_use = std::min(l.last_use, by);
+  }
+  /// Whether it is the listener that keeps the gradient of a leaf that the pass visits.
+  bool keeps(const grad_state& s) const {
+    if (!s.watched || place_.count(&s) == 0) return false;
+    if (has_told(s)) throw std::logic_error("sinter: a gradient that a listener was told to be complete was not");
+    return true;
+  }
+  bool has_told(const grad_state& s) const {
+    const auto at = place_.find(&s);
+    return at != place_.end() && leaves_[at->second].told;
+  }
+
+  /// The pass will next visit a state with this order.
+  void tell_before(std::uint64_t order) {
+    while (!queue_.empty()) {
+      const auto [use, i] = queue_.front();
+      leaf& l = leaves_[i];
+      const bool is_stale = l.last_use < use;
+      if (!is_stale && std::min(use, oldest_hiding_) <= order) return;
+      std::pop_heap(queue_.begin(), queue_.end(), comes_later);
+      if (is_stale) {
+        queue_.back().first = l.last_use;
+        std::push_heap(queue_.begin(), queue_.end(), comes_later);
+      } else {
+        queue_.pop_back();
+        tell(l);
+      }
+    }
+  }
+  /// The pass has no state left to visit.
+  void tell_rest() {
+    for (leaf& l : leaves_) l.last_use = newest;
+    oldest_hiding_ = newest;
+    tell_before(0);
+  }
+
+  /// Throws what a function has thrown.
+  void end() {
+    stop();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  /// The pass has failed: gradients are as they were before it.
+  void fail() noexcept {
+    for (leaf& l : leaves_) {
+      if (l.settled) l.state->restore(l.before);
+      else if (l.reached) l.state->drop_gradient();
+    }
+    failure_ = nullptr;
+    stop();
+  }
+
+ private:
+  struct leaf {
+    state_ptr state;
+    std::function<void()> ready, unused;
+    std::uint64_t last_use = 0;  ///< order of the oldest state whose producer reads it
+    storage_ptr before{};        ///< the gradient of earlier passes
+    bool reached = false, told = false, settled = false;
+  };
+  using place_in_queue = std::pair<std::uint64_t, std::size_t>;  ///< last use when it was queued, number of the leaf
+  static constexpr std::uint64_t newest = std::numeric_limits<std::uint64_t>::max();
+
+  /// Leaves of one last use come in the order in which they were added.
+  static bool comes_later(const place_in_queue& a, const place_in_queue& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  }
+  /// True for the first time. What the pass itself has visited was looked at before.
+  bool see(grad_state& s) const {
+    if (s.visit == number_ || s.visit == pass_) return false;
+    s.visit = number_;
+    return true;
+  }
+  /// Finds the uses of leaves behind a state that is no leaf.
+  void look_behind(grad_state& from) {
+    to_see_.push_back(&from);
+    while (!to_see_.empty()) {
+      const grad_state& s = *to_see_.back();
+      to_see_.pop_back();
+      if (s.producer->hides_inputs) oldest_hiding_ = std::min(oldest_hiding_, s.order);
+      int count = 0;
+      const state_ptr* inputs = s.producer->inputs(count);
+      for (int i = 0; i < count; ++i) {
+        if (!inputs[i]) continue;
+        if (inputs[i]->producer == nullptr) use(*inputs[i], s.order);
+        else if (see(*inputs[i])) to_see_.push_back(inputs[i].get());
+      }
+    }
+  }
+  void tell(leaf& l) {
+    l.told = true;
+    if (l.reached && l.state->has_grad) {
+      l.before = l.state->settle();
+      l.settled = true;
+    }
+    const std::function<void()>& f = l.reached ? l.ready : l.unused;
+    if (!f) return;
+    try {
+      f();
+    } catch (...) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  void stop() noexcept {
+    runs_ = false;
+    queue_.clear();
+    to_see_.clear();
+    for (leaf& l : leaves_) {
+      l.state->watched = false;
+      l.before = {};
+    }
+  }
+  [[noreturn]] SINTER_COLD static void refuse_late_gradient() {
+    refuse<autograd_error>(
+        {"backward: a module that runs again uses a variable that is not among its parameters, and whose gradient the "
+         "listener was told to be complete; make it a parameter, or give checkpoint() a function that captures it"});
+  }
+
+  std::vector<leaf> leaves_;
+  std::unordered_map<const grad_state*, std::size_t> place_;
+  std::vector<place_in_queue> queue_;  ///< a heap of the leaves that were not told
+  std::vector<grad_state*> to_see_;
+  /// Order of the oldest state that can be reached and whose producer does not list all that it reads. Until the pass
+  /// has visited it, it may add to the gradient of any leaf.
+  std::uint64_t oldest_hiding_ = newest;
+  std::uint64_t number_ = 0, pass_ = 0;
+  bool runs_ = false;
+  std::exception_ptr failure_;
+};
+
+}  // namespace detail
+
+/// Leaves, and functions that a backward pass calls as soon as it has made the gradient of one. That is before the pass
+/// ends: while it is still on its way to the first layers, the gradients of the last ones can be sent away, or used up
+/// by a step and freed.
+///
+///     gradient_listener listener;
+///     listener.add(w, [&] { std::cout << "w has its gradient: " << w.grad() << '\n'; });
+///     loss.backward(listener);
+///
+/// `ready` is called once in each pass from which the leaf can be reached, when the pass will add nothing more:
+/// has_grad() and grad() are then as they will be after it, with what earlier passes have added. There may be no
+/// gradient if none has come through. `unused` is called for the other leaves, before the pass begins; where a
+/// checkpoint() of a function may still use the leaf, as soon as none can. Leaves of one pass come in the same order
+/// whenever the same statements were recorded.
+///
+/// The functions are called on the thread of the pass. They may write to the leaf's value, and zero its gradient. What
+/// one throws does not disturb the pass: the others are called, and backward() throws the first of these errors when it
+/// has ended. A pass that fails itself leaves gradients as they were, also those that were told.
+///
+/// One listener serves many passes, one at a time, and only those that it is given to. A pass inside another, as a
+/// function of with_gradient() may run one, has its own. Passes that are captured for a GPU take none. Source: the
+/// hooks of Li et al., "PyTorch Distributed: experiences on accelerating data parallel training", VLDB 2020.
+class gradient_listener {
+ public:
+  gradient_listener() = default;
+  gradient_listener(const gradient_listener&) = delete;
+  gradient_listener& operator=(const gradient_listener&) = delete;
+
+  /// Listens to a leaf. False if it is there already, as a tied weight is: the first functions stay. Errors:
+  /// autograd_error for the result of a statement, for an empty variable, and while a pass runs.
+  template <class T, auto S, device D, int Order>
+  bool add(const variable<T, S, D, Order>& leaf, std::function<void()> ready, std::function<void()> unused = {}) {
+    const detail::state_ptr& state = detail::access::state_of(leaf);
+    if (!state || state->producer != nullptr)
+      detail::refuse<autograd_error>({"gradient_listener: a variable of shape ", leaf.shape(), " is ",
+                                      !state ? "empty or was computed under no_grad" : "the result of a statement",
+                                      "; add leaves"});
+    return leaves_.add(state, std::move(ready), std::move(unused));
+  }
+  template <class X, class Problem = listener_of_what_has_no_gradient<X>, class Fix = add_a_variable>
+  bool add(const X&, std::function<void()>, std::function<void()> = {}) = delete;
+
+  /// Number of leaves.
+  std::size_t size() const noexcept { return leaves_.size(); }
+
+ private:
+  template <class, auto, device, int>
+  friend class variable;
+
+  detail::listened_leaves leaves_;
+};
+
+}  // namespace sinter
+
+namespace sinter::detail {
+
 /// A pass on this thread: the states that it has still to visit. An entry that makes a graph anew to walk it, as that
 /// of checkpoint() does, runs a pass inside: states that were there before the graph belong to the pass around.
 struct running_pass {
@@ -5056,7 +5371,8 @@ struct running_pass {
   std::uint64_t visit;          ///< its number
   std::uint64_t first_order;    ///< that of the oldest state that is its own
   running_pass* around;
-  std::uint64_t now = 0;  ///< order of the state that it works on
+  listened_leaves* listener = nullptr;  ///< null where nobody listens
+  std::uint64_t now = 0;                ///< order of the state that it works on
 
   static running_pass*& current() {
     static thread_local running_pass* pass = nullptr;
@@ -5085,14 +5401,31 @@ struct running_pass {
       refuse<autograd_error>(
           {"backward: a function that runs again uses a variable that was made after its call; "
            "it must use what it used then"});
+    if (listener != nullptr) listener->reach(*s, now);
     push(s);
+  }
+  /// For an entry that does not list a leaf as an input: its result has this order, and it will add to the leaf's
+  /// gradient.
+  static void note_late_use(grad_state& leaf, std::uint64_t order) {
+    if (!leaf.watched) return;
+    for (running_pass* p = current(); p != nullptr; p = p->around)
+      if (p->listener != nullptr) p->listener->use(leaf, order);
+  }
+  /// A pass inside another one is about to end with a gradient of a leaf that the other has told to be complete.
+  void check_told(const grad_state& leaf) const {
+    if (!leaf.watched) return;
+    for (const running_pass* p = around; p != nullptr; p = p->around)
+      if (p->listener != nullptr && p->listener->has_told(leaf))
+        refuse<autograd_error>(
+            {"backward: a pass inside another one adds to the gradient of a leaf, which the listener of the other was "
+             "told to be complete; use the leaf in the graph of the other, or do not listen to it"});
   }
 };
 
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
-/// older than it are left to that one, with what this pass adds to their gradients.
-inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0) {
-  static std::atomic<std::uint64_t> visits{0};
+/// older than it are left to that one, with what this pass adds to their gradients. The listener may be null.
+inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0,
+                      listened_leaves* listener = nullptr) {
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
   struct guard : running_pass {
@@ -5101,7 +5434,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t fi
     bool done = false;
     running_pass* before;
     explicit guard(std::uint64_t first)
-        : running_pass{{}, visits.fetch_add(1) + 1, first, current()}, before(std::exchange(current(), this)) {}
+        : running_pass{{}, grad_state::next_visit(), first, current()}, before(std::exchange(current(), this)) {}
     static void forget(grad_state& s) {
       s.drop_gradient();
       if (std::exchange(s.producer_done, false)) forget_inputs(s);
@@ -5115,6 +5448,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t fi
     ~guard() {
       current() = before;
       if (done) return;
+      if (listener != nullptr) listener->fail();
       for (const state_ptr& s : heap) forget(*s);
       for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
       if (!at) return;
@@ -5123,12 +5457,18 @@ inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t fi
     }
   } pass(first_order);
   pass.push(root);
+  if (listener != nullptr) {
+    listener->begin(*root, pass.visit);
+    pass.listener = listener;
+  }
   while (!pass.heap.empty()) {
+    if (listener != nullptr) listener->tell_before(pass.heap.front()->order);
     pass.at = pass.pop();
     const state_ptr& s = pass.at;
     pass.now = s->order;
     if (!(s->has_grad || s->producer_done)) continue;
-    if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
+    if (s->has_grad && (s->retain || s->producer == nullptr) && !(listener != nullptr && listener->keeps(*s)))
+      s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
     tape_entry& node = *s->producer;
     int count = 0;
@@ -5148,28 +5488,17 @@ inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t fi
       node.release();
     }
   }
+  if (listener != nullptr) listener->tell_rest();
+  for (const grad_state* s = pass.finished; s != nullptr; s = s->next) pass.check_told(*s);
   independent_passes sums;
   for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
   sums.run();
   for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->keep_gradient();
   pass.done = true;
+  if (listener != nullptr) listener->end();
 }
 
-}  // namespace detail
-
-/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and
-/// end in any order, on the thread that made them.
-///
-///     { no_grad guard; accuracy = evaluate(model, test_set); }
-class [[nodiscard]] no_grad {
- public:
-  [[nodiscard]] no_grad() { ++detail::no_grad_guards(); }
-  ~no_grad() { --detail::no_grad_guards(); }
-  no_grad(const no_grad&) = delete;
-  no_grad& operator=(const no_grad&) = delete;
-};
-
-}  // namespace sinter
+}  // namespace sinter::detail
 
 namespace sinter {
 
@@ -5197,7 +5526,7 @@ template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
   tensor<T, R, D> grad;     ///< of the pass that runs
-  tensor<T, R, D> kept;     ///< of finished passes
+  tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
 
   /// For a value of this shape with these strides.
   typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
@@ -5205,7 +5534,12 @@ struct typed_state final : grad_state {
   void* gradient(bool& add) override {
     add = has_grad;
     if (!has_grad) {
-      grad = tensor<T, R, D>::uninitialized(shape, dense);
+      if (at_home && !has_kept) {
+        grad = kept;
+        note_write(*access::storage_of(kept).get());
+      } else {
+        grad = tensor<T, R, D>::uninitialized(shape, dense);
+      }
       has_grad = true;
     }
     return access::data(grad);
@@ -5223,17 +5557,54 @@ struct typed_state final : grad_state {
     has_grad = false;
   }
   void add_to_kept() override {
-    if (!kept.defined()) return;
+    if (!has_kept) {
+      // What was made elsewhere, and handed over as it is.
+      if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
+      return;
+    }
     T* const sum = access::data(kept);
     backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
     note_write(*access::storage_of(kept).get());
   }
   void keep_gradient() noexcept override {
-    if (!kept.defined()) kept = std::move(grad);
+    if (!has_kept && !at_home) kept = std::move(grad);
+    has_kept = true;
     drop_gradient();
   }
-  void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
-  void drop_kept() noexcept override { kept = {}; }
+  void* kept_gradient() const noexcept override { return has_kept ? access::data(kept) : nullptr; }
+  void drop_kept() noexcept override {
+    if (!at_home) kept = {};
+    has_kept = false;
+  }
+  storage_ptr settle() override {
+    storage_ptr before;
+    if (has_kept) {
+      before = device_runtime<D>::allocate(bytes());
+      device_runtime<D>::copy_within(before->data, access::data(kept), bytes());
+    }
+    add_to_kept();
+    keep_gradient();
+    return before;
+  }
+  void restore(const storage_ptr& before) noexcept override {
+    if (!before) return drop_kept();
+    if (!kept.defined()) {
+      kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
+    } else {
+      try {
+        copy_to_kept(before->data);
+      } catch (...) {  // a GPU that has failed: what is on it is lost
+      }
+    }
+    has_kept = true;
+  }
+
+ private:
+  std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
+  void copy_to_kept(const void* from) {
+    device_runtime<D>::copy_within(access::data(kept), from, bytes());
+    note_write(*access::storage_of(kept).get());
+  }
 };
 
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
@@ -5336,8 +5707,9 @@ class variable final {
             class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
   T operator()(I...) const = delete;
 
-  bool has_grad() const noexcept { return state_ && state().kept.defined(); }
-  /// What backward() has gathered; dense, of this variable's shape.
+  bool has_grad() const noexcept { return state_ && state_->has_kept; }
+  /// What backward() has gathered; dense, of this variable's shape. The tensor shows what later passes add; where the
+  /// gradient has a home (grad/home.hpp), also the gradient of the passes after a zero_grad().
   tensor_type grad() const {
     if (!has_grad())
       detail::refuse<autograd_error>(
@@ -5357,33 +5729,22 @@ class variable final {
   bool is_leaf() const noexcept { return !state_ || state_->producer == nullptr; }
 
   /// Adds d(this)/d(leaf) to the gradient of every leaf; this variable must hold one element.
-  void backward(backward_options options = {}) const {
-    if (!defined()) detail::refuse_undefined("backward");
-    if (numel() != 1)
-      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
-    auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_expr<T>{T(1)}, seed);
-    backward(seed, options);
-  }
+  void backward(backward_options options = {}) const { run_backward(one(), options, nullptr); }
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
-  void backward(const tensor_type& seed, backward_options options = {}) const {
-    if (!state_)
-      detail::refuse<autograd_error>(
-          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
-    if (!seed.defined()) detail::refuse_undefined("backward, seed");
-    if (!(seed.shape() == shape()))
-      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
-      detail::add_gradient(state_, seed.clone());
-    } else {  // no handle shows this gradient: the seed itself serves, and is only read
-      state().grad = seed;
-      state_->has_grad = true;
-    }
-    detail::walk_back(state_, options.retain_graph);
+  void backward(const tensor_type& seed, backward_options options = {}) const { run_backward(seed, options, nullptr); }
+  /// The same; the listener's functions are called as soon as the gradients of its leaves are complete.
+  void backward(gradient_listener& listener, backward_options options = {}) const {
+    run_backward(one(), options, &listener.leaves_);
+  }
+  void backward(const tensor_type& seed, gradient_listener& listener, backward_options options = {}) const {
+    run_backward(seed, options, &listener.leaves_);
   }
   template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
             class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, backward_options = {}) const = delete;
+  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
+  void backward(const S& seed, gradient_listener&, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
@@ -5460,6 +5821,31 @@ class variable final {
     return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
   }
 
+  /// The seed of a variable of one element.
+  tensor_type one() const {
+    if (!defined()) detail::refuse_undefined("backward");
+    if (numel() != 1)
+      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
+    auto seed = tensor_type::uninitialized(shape());
+    detail::write(constant_expr<T>{T(1)}, seed);
+    return seed;
+  }
+  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const {
+    if (!state_)
+      detail::refuse<autograd_error>(
+          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
+    if (!seed.defined()) detail::refuse_undefined("backward, seed");
+    if (!(seed.shape() == shape()))
+      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
+    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
+      detail::add_gradient(state_, seed.clone());
+    } else {  // no handle shows this gradient: the seed itself serves, and is only read
+      state().grad = seed;
+      state_->has_grad = true;
+    }
+    detail::walk_back(state_, options.retain_graph, 0, listener);
+  }
+
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
@@ -5487,6 +5873,15 @@ void backward(const variable<T, S, D, Order>& y, backward_options options = {}) 
 template <class T, auto S, device D, int Order>
 void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, backward_options options = {}) {
   y.backward(seed, options);
+}
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, gradient_listener& listener, backward_options options = {}) {
+  y.backward(listener, options);
+}
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, gradient_listener& listener,
+              backward_options options = {}) {
+  y.backward(seed, listener, options);
 }
 
 namespace detail {
@@ -7326,8 +7721,6 @@ SINTER_UNARY_FUNCTION(acos, ops::acos_op)
 // sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
 
 // sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
-
-#include <functional>
 
 // sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
 
@@ -26517,6 +26910,57 @@ struct call_result<true, F, A...> {
 
 }  // namespace detail
 }  // namespace sinter
+// sinter/grad/home.hpp: memory that somebody else chooses for the gradient of a leaf, such as a slice of a bucket that
+// is sent as one.
+
+namespace sinter::detail {
+
+/// Makes `slice` the home of a leaf's gradient: as many elements as the leaf has, side by side. The gradient lies there
+/// in the order of the leaf's value in memory, from now until take_home(). One that is there already is copied: the
+/// slice must not overlap its memory, unless it is the same.
+///
+/// zero_grad() leaves the memory as it is, to be overwritten by the next pass that has a gradient for the leaf. So a
+/// tensor that grad() has returned shows the gradient of the next pass, too, and while there is no gradient the home
+/// holds what it held before: whoever sends it away zeroes it first. A pass over a leaf without a gradient may write to
+/// the home at once, also if it fails later.
+///
+/// Errors: autograd_error for what is no leaf, and in a pass that has found some of the leaf's gradient; shape_error
+/// for another number of elements; value_error for a slice with gaps.
+template <class T, auto S, device D, int Order>
+void give_home(const variable<T, S, D, Order>& leaf, const tensor<T, 1, D>& slice) {
+  constexpr int R = variable<T, S, D, Order>::rank;
+  const state_ptr& state = access::state_of(leaf);
+  if (!state || state->producer != nullptr || state->has_grad)
+    refuse<autograd_error>(
+        {"give_home: a variable of shape ", leaf.shape(),
+         state && state->has_grad ? " is in a pass" : " is no leaf; only gradients of leaves have a home"});
+  if (!slice.defined() || slice.numel() != leaf.numel())
+    refuse<shape_error>({"give_home: a slice of ", slice.defined() ? slice.numel() : 0,
+                         " elements for the gradient of a leaf of shape ", leaf.shape()});
+  if (!slice.is_contiguous()) refuse<value_error>({"give_home: the elements of the slice must lie side by side"});
+  auto& s = static_cast<typed_state<T, R, D>&>(*state);
+  const auto home = access::make<T, R, D>(access::storage_of(slice), access::data(slice), s.shape, s.dense);
+  if (s.has_kept) write(s.kept, home);
+  s.kept = home;
+  s.at_home = true;
+}
+
+/// Ends give_home(): the leaf's gradient, if there is one, is copied to memory of its own.
+template <class T, auto S, device D, int Order>
+void take_home(const variable<T, S, D, Order>& leaf) {
+  constexpr int R = variable<T, S, D, Order>::rank;
+  auto& s = static_cast<typed_state<T, R, D>&>(*access::state_of(leaf));
+  if (!s.at_home) return;
+  tensor<T, R, D> own;
+  if (s.has_kept) {
+    own = tensor<T, R, D>::uninitialized(s.shape, s.dense);
+    write(s.kept, own);
+  }
+  s.kept = own;
+  s.at_home = false;
+}
+
+}  // namespace sinter::detail
 // sinter/grad/with_gradient.hpp: functions whose derivative the user writes.
 
 namespace sinter {
@@ -34150,13 +34594,15 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
     auto& to = static_cast<matrix_state<T, D>&>(*entry.state[1]);
     bool add = false, add_sums = false;  // the second stays false, as the bias has no gradient
     to.gradient(add);
-    product_tail tail;
-    tail.sums = bias->gradient(add_sums);
-    tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
-    if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
-        multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
-      return;
-    bias->drop_gradient();
+    if (!has_gradient(bias)) {  // none from a statement between the tail and the product
+      product_tail tail;
+      tail.sums = bias->gradient(add_sums);
+      tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
+      if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
+          multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
+        return;
+      bias->drop_gradient();
+    }
     sum_rows<T, D>(y, bias);
     multiply_into_gradient(to, left, right, add);
   });
@@ -34167,6 +34613,7 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
 template <class T, device D>
 bool leave_sums(product_entry<T, D>& product, const grad_state& value, const state_ptr& bias) {
   if (has_gradient(bias) || !product.state[1] || bias->order > value.order) return false;
+  sinter::detail::running_pass::note_late_use(*bias, value.order);
   product.with_db = {bias, &make_db_and_sums<T, D>};
   return true;
 }
@@ -42225,6 +42672,8 @@ class first_stage_mark final : public sinter::detail::grad_state {
   void keep_gradient() noexcept override {}
   void* kept_gradient() const noexcept override { return nullptr; }
   void drop_kept() noexcept override {}
+  sinter::detail::storage_ptr settle() override { return {}; }
+  void restore(const sinter::detail::storage_ptr&) noexcept override {}
 };
 
 /// Backward of the copy at a cut: the end of a stage's backward, the copy of the gradient, the beginning of that of the
@@ -43834,6 +44283,20 @@ struct pick_versions {
 template <class F>
 pick_versions(F) -> pick_versions<F>;
 
+/// Lists the states of tracked parameters.
+struct pick_states {
+  std::vector<sinter::detail::state_ptr>& to;
+  template <class X>
+  void operator()(const member_name&, const X& x) const {
+    if constexpr (is_variable<X>)
+      if (x.defined()) to.push_back(sinter::detail::access::state_of(x));
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
 /// The versions of a module's parameters: lists them, or looks whether one was written to since.
 struct parameter_versions {
   std::vector<std::uint64_t> seen;
@@ -43870,7 +44333,12 @@ class checkpoint_backward final : public tape_entry {
       : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(first_sample()) {
     name = "checkpoint";
     operands_->each([this](const auto& operand) { states_.push_back(operand.state()); });
-    if constexpr (nn::is_module<F>) versions_.list(*function_);
+    if constexpr (nn::is_module<F>) {
+      versions_.list(*function_);
+      list_parameters();
+    } else {
+      hides_inputs = true;  // what the function captures
+    }
   }
 
   /// The first run, of the caller's own function, which records nothing.
@@ -43923,6 +44391,11 @@ class checkpoint_backward final : public tape_entry {
     const draw_source draws(draws_, draw_source::role::repeats);
     const nn::detail::buffer_run buffers(buffers_, nn::detail::buffer_run::which::again);
     return operands_->apply([this](const auto&... operand) { return Y(eval((*function_)(operand.get()...))); });
+  }
+
+  void list_parameters() {
+    const nn::detail::pick_states list{states_};
+    nn::detail::walk(nullptr, list, *function_);
   }
 
   std::optional<F> function_;
@@ -47746,19 +48219,29 @@ class step_guard {
     using state = sinter::detail::typed_state<T, R, D>;
     state_ptr owner;
     tensor<T, R, D> kept;
+    bool has_kept, at_home;
 
-    explicit gradient_before(const state_ptr& s) : owner(s), kept(std::exchange(of_owner().kept, {})) {}
+    explicit gradient_before(const state_ptr& s)
+        : owner(s),
+          kept(std::exchange(of_owner().kept, {})),
+          has_kept(std::exchange(s->has_kept, false)),
+          at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
-      s.grad = std::exchange(s.kept, kept);
+      s.grad = s.kept;
+      restore();
       if (!s.grad.defined()) return;
       s.has_grad = true;
       s.add_to_kept();
       s.keep_gradient();
     }
-    void restore() noexcept override { of_owner().kept = kept; }
+    void restore() noexcept override {
+      of_owner().kept = kept;
+      owner->has_kept = has_kept;
+      owner->at_home = at_home;
+    }
   };
 
   template <device D>
