@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "sinter/core/beside.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/core/fork.hpp"
 
@@ -25,7 +26,10 @@ class [[nodiscard]] pending {
   explicit pending(F make) : work_(std::make_unique<work>(std::move(make))) {
     work* const w = work_.get();
     try {
-      w->worker = std::thread([w] { w->run(); });
+      w->worker = std::thread([w] {
+        const detail::copying_beside beside;
+        w->run();
+      });
     } catch (const std::exception&) {  // no thread to be had
       w->run();
     }

@@ -13,9 +13,9 @@
 namespace sinter::cuda_impl {
 
 /// Knows of one device whether a step on it is being captured, and by which thread. All work of the device goes to one
-/// stream. So during a capture no other thread may enqueue work there, and the capturing thread may enqueue work
-/// nowhere else. Callers keep the lock from enter() or wait() until their work is enqueued, so that no capture starts
-/// in between.
+/// stream, but for copies beside the program, which wait for an event on it. So during a capture no other thread may
+/// enqueue work there, and the capturing thread may enqueue work nowhere else. Callers keep the lock from enter() or
+/// wait() until their work is enqueued, or what waits for the event, so that no capture starts in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;

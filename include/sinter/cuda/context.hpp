@@ -114,16 +114,15 @@ struct giver {
 template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
-/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
-/// may be handed out again as soon as it is freed: the work of its next owner runs after that of the one before.
+/// A cuda<I>: its GPU, one stream on which its work runs in order, and its memory. Because of that order a block may be
+/// handed out again as soon as it is freed: the work of its next owner runs after that of the one before. Copies that
+/// run beside the program have a stream of their own; see copy_beside, which keeps their blocks in that order too.
 class context {
  public:
   explicit context(int ordinal, int gpu)
       : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}) {
     const use_gpu current(gpu);
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": creating a stream");
-    stream_.reset(stream);
+    stream_ = new_stream("creating a stream");
     cudaEvent_t event = nullptr;
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
     here_.reset(event);
@@ -152,6 +151,9 @@ class context {
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
+  /// The same for copies on copy_stream(), which so never wait for a chunk that is used on stream().
+  staging& uploads_beside() { return uploads_beside_; }
+  staging& downloads_beside() { return downloads_beside_; }
   /// As the host sees it, and as kernels do.
   index_fault* fault() { return fault_.get(); }
   index_fault* fault_address() { return fault_address_; }
@@ -163,16 +165,19 @@ class context {
     check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
 
+  /// The stream for copies that run beside those on stream(), made at first use. No capture ever records it.
+  cudaStream_t copy_stream() {
+    const std::lock_guard lock(making_);
+    if (!copy_stream_) copy_stream_ = new_stream("creating a stream for copies");
+    return copy_stream_.get();
+  }
+
   /// What is put on this stream from now on waits for what is on the other's.
   void wait_for(context& other) {
-    if (&other == this) return;
-    {
-      const use_gpu current(other.gpu_);
-      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
-    }
-    const use_gpu current(gpu_);
-    check(cudaStreamWaitEvent(stream(), other.here_.get(), 0), name() + ": waiting for " + other.name());
+    if (&other != this) wait(stream(), other);
   }
+  /// What is put on copy_stream() from now on waits for what is on the stream of `other`, which may be this device.
+  void let_copies_wait_for(context& other) { wait(copy_stream(), other); }
 
   /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
   void open_path_from(context& other) {
@@ -195,13 +200,32 @@ class context {
   void count_launches(std::size_t n = 1) { launches_.fetch_add(n, std::memory_order_relaxed); }
 
  private:
+  using owned_stream = owned<cudaStream_t, cudaStreamDestroy>;
+
+  owned_stream new_stream(const char* task) const {
+    const use_gpu current(gpu_);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": " + task);
+    return owned_stream(stream);
+  }
+  void wait(cudaStream_t stream, context& other) {
+    {
+      const use_gpu current(other.gpu_);
+      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
+    }
+    const use_gpu current(gpu_);
+    check(cudaStreamWaitEvent(stream, other.here_.get(), 0), name() + ": waiting for " + other.name());
+  }
+
   int ordinal_;
   int gpu_;
-  owned<cudaStream_t, cudaStreamDestroy> stream_;
+  owned_stream stream_;
   owned<cudaEvent_t, cudaEventDestroy> here_;
   capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
-  staging uploads_, downloads_;
+  staging uploads_, downloads_, uploads_beside_, downloads_beside_;
+  std::mutex making_;
+  owned_stream copy_stream_;
   owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
   owned<unsigned, cudaFree> arrivals_;

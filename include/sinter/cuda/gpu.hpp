@@ -3,8 +3,10 @@
 
 #include <utility>
 
+#include "sinter/core/beside.hpp"
 #include "sinter/cuda/blas.hpp"
 #include "sinter/cuda/conv_library.hpp"
+#include "sinter/cuda/copy_beside.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/pairs.hpp"
 #if SINTER_WITH_CUDNN
@@ -36,16 +38,26 @@ struct gpu {
   }
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
-    const auto held = here().capture().wait(what);
-    const use_gpu current(here().gpu());
-    here().downloads().to_host(here().stream(), to, from, bytes, what);
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes to the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.downloads().to_host(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, c, what);
+    held.unlock();
+    c.downloads_beside().to_host(copy.stream(), to, from, bytes, what);
+    copy.is_over();
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
-    const auto held = here().capture().wait(what);
-    const use_gpu current(here().gpu());
-    here().uploads().to_gpu(here().stream(), to, from, bytes, what);
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes from the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.uploads().to_gpu(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, c, what);
+    held.unlock();
+    c.uploads_beside().to_gpu(copy.stream(), to, from, bytes, what);
+    copy.finish();
   }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.
@@ -55,16 +67,23 @@ struct gpu {
     const std::string what =
         "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
     const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
-    const auto first = (in_order ? to_here : there).capture().wait(what),
-               second = (in_order ? there : to_here).capture().wait(what);
+    auto first = (in_order ? to_here : there).capture().wait(what),
+         second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
-    to_here.wait_for(there);
-    {
+    const auto start = [&](cudaStream_t stream) {
       const use_gpu current(to_here.gpu());
-      if (to_here.gpu() == there.gpu())
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
-      else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
+      if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), what);
+      else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, stream), what);
+    };
+    if (sinter::detail::copies_run_beside()) {
+      copy_beside copy(to_here, there, what);
+      first.unlock();
+      second.unlock();
+      start(copy.stream());
+      return copy.finish();
     }
+    to_here.wait_for(there);
+    start(to_here.stream());
     try {
       there.wait_for(to_here);
     } catch (...) {

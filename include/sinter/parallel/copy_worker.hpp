@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/beside.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/fork.hpp"
 
@@ -96,6 +97,7 @@ class copy_worker {
     }
   }
   void serve() {
+    const copying_beside beside;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });

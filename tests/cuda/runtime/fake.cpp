@@ -88,6 +88,8 @@ struct state {
   bool planned = false;
   fault next;
   std::string failed;
+  std::string awaited;
+  std::function<void()> before_awaited;
   cudaError_t breaking = cudaSuccess, broken = cudaSuccess;
   std::uintptr_t handles = 0x1000;
   std::size_t libraries = 0, descriptors = 0;
@@ -191,7 +193,13 @@ cudaError_t machine_error() {
 template <class F>
 cudaError_t call(const char* function, const F& f) {
   state& s = all();
-  const std::lock_guard lock(s.busy);
+  std::unique_lock lock(s.busy);
+  if (s.before_awaited && s.awaited == function) {
+    const auto f = std::exchange(s.before_awaited, nullptr);
+    lock.unlock();
+    f();
+    lock.lock();
+  }
   cudaError_t status = machine_error();
   if (status == cudaSuccess && is_planned(function)) status = allocates(function) ? s.next.allocation : s.next.error;
   if (status == cudaSuccess) status = f(s);
@@ -366,6 +374,12 @@ std::string end_plan() {
   const std::lock_guard lock(s.busy);
   s.planned = false;
   return std::exchange(s.failed, {});
+}
+void before_next(const std::string& function, std::function<void()> f) {
+  state& s = all();
+  const std::lock_guard lock(s.busy);
+  s.awaited = function;
+  s.before_awaited = std::move(f);
 }
 void break_soon(cudaError_t error) { all().breaking = error; }
 void mend() {

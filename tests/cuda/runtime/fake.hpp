@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ struct fault {
 void plan(const fault& f);
 /// The function that has failed, or an empty string where the fault is still to come; it will not come any more.
 std::string end_plan();
+
+/// Calls f once, on the thread of the next call of that function of the runtime, and before this call does anything.
+void before_next(const std::string& function, std::function<void()> f);
 
 /// The next operation that runs on the GPU breaks it: all calls fail with this from then on, until mend().
 void break_soon(cudaError_t error);
