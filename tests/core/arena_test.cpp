@@ -212,6 +212,37 @@ TEST_CASE("an asynchronous copy without memory reports it on get", "[arena]") {
   CHECK_THROWS_AS(coming.get(), out_of_memory);
 }
 
+TEST_CASE("copies beside the program get the block that was freed first, and are told when that was", "[arena]") {
+  host_arena arena("beside test");
+  void* const blocks[] = {arena.allocate(1000), arena.allocate(1000), arena.allocate(1000)};
+  for (void* const b : blocks) arena.release(b, 1000);
+  CHECK(arena.frees() == 3);
+  CHECK(arena.allocate(1000) == blocks[2]);
+  const auto& given = sinter::detail::given_beside();
+  CHECK(given.at == nullptr);
+  void* fresh = nullptr;
+  {
+    const sinter::detail::copying_beside beside;
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(arena.allocate(1000) == blocks[i]);
+      CHECK(given.at == blocks[i]);
+      CHECK(given.freed == i + 1);
+    }
+    fresh = arena.allocate(1000);
+    CHECK(given.at == fresh);
+    CHECK(given.freed == 0);
+  }
+  CHECK(arena.frees() == 3);
+  for (void* const b : blocks) arena.release(b, 1000);
+  arena.release(fresh, 1000);
+  CHECK(arena.frees() == 7);
+  CHECK(arena.allocate(1000) == fresh);
+  arena.release(fresh, 1000);
+  CHECK(given.at == fresh);
+  sinter::detail::given_beside() = {};
+  arena.empty_cache();
+}
+
 TEST_CASE("a reserve keeps what was used while it was open", "[arena]") {
   host_arena arena("reserve test");
   const std::size_t n = 1000, size = host_arena::block_size(n);

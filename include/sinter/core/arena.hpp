@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "sinter/core/beside.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/fork.hpp"
@@ -65,7 +66,9 @@ class host_memory {
 
 /// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
 /// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
-/// than the arithmetic that fills it. Source takes memory from the system (null if it gets none) and gives it back.
+/// than the arithmetic that fills it. The one that was freed last is handed out first; to copies beside the program it
+/// is the one that was freed first, whose last user is most likely done. Source takes memory from the system (null if
+/// it gets none) and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -84,15 +87,19 @@ class caching_arena {
     const std::size_t size = block_size(bytes);
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
-    std::vector<void*>& list = free_list(size);
+    std::vector<free_block>& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
+    std::uint64_t freed = 0;
     if (p == nullptr && !list.empty() && fits(size)) {
-      p = list.back();
-      list.pop_back();
+      const auto at = copies_run_beside() ? list.begin() : list.end() - 1;
+      p = at->at;
+      freed = at->freed;
+      list.erase(at);
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
+    if (copies_run_beside()) given_beside() = {p, freed};
     if (recorded) {
       try {
         reserve_of_[p] = open_;
@@ -159,6 +166,12 @@ class caching_arena {
     return stats_;
   }
 
+  /// How many blocks have come back to the free lists so far.
+  std::uint64_t frees() const {
+    const std::lock_guard lock(mutex_);
+    return frees_;
+  }
+
   void reset_peak() {
     const std::lock_guard lock(mutex_);
     stats_.peak_bytes = stats_.bytes_in_use;
@@ -171,7 +184,12 @@ class caching_arena {
   }
 
  private:
-  std::vector<void*>& free_list(std::size_t size) {
+  struct free_block {
+    void* at;
+    std::uint64_t freed;  ///< frees() then
+  };
+
+  std::vector<free_block>& free_list(std::size_t size) {
     const std::size_t body = size - Source::header;
     const int log = static_cast<int>(std::bit_width(body)) - 1;
     const std::size_t index =
@@ -192,7 +210,8 @@ class caching_arena {
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
-        free_list(size).push_back(p);
+        free_list(size).push_back({p, frees_ + 1});
+        ++frees_;
         stats_.bytes_cached += size;
         return;
       }
@@ -241,8 +260,8 @@ class caching_arena {
   void drop_cache() noexcept {
     if (open_ != 0)
       return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
-    for (std::vector<void*>& list : free_) {
-      for (void* p : list) source_.give(p);
+    for (std::vector<free_block>& list : free_) {
+      for (const free_block& b : list) source_.give(b.at);
       list.clear();
     }
     stats_.bytes_cached = 0;
@@ -251,7 +270,8 @@ class caching_arena {
   std::string name_;
   Source source_;
   mutable fork_safe_mutex mutex_;
-  std::vector<std::vector<void*>> free_;
+  std::vector<std::vector<free_block>> free_;  // each in the order in which they were freed
+  std::uint64_t frees_ = 0;
   std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
   std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
   int open_ = 0;

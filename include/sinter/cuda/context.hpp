@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "sinter/core/arena.hpp"
+#include "sinter/core/beside.hpp"
 #include "sinter/cuda/capture.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/staging.hpp"
@@ -177,7 +179,18 @@ class context {
     if (&other != this) wait(stream(), other);
   }
   /// What is put on copy_stream() from now on waits for what is on the stream of `other`, which may be this device.
-  void let_copies_wait_for(context& other) { wait(copy_stream(), other); }
+  void let_copies_wait_for(context& other) {
+    if (&other != this) return wait(copy_stream(), other);
+    const std::lock_guard lock(waiting_);
+    let_copies_wait();
+  }
+  /// The same for what has used the block at `to` on stream(). Nothing is to be done for one that this thread was just
+  /// given, and that was freed before copy_stream() last waited: a copy of many tensors does not wait anew for each.
+  void let_copies_write(const void* to) {
+    const auto given = std::exchange(sinter::detail::given_beside(), {});
+    const std::lock_guard lock(waiting_);
+    if (given.at != to || given.freed > waited_for_) let_copies_wait();
+  }
 
   /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
   void open_path_from(context& other) {
@@ -217,6 +230,12 @@ class context {
     check(cudaStreamWaitEvent(stream, other.here_.get(), 0), name() + ": waiting for " + other.name());
   }
 
+  void let_copies_wait() {
+    const std::uint64_t frees = memory_.frees();
+    wait(copy_stream(), *this);
+    waited_for_ = frees;
+  }
+
   int ordinal_;
   int gpu_;
   owned_stream stream_;
@@ -226,6 +245,9 @@ class context {
   staging uploads_, downloads_, uploads_beside_, downloads_beside_;
   std::mutex making_;
   owned_stream copy_stream_;
+  std::mutex waiting_;
+  std::uint64_t waited_for_ =
+      0;  // copy_stream_ waits for all users of blocks that were freed until memory_ counted this
   owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
   owned<unsigned, cudaFree> arrivals_;

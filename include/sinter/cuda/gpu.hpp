@@ -43,7 +43,8 @@ struct gpu {
     auto held = c.capture().wait(what);
     const use_gpu current(c.gpu());
     if (!sinter::detail::copies_run_beside()) return c.downloads().to_host(c.stream(), to, from, bytes, what);
-    copy_beside copy(c, c, what);
+    copy_beside copy(c, what);
+    copy.reads_from(c);
     held.unlock();
     c.downloads_beside().to_host(copy.stream(), to, from, bytes, what);
     copy.is_over();
@@ -54,7 +55,8 @@ struct gpu {
     auto held = c.capture().wait(what);
     const use_gpu current(c.gpu());
     if (!sinter::detail::copies_run_beside()) return c.uploads().to_gpu(c.stream(), to, from, bytes, what);
-    copy_beside copy(c, c, what);
+    copy_beside copy(c, what);
+    copy.writes_to(to);
     held.unlock();
     c.uploads_beside().to_gpu(copy.stream(), to, from, bytes, what);
     copy.finish();
@@ -76,7 +78,9 @@ struct gpu {
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, stream), what);
     };
     if (sinter::detail::copies_run_beside()) {
-      copy_beside copy(to_here, there, what);
+      copy_beside copy(to_here, what);
+      copy.reads_from(there);
+      copy.writes_to(to);
       first.unlock();
       second.unlock();
       start(copy.stream());
