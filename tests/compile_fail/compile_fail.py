@@ -154,7 +154,11 @@ def compiling_together(compiler, files, folder):
     """Those of the files whose twins compile in one source, each in a namespace; all or none. A pragma would reach the next file."""
     together = [file for file in files if "#pragma" not in file.read_text(encoding="utf-8")]
     source = folder / f"twins_{files[0].stem}.cpp"
-    source.write_text("#include <sinter/sinter.hpp>\n" + "".join(f'namespace twin_{file.stem} {{\n#include "{file}"\n}}\n' for file in together))
+    # Other rooms' headers come before the namespaces, which would hold them otherwise.
+    others = {name for file in together for name in re.findall(r"^#include <(sinter/.*)>", file.read_text(encoding="utf-8"), re.M)}
+    heads = ["sinter/sinter.hpp", *sorted(others)]
+    source.write_text("".join(f"#include <{name}>\n" for name in heads) +
+                      "".join(f'namespace twin_{file.stem} {{\n#include "{file}"\n}}\n' for file in together))
     return together if compiler.compile(source, must_fail=False)[0] == 0 else []
 
 
