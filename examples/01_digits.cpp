@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#define SINTER_WITH_DATA 1  // datasets and files, which sinter.hpp leaves out otherwise
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

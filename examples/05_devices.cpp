@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#define SINTER_WITH_DATA 1      // datasets and files, and
 #define SINTER_WITH_PARALLEL 1  // models over several devices, which sinter.hpp leaves out otherwise
 #include <sinter/sinter.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include <sinter/sinter.hpp>
+#include <sinter/sinter.hpp>  // with SINTER_WITH_DATA
 
 using pictures = sinter::tensor<float, 4>;  // (N, 1, height, width), grey values from 0 to 1
 using labels = sinter::tensor<std::int64_t, 1>;

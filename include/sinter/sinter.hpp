@@ -1,4 +1,4 @@
-// sinter/sinter.hpp: the whole library but for parallel.hpp, which few programs need.
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp) and several devices (parallel.hpp).
 #pragma once
 
 #include "sinter/config.hpp"
@@ -20,8 +20,10 @@
 #if SINTER_WITH_CUDA
 #include "sinter/cuda.hpp"
 #endif
+#if SINTER_WITH_DATA
 #include "sinter/data.hpp"
 #include "sinter/io.hpp"
+#endif
 #include "sinter/nn.hpp"
 #include "sinter/optim.hpp"
 #include "sinter/random.hpp"

@@ -1,6 +1,7 @@
 // tests/compile_fail/dataset_targets_elsewhere.cpp: inputs and targets of a data set on two devices.
 // EXPECT: operands_on_different_devices<(sinter::)?cpu, (sinter::)?numa<1>\s?>
 // EXPECT: copy_one_operand_with_dot_to
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -2,6 +2,7 @@
 // FIRST-LINE-GCC: npy_has_no_bfloat16.*use_float_and_cast
 // EXPECT: npy_has_no_bfloat16
 // EXPECT: use_float_and_cast
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

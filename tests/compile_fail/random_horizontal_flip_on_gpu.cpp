@@ -2,6 +2,7 @@
 // FIRST-LINE-GCC: augmentation_of_other_than_host_images_of_rank_4.*reshape_to_n_c_h_w_and_augment_before_dot_to
 // EXPECT: augmentation_of_other_than_host_images_of_rank_4
 // EXPECT: reshape_to_n_c_h_w_and_augment_before_dot_to
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -2,6 +2,7 @@
 #if !defined(__SANITIZE_THREAD__)  // which does not support threads in a child
 #include "../catch.hpp"
 
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 #include <sys/wait.h>

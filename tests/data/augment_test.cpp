@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

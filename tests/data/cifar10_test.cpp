@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include <sinter/data.hpp>
+
 using namespace sinter;
 using Catch::Contains;
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,4 +1,5 @@
 // tests/docs/data_parallel_test.cpp: the snippets of docs/data-parallel.md, as tests.
+#include <sinter/data.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <string>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sinter/data.hpp>
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 

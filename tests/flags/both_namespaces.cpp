@@ -14,6 +14,7 @@
 #include <valarray>
 #include <vector>
 
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace std;

@@ -8,7 +8,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tools
 
-SOURCE = "#include <bits/stdc++.h>\n#include <sinter/sinter.hpp>\nnamespace both { using namespace std; using namespace sinter; }\n"
+SOURCE = ("#include <bits/stdc++.h>\n#define SINTER_WITH_DATA 1\n#include <sinter/sinter.hpp>\n"
+          "namespace both { using namespace std; using namespace sinter; }\n")
 
 
 def refused(compiler, eigen, namespace, names):

@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 /// Is gone, with all that is in it, when the test ends.

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

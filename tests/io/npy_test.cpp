@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

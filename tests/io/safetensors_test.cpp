@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

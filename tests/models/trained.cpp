@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <string>
 
+#include <sinter/data.hpp>
+#include <sinter/io.hpp>
+
 #include "../../examples/models/resnet_cifar.hpp"
 
 using namespace sinter;

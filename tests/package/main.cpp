@@ -1,6 +1,8 @@
 // tests/package/main.cpp: the program of a project that uses the library. It adds up the table that it is given, if
 // any.
 #include <iostream>
+
+#define SINTER_WITH_DATA 1  // read_csv
 #include <sinter/sinter.hpp>
 
 int main(int count, char** words) {

@@ -2,6 +2,8 @@
 #include "../catch.hpp"
 #include "devices.hpp"
 
+#include <sinter/data.hpp>
+
 using namespace sinter;
 using namespace places;
 

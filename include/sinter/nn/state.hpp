@@ -211,7 +211,7 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
 /// value are left out. Mode, settings and generators are not part of it.
 ///
 ///     nn::state_dict saved = nn::state(model);
-///     write_safetensors("model.safetensors", saved);
+///     write_safetensors("model.safetensors", saved);  // of sinter/io.hpp
 template <is_module M>
 [[nodiscard]] state_dict state(const M& model) {
   return detail::read_members(detail::stored_members(model));
@@ -222,7 +222,7 @@ template <is_module M>
 /// or that holds a number that the element type of the model cannot hold; the model is then as it was. The counters of
 /// batch norms, num_batches_tracked, may be missing, as in files from before PyTorch 0.4.1; they stay as they are.
 ///
-///     nn::load_state(model, read_safetensors("model.safetensors"));
+///     nn::load_state(model, read_safetensors("model.safetensors"));  // of sinter/io.hpp
 template <is_module M>
 void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
   detail::load("load_state", detail::stored_members(model), state, options);
