@@ -53,8 +53,9 @@ struct tape_entry {
   /// Frees what was saved for backward.
   virtual void release() = 0;
   virtual const state_ptr* inputs(int& count) const = 0;
-  /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
-  virtual void backward_graph(const state_ptr& result, graph_gradients& to);
+  /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it. `inline` stands
+  /// here, too: as the key function it would put the virtual table and the error's code into every object.
+  inline virtual void backward_graph(const state_ptr& result, graph_gradients& to);
   /// For rules about backward of two entries at once.
   virtual entry_kind kind() { return {}; }
   const char* name = "";
