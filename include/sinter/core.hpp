@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/config.hpp"
+#include "sinter/core/address_map.hpp"
 #include "sinter/core/arena.hpp"
 #include "sinter/core/async.hpp"
 #include "sinter/core/capture.hpp"

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "sinter/core/address_map.hpp"
 #include "sinter/core/beside.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
@@ -120,7 +120,7 @@ class caching_arena {
     const int reserve = reserve_for(p);
     if (reserve == 0) return put_back(p, size);
     try {
-      reserves_[reserve].push_back({p, size});
+      reserved_.push_back({reserve, p, size});
       stats_.bytes_reserved += size;
     } catch (...) {
       source_.give(p);
@@ -135,7 +135,6 @@ class caching_arena {
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
     const std::lock_guard lock(mutex_);
-    reserves_[last_reserve_ + 1];
     open_ = ++last_reserve_;
     recorder_ = std::this_thread::get_id();
     return open_;
@@ -146,13 +145,11 @@ class caching_arena {
   }
   void drop_reserve(int number) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto at = reserves_.find(number);
-    if (at == reserves_.end()) return;
-    for (const auto& [p, size] : at->second) {
-      stats_.bytes_reserved -= size;
-      put_back(p, size);
-    }
-    reserves_.erase(at);
+    for (std::size_t i = reserved_.size(); i-- > 0;)
+      if (const reserved_block b = reserved_[i]; b.reserve == number) {
+        take_reserved(i);
+        put_back(b.memory, b.size);
+      }
     std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
   }
 
@@ -188,6 +185,11 @@ class caching_arena {
     void* at;
     std::uint64_t freed;  ///< frees() then
   };
+  struct reserved_block {
+    int reserve;
+    void* memory;
+    std::size_t size;
+  };
 
   std::vector<free_block>& free_list(std::size_t size) {
     const std::size_t body = size - Source::header;
@@ -221,16 +223,17 @@ class caching_arena {
   }
 
   void* from_reserve(std::size_t size) {
-    auto& blocks = reserves_[open_];
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      if (blocks[i].second != size) continue;
-      void* const p = blocks[i].first;
-      blocks[i] = blocks.back();
-      blocks.pop_back();
-      stats_.bytes_reserved -= size;
-      return p;
-    }
+    for (std::size_t i = reserved_.size(); i-- > 0;)
+      if (const reserved_block b = reserved_[i]; b.reserve == open_ && b.size == size) {
+        take_reserved(i);
+        return b.memory;
+      }
     return nullptr;
+  }
+  void take_reserved(std::size_t i) noexcept {
+    stats_.bytes_reserved -= reserved_[i].size;
+    reserved_[i] = reserved_.back();
+    reserved_.pop_back();
   }
 
   /// Where a block that is freed now belongs; 0: to the free lists.
@@ -272,8 +275,8 @@ class caching_arena {
   mutable fork_safe_mutex mutex_;
   std::vector<std::vector<free_block>> free_;  // each in the order in which they were freed
   std::uint64_t frees_ = 0;
-  std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
-  std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
+  address_map reserve_of_;                // the reserves of blocks in use that belong to one
+  std::vector<reserved_block> reserved_;  // the free blocks of all reserves
   int open_ = 0;
   std::thread::id recorder_;
   int last_reserve_ = 0;

@@ -12,9 +12,9 @@
 #include <functional>
 #include <limits>
 #include <stdexcept>
-#include <unordered_map>
 #include <vector>
 
+#include "sinter/core/address_map.hpp"
 #include "sinter/core/capture.hpp"
 #include "sinter/core/tensor.hpp"
 #include "sinter/grad/tape.hpp"
@@ -34,7 +34,7 @@ class listened_leaves {
   /// False if the leaf is there already. Errors: autograd_error while a pass runs.
   bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused) {
     if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
-    if (!place_.emplace(state.get(), leaves_.size()).second) return false;
+    if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
     leaves_.push_back({state, std::move(ready), std::move(unused)});
     return true;
   }
@@ -85,7 +85,7 @@ class listened_leaves {
     if (!s.watched) return;
     const auto at = place_.find(&s);
     if (at == place_.end()) return;
-    leaf& l = leaves_[at->second];
+    leaf& l = leaves_[static_cast<std::size_t>(at->second)];
     if (l.told) refuse_late_gradient();
     l.reached = true;
     l.last_use = std::min(l.last_use, by);
@@ -98,7 +98,7 @@ class listened_leaves {
   }
   bool has_told(const grad_state& s) const {
     const auto at = place_.find(&s);
-    return at != place_.end() && leaves_[at->second].told;
+    return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
   }
 
   /// The pass will next visit a state with this order.
@@ -207,7 +207,7 @@ class listened_leaves {
   }
 
   std::vector<leaf> leaves_;
-  std::unordered_map<const grad_state*, std::size_t> place_;
+  address_map place_;                  ///< where in leaves_ a state is
   std::vector<place_in_queue> queue_;  ///< a heap of the leaves that were not told
   std::vector<grad_state*> to_see_;
   /// Order of the oldest state that can be reached and whose producer does not list all that it reads. Until the pass

@@ -4,8 +4,9 @@
 // from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
 #pragma once
 
-#include <unordered_map>
+#include <vector>
 
+#include "sinter/core/address_map.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/grad/statement.hpp"
 
@@ -18,20 +19,27 @@ class graph_gradients {
  public:
   template <class T, int R, device D>
   variable<T, R, D> get(const state_ptr& s) const {
-    const auto at = held_.find(s.get());
-    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
+    const auto at = place_.find(s.get());
+    if (at == place_.end()) return {};
+    return *static_cast<const variable<T, R, D>*>(held_[static_cast<std::size_t>(at->second)].get());
   }
   template <class T, int R, device D>
   void add(const state_ptr& s, const variable<T, R, D>& g) {
     if (!s) return;
-    std::shared_ptr<void>& sum = held_[s.get()];
-    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
-    else sum = std::make_shared<variable<T, R, D>>(g);
+    const auto at = place_.find(s.get());
+    if (at == place_.end()) {
+      held_.push_back(std::make_shared<variable<T, R, D>>(g));
+      place_[s.get()] = static_cast<int>(held_.size()) - 1;
+    } else {
+      std::shared_ptr<void>& sum = held_[static_cast<std::size_t>(at->second)];
+      sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
+    }
   }
-  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
+  bool has(const state_ptr& s) const { return place_.find(s.get()) != place_.end(); }
 
  private:
-  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
+  std::vector<std::shared_ptr<void>> held_;
+  address_map place_;  ///< where in held_ the gradient of a state is
 };
 
 /// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
@@ -125,7 +133,7 @@ struct second_order_backward final : first_order_backward<Ready> {
 inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
   const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
   std::vector<state_ptr> heap{root};
-  std::unordered_map<const grad_state*, bool> reached;
+  address_map reached;
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
     const state_ptr s = std::move(heap.back());
@@ -138,8 +146,7 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
     int count = 0;
     const state_ptr* inputs = s->producer->inputs(count);
     for (int i = 0; i < count; ++i) {
-      if (!inputs[i] || reached[inputs[i].get()]) continue;
-      reached[inputs[i].get()] = true;
+      if (!inputs[i] || !reached.emplace(inputs[i].get(), 1).second) continue;
       heap.push_back(inputs[i]);
       std::push_heap(heap.begin(), heap.end(), older);
     }
