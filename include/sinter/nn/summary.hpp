@@ -31,31 +31,52 @@ struct summary_table : sinter::detail::report<summary_table> {
 
   /// The table as text, a line for each row and one for the sums.
   std::string text() const {
-    const auto shape_of = [](const summary_row& r) {
-      return r.called ? sinter::detail::joined(
-                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-                      : std::string("not called");
-    };
-    std::vector<std::vector<std::string>> cells{
-        {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"}};
-    for (const summary_row& r : rows)
-      cells.push_back({r.name.empty() ? "(model)" : r.name, r.type, shape_of(r), std::to_string(r.parameters),
-                       std::to_string(r.multiply_adds), std::to_string(r.bytes), r.device});
-    cells.push_back(
-        {"total", "", "", std::to_string(parameters), std::to_string(multiply_adds), std::to_string(bytes), ""});
+    constexpr std::size_t columns = 7;
+    std::size_t width[columns] = {};
+    for (std::size_t row = 0; row < rows.size() + 2; ++row)
+      for (std::size_t column = 0; column < columns; ++column)
+        if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
     std::string lines;
-    for (const auto& row : cells) {
+    for (std::size_t row = 0; row < rows.size() + 2; ++row) {
       std::string line;
-      for (std::size_t column = 0; column < row.size(); ++column) {
-        std::size_t width = 0;
-        for (const auto& other : cells) width = other[column].size() > width ? other[column].size() : width;
-        const std::string space(width - row[column].size(), ' ');
+      for (std::size_t column = 0; column < columns; ++column) {
+        const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
         const bool is_number = column >= 3 && column <= 5;
-        line += (is_number ? space + row[column] : row[column] + space) + "  ";
+        line += (is_number ? space + value : value + space) + "  ";
       }
       lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
     }
     return lines;
+  }
+
+ private:
+  /// Row 0 is the head of the table, the last one the sums.
+  std::string cell(std::size_t row, std::size_t column) const {
+    static constexpr const char* head[] = {"module",        "type",  "output", "parameters",
+                                           "multiply-adds", "bytes", "device"};
+    if (row == 0) return head[column];
+    const bool is_sum = row > rows.size();
+    if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
+    if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
+    const summary_row& r = rows[row - 1];
+    switch (column) {
+      case 0:
+        return r.name.empty() ? "(model)" : r.name;
+      case 1:
+        return r.type;
+      case 2:
+        return r.called ? sinter::detail::joined(
+                              {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+                        : "not called";
+      case 3:
+        return std::to_string(r.parameters);
+      case 4:
+        return std::to_string(r.multiply_adds);
+      case 5:
+        return std::to_string(r.bytes);
+      default:
+        return r.device;
+    }
   }
 };
 
