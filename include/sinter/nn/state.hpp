@@ -158,9 +158,10 @@ inline state_dict read_members(const std::vector<stored_member>& members) {
   return all;
 }
 
-/// Writes the entries to the members, or throws and writes none.
-inline void load(const char* op, const std::vector<stored_member>& members, const state_dict& state,
-                 const load_options& options) {
+/// Writes the entries to the members, or throws and writes none. A template, so that only files which call it compile
+/// its containers.
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
   struct assignment {
     const stored_member* to;
     const host_tensor* from;
