@@ -3,6 +3,7 @@
 #include <sinter/parallel/thread_communicator.hpp>
 #include <sinter/sinter.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>

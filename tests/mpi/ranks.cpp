@@ -2,6 +2,7 @@
 #include <sinter/parallel/mpi_communicator.hpp>
 #include <sinter/sinter.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 

@@ -1,6 +1,7 @@
 // tests/parallel/schedule_test.cpp: schedules end, and stages that only sleep keep to them whatever their timing.
 #include <sinter/parallel/pipeline_report.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

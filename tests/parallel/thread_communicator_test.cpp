@@ -1,4 +1,6 @@
 // tests/parallel/thread_communicator_test.cpp: ranks that are threads, and each fault of theirs.
+#include <chrono>
+
 #include <sinter/parallel/thread_communicator.hpp>
 #include <sinter/sinter.hpp>
 

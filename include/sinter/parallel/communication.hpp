@@ -2,6 +2,7 @@
 // own, ranks compare their calls, and the first failure is final.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>

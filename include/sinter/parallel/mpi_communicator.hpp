@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "sinter/parallel/host_communicator.hpp"

@@ -16,6 +16,7 @@
 #endif
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdio>
 
 #include "sinter/parallel/communication.hpp"

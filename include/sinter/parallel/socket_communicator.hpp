@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <chrono>
 
 #include "sinter/parallel/host_communicator.hpp"
 #include "sinter/parallel/socket_transport.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "sinter/parallel/rank_sum.hpp"
