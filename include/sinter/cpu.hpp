@@ -1,6 +1,8 @@
 // sinter/cpu.hpp: evaluation on the host devices.
 #pragma once
 
+#include "sinter/config.hpp"
+
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/conv.hpp"
 #include "sinter/cpu/convolution.hpp"
@@ -22,6 +24,8 @@
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"
+#if SINTER_WITH_PARALLEL
 #include "sinter/cpu/stage_threads.hpp"
+#endif
 #include "sinter/cpu/threads.hpp"
 #include "sinter/cpu/unfold.hpp"
