@@ -5,4 +5,5 @@
 #include "sinter/data/cifar10.hpp"
 #include "sinter/data/dataset.hpp"
 #include "sinter/data/loader.hpp"
+#include "sinter/data/sampler.hpp"
 #include "sinter/data/tensor_dataset.hpp"

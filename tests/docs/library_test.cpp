@@ -244,6 +244,33 @@ TEST_CASE("library: data and files") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("library: shares of ranks") {
+  const index_t rank = 1, ranks = 2;
+  index_t seen = 0;
+  loader_position stopped;
+  {
+    // [docs:sampler]
+    distributed_sampler share(rank, ranks);  // or distributed_sampler(communicator)
+    data_loader loader(squares(), {.batch_size = 2, .shuffle = true, .sampler = share});
+    for (auto& [x, y] : loader) {
+      seen += x.extent(0);
+      stopped = loader.position();
+      if (stopped.samples >= 4) break;
+    }
+    // [docs:end]
+  }
+  CHECK(seen == 2);
+  CHECK(stopped == loader_position{0, 4});
+  {
+    // [docs:resume_epoch]
+    data_loader alone(squares(), {.batch_size = 4, .shuffle = true});
+    alone.set_position(stopped);
+    for (auto& [x, y] : alone) seen += x.extent(0);  // the samples that are left of the epoch
+    // [docs:end]
+  }
+  CHECK(seen == 2 + 6);
+}
+
 TEST_CASE("library: random changes of images") {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "sinter_library_test_cifar10";
   const std::string path = folder.string();

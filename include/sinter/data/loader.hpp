@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -11,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -20,6 +18,7 @@
 
 #include "sinter/core/fork.hpp"
 #include "sinter/data/dataset.hpp"
+#include "sinter/data/sampler.hpp"
 #include "sinter/random/create.hpp"
 
 namespace sinter {
@@ -27,9 +26,16 @@ namespace sinter {
 struct loader_options {
   index_t batch_size = 32;
   bool shuffle = false;
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
-  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  bool drop_last = false;            ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;            ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;                  ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  distributed_sampler sampler = {};  ///< the share of one of several ranks, of which each has batches of batch_size
+};
+
+/// How far training has come: `samples` of the order of an epoch are behind, those of all ranks.
+struct loader_position {
+  index_t epoch = 0, samples = 0;
+  bool operator==(const loader_position&) const = default;
 };
 
 namespace detail {
@@ -48,30 +54,71 @@ class dataset_turns {
   pid_t process_ = ::getpid();
 };
 
-/// The number of the next epoch, which several threads may count; copies go on from it.
-struct epoch_counter : std::atomic<index_t> {
-  epoch_counter() : std::atomic<index_t>(0) {}
-  epoch_counter(const epoch_counter& other) : std::atomic<index_t>(other.load()) {}
-  epoch_counter& operator=(const epoch_counter& other) {
-    store(other.load());
+/// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go
+/// on from it.
+class loader_progress {
+ public:
+  struct loop {
+    loader_position start;
+    std::uint64_t number;
+  };
+
+  loader_progress() = default;
+  loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
+  loader_progress& operator=(const loader_progress& other) {
+    const state there = other.copy();
+    const std::lock_guard lock(mutex_);
+    state_ = {there.next, there.reached, state_.loops + 1};
     return *this;
   }
+
+  loader_position next() const { return copy().next; }
+  loader_position reached() const { return copy().reached; }
+  void set(loader_position position) {
+    const std::lock_guard lock(mutex_);
+    state_ = {position, position, state_.loops + 1};
+  }
+  /// Counts an epoch.
+  loop begin() {
+    const std::lock_guard lock(mutex_);
+    const loader_position start = state_.next;
+    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+    return {start, state_.loops};
+  }
+  void reach(const loop& l, loader_position position) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_.reached = position;
+  }
+
+ private:
+  struct state {
+    loader_position next{}, reached{};
+    std::uint64_t loops = 0;  ///< the number of the loop that began last
+  };
+  explicit loader_progress(const state& s) : state_(s) {}
+  state copy() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  state state_;
+  mutable fork_safe_mutex mutex_;
 };
 
-/// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others
-/// when asked for.
+/// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
+/// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
+/// the others when asked for.
 template <class Set>
 class loader_pass {
  public:
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
-  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples,
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
               index_t batches, const loader_options& options)
       : set_(set),
         turns_(std::move(turns)),
         order_(std::move(order)),
-        samples_(samples),
+        share_(share),
         batches_(batches),
         options_(options) {
     if (options.prefetch == 0 || batches < 2) return;
@@ -111,6 +158,9 @@ class loader_pass {
     return b;
   }
 
+  /// Batches that next() has given.
+  index_t taken() const { return taken_; }
+
   /// For fork_watch.
   void at_fork(fork_step step) noexcept {
     if (step == fork_step::before) return mutex_.lock();
@@ -124,16 +174,19 @@ class loader_pass {
 
  private:
   batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = samples_ - first;
+    const index_t first = number * options_.batch_size, left = share_.count() - first;
     const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
     std::vector<index_t> rows;
-    if (!order_.defined()) {
+    if (!order_.defined() || !share_.is_dense()) {
       rows.resize(n);
-      std::iota(rows.begin(), rows.end(), first);
+      for (std::size_t i = 0; i < n; ++i) {
+        const index_t place = share_.place(first + static_cast<index_t>(i));
+        rows[i] = order_.defined() ? order_.data()[place] : place;
+      }
     }
     const auto turn = turns_->take();
-    return gather(
-        set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
+    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                     : std::span<const index_t>(rows));
   }
 
   void work() noexcept {
@@ -156,7 +209,8 @@ class loader_pass {
   const Set& set_;
   std::shared_ptr<dataset_turns> turns_;
   tensor<index_t, 1> order_;
-  index_t samples_, batches_, taken_ = 0;
+  epoch_share share_;
+  index_t batches_, taken_ = 0;
   loader_options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -171,17 +225,27 @@ class loader_pass {
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
-/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the
-/// loop.
+/// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
+/// dataset of negative size; what the dataset throws reaches the loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
+///
+/// What is left of an epoch is a loop of its own. It may have another number of ranks and another batch size:
+///
+///     const loader_position here = loader.position();  // in the loop, after a step
+///     again.set_position(here);                        // of another run
+///     for (auto& [x, y] : again) step(x, y);           // the batches that follow, then the loop ends
 template <dataset Set>
 class data_loader {
  public:
   using pass = detail::loader_pass<Set>;
   using batch_type = typename pass::batch_type;
 
+ private:
+  using loop = detail::loader_progress::loop;
+
+ public:
   explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
     if (options.batch_size < 1)
       detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
@@ -189,14 +253,28 @@ class data_loader {
       detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
 
-  /// Number of batches in an epoch.
-  index_t size() const { return batches_of(samples()); }
+  /// Number of batches in an epoch, those of this rank.
+  index_t size() const { return batches_of(sampler().count(samples())); }
   const Set& dataset() const { return set_; }
   const loader_options& options() const { return options_; }
 
   /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
-  index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) { epoch_.store(epoch); }
+  index_t epoch() const { return progress_.next().epoch; }
+  void set_epoch(index_t epoch) { progress_.set({epoch, 0}); }
+
+  /// How far the loop has come that began last: its epoch, and how many samples of it all ranks together have been
+  /// given, the current batch included; those made ahead do not count, nor do repeated ones. With the last batch that
+  /// is the size of the dataset, whatever was left out. When the loop has ended it is {epoch + 1, 0}; after a `break`
+  /// it stays where the loop was left, although the next loop will begin another epoch. All ranks have the same, except
+  /// that without padding some end earlier: rank 0 is never among them.
+  loader_position position() const { return progress_.reached(); }
+  /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
+  /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
+  void set_position(loader_position position) {
+    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+    check_position(position, samples());
+    progress_.set(position);
+  }
 
   class iterator {
    public:
@@ -204,25 +282,44 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
+        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+      ++*this;
+    }
     batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
       if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+      loader_->progress_.reach(loop_, reached());
       return *this;
     }
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
+    loader_position reached() const {
+      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+      if (current_ == nullptr) return {epoch + 1, 0};
+      const bool last = taken == loader_->batches_of(share_.most());
+      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+    }
+
     std::unique_ptr<pass> pass_;
     std::unique_ptr<batch_type> current_;
+    data_loader* loader_;
+    loop loop_;
+    detail::epoch_share share_;
   };
 
   iterator begin() {
     if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
     const index_t n = samples();
-    return iterator(std::make_unique<pass>(set_, turns_, order_of(epoch_++, n), n, batches_of(n), options_));
+    check_position(progress_.next(), n);
+    const loop l = progress_.begin();
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -231,6 +328,16 @@ class data_loader {
     const index_t n = set_.size();
     if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
     return n;
+  }
+  static void check_position(const loader_position& at, index_t samples) {
+    if (at.samples < 0 || at.samples > samples)
+      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                                   ": the dataset has ", samples});
+  }
+  /// Batches are left out for all ranks alike.
+  distributed_sampler sampler() const {
+    const distributed_sampler& s = options_.sampler;
+    return {s.rank(), s.size(), {s.options().pad, s.options().drop_last || options_.drop_last}};
   }
   index_t batches_of(index_t n) const {
     return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
@@ -245,7 +352,7 @@ class data_loader {
   Set set_;
   loader_options options_;
   std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
-  detail::epoch_counter epoch_;
+  detail::loader_progress progress_;
 };
 
 }  // namespace sinter
