@@ -48,7 +48,7 @@ TEST_CASE("a checkpointed module has the values, gradients, draws and moments of
   for (int step = 0; step < 3; ++step) {
     const tensor data = randn<double>(gen, {4, 6});
     const variable x = data.clone(), z = data.clone();
-    const samples_from of_batch(step);  // where the draws of this forward start
+    const samples_from of_batch(step, 1 + step);  // where the draws of this forward start
     const variable y = plainly(x);
     const variable w = again(z);
     CHECK(distance(y.value(), w.value()) == 0);

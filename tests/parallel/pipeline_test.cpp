@@ -128,7 +128,7 @@ TEST_CASE("draws of a step are those of the samples and draws around it", "[para
   generator gen(7);
   const tensor x = randn<double>(gen, {5, 6});
   const tensor y = randint(gen, 0, 3, {5});
-  const samples_from guard(11);
+  const samples_from guard(11, 3);
   for (int repeat = 0; repeat < 2; ++repeat) {
     sinter::detail::draw_log log;
     const auto both = [&](auto role) {

@@ -144,7 +144,7 @@ template <class F, class Y, class Store, class... X>
 class checkpoint_backward final : public tape_entry {
  public:
   explicit checkpoint_backward(const F& function, const X&... x)
-      : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(first_sample()) {
+      : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(current_samples()) {
     name = "checkpoint";
     operands_->each([this](const auto& operand) { states_.push_back(operand.state()); });
     if constexpr (nn::is_module<F>) {
@@ -215,7 +215,7 @@ class checkpoint_backward final : public tape_entry {
   std::optional<F> function_;
   std::optional<pack<checkpoint_operand<X, Store>...>> operands_;
   std::vector<state_ptr> states_;
-  index_t samples_;
+  sample_numbers samples_;
   draw_log draws_;
   nn::detail::buffer_log buffers_;
   nn::detail::parameter_versions versions_;

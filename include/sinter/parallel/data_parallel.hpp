@@ -82,7 +82,7 @@ class replica_set {
       if (!cut[part].runs) return;
       using role = sinter::detail::draw_source::role;
       const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
-      const samples_from samples(sinter::detail::first_sample() + cut[part].begin);
+      const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
       with_part<count>(part, f);
     });
   }

@@ -99,7 +99,7 @@ struct step_state<std::index_sequence<I...>, X, Labels, Loss, M...> {
   X x;
   const Loss& loss;
   index_t samples, microbatches;
-  index_t first_sample = sinter::detail::first_sample();
+  sinter::detail::sample_numbers numbers = sinter::detail::current_samples();
   sinter::detail::draw_source* draws = sinter::detail::current_draws();
   double total = 0;  ///< the loss so far
   transit<labels_there> labels{};
@@ -197,7 +197,7 @@ class stage_of_step final : public sinter::detail::stage_work {
     using role = sinter::detail::draw_source::role;
     const sinter::detail::draw_source draws(log_, std::exchange(drawn_, true) ? role::repeats : role::writes,
                                             state_.draws);
-    const samples_from samples(state_.first_sample + cut.begin);
+    const samples_from samples(state_.numbers.behind(cut.begin));
     if constexpr (is_last) {
       r.y.emplace(stage_result<is_last>(state_, module_, *r.x, labels_.slice(0, cut.begin, cut.end)));
       if (r.y->numel() != 1)

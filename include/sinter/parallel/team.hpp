@@ -48,11 +48,11 @@ class team {
   template <class F>
   void run(const char* doing, const F& f) {
     const bool records = recording();
-    const index_t first = first_sample();
+    const sample_numbers numbers = current_samples();
     std::vector<std::exception_ptr> failures(names_.size());
     threads_.parallel_for(parts(), [&](index_t part) {
       const silence not_recorded(!records);
-      const samples_from samples(first);
+      const samples_from samples(numbers);
       try {
         f(static_cast<int>(part));
       } catch (...) {

@@ -196,10 +196,15 @@ struct lowering<random_expr<Numbers, R, D>> {
   }
 };
 
-/// The number of the first sample that this thread works on; see samples_from.
-inline index_t& first_sample() {
-  static thread_local index_t number = 0;
-  return number;
+/// The numbers of the samples that this thread works on: first, first + step, ...; see samples_from.
+struct sample_numbers {
+  index_t first = 0, step = 1;
+  /// Without the first n samples.
+  sample_numbers behind(index_t n) const { return {first + n * step, step}; }
+};
+inline sample_numbers& current_samples() {
+  static thread_local sample_numbers numbers;
+  return numbers;
 }
 
 /// The key of a draw of this shape on D. Errors: device_error while a step is captured, unless D can run it again.
@@ -210,9 +215,12 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
         op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
   random_key key = draw_key(gen);
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
-  if (first_sample() != 0) {
-    key.first = first_sample();
-    for (int d = 1; d < R; ++d) key.first *= shape[d];
+  if (const auto [first, step] = current_samples(); first != 0 || step != 1) {
+    index_t size = 1;
+    for (int d = 1; d < R; ++d) size *= shape[d];
+    key.first = first * size;
+    key.skipped = (step - 1) * size;
+    if (size > 0) key.of_sample = size;
   }
   return key;
 }
@@ -226,25 +234,30 @@ auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
 
 }  // namespace detail
 
-/// While one is alive, draws on this thread are those of samples `first`, `first` + 1, ... of a batch, by their first
-/// axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the whole.
+/// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
+/// first axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the
+/// whole. Rank r of R, with the samples that a distributed_sampler gives it, draws under samples_from(r, R).
 ///
 ///     generator copy = gen;
 ///     const samples_from guard(6);
 ///     tensor rest = rand<float>(copy, {4, 3});  // rows 6 to 9 of rand<float>(gen, {10, 3})
 class [[nodiscard]] samples_from {
  public:
-  /// Errors: value_error for a negative number.
-  [[nodiscard]] explicit samples_from(index_t first) : before_(detail::first_sample()) {
-    if (first < 0) detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", first});
-    detail::first_sample() = first;
+  /// Errors: value_error for a negative number and for a step below 1.
+  [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
+      : samples_from(detail::sample_numbers{first, step}) {}
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+    if (numbers.first < 0)
+      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+    detail::current_samples() = numbers;
   }
-  ~samples_from() { detail::first_sample() = before_; }
+  ~samples_from() { detail::current_samples() = before_; }
   samples_from(const samples_from&) = delete;
   samples_from& operator=(const samples_from&) = delete;
 
  private:
-  index_t before_;
+  detail::sample_numbers before_;
 };
 
 }  // namespace sinter

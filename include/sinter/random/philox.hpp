@@ -20,12 +20,14 @@ struct philox_block {
 
 /// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
 /// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
-/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's.
+/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's;
+/// where these samples are no neighbours there, `skipped` elements of it lie between those of two, `of_sample` each.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   index_t first = 0;
+  index_t skipped = 0, of_sample = 1;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -78,12 +80,25 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
   return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
 }
 
+/// random_words of a draw whose samples are no neighbours in the whole batch.
+template <int Each, std::size_t Words>
+SINTER_WORD void scattered_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+  for (int i = 0; i < int{Words}; i += Each) {
+    const index_t element = first + i / Each;
+    const auto start = static_cast<std::uint64_t>(key.first + element + element / key.of_sample * key.skipped) * Each;
+    const philox_block b = philox4x32(key, start / 4);
+    for (int w = 0; w < Each; ++w) to[i + w] = word_at(b, static_cast<unsigned>(start % 4) + static_cast<unsigned>(w));
+  }
+}
+
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
-  const random_key key{of_step.seed, of_step.draw + (run << 32)};
+  random_key key = of_step;
+  key.draw += run << 32;
+  if (key.skipped != 0) return scattered_words<Each>(key, first, to);
   const std::uint64_t start = static_cast<std::uint64_t>(of_step.first + first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
