@@ -165,3 +165,49 @@ TEST_CASE("what cannot be written is an io_error, leaves nothing, and what was t
   CHECK(read_file(dir.file("old")) == "as before");
   CHECK(dir.names() == names{"old", "taken"});
 }
+
+TEST_CASE("a durable writer replaces the file, and removes what killed ones left") {
+  const folder dir;
+  const auto save = [&](std::string_view text) {
+    write_file(dir.file("x"), std::span(&text, 1), detail::durability::of_the_disk);
+  };
+  save("1");
+  CHECK(dir.names() == names{"x"});
+  REQUIRE(::chmod(dir.file("x").c_str(), 0640) == 0);
+  write_file(dir.file(".sinter-7-0.saving"), "half of a file");
+  write_file(dir.file(".sinter-7-1.saving"), "still at work");
+  write_file(dir.file(".sinter-7-0.part"), "not of a durable writer");
+  {
+    const detail::descriptor at_work = detail::open_file(dir.file(".sinter-7-1.saving"), O_WRONLY);
+    REQUIRE(::flock(at_work.get(), LOCK_EX | LOCK_NB) == 0);
+    save("2");
+    CHECK(dir.names() == names{".sinter-7-0.part", ".sinter-7-1.saving", "x"});
+  }
+  save("3");
+  CHECK(dir.names() == names{".sinter-7-0.part", "x"});
+  CHECK(read_file(dir.file("x")) == "3");
+  CHECK((state_of(dir.file("x")).st_mode & 07777) == 0640);
+}
+
+TEST_CASE("durable writers of one name at once do not take each other's files away") {
+  const folder dir;
+  std::atomic<int> problems{0};
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 3; ++w)
+    writers.emplace_back([&, w] {
+      const std::string text(50000 + 1000 * static_cast<std::size_t>(w), static_cast<char>('a' + w));
+      const std::string_view piece = text;
+      for (int i = 0; i < 20; ++i) {
+        try {
+          write_file(dir.file("x"), std::span(&piece, 1), detail::durability::of_the_disk);
+          const std::string now = read_file(dir.file("x"));
+          if (now.size() != 50000 + 1000 * static_cast<std::size_t>(now[0] - 'a')) ++problems;
+        } catch (const io_error&) {
+          ++problems;
+        }
+      }
+    });
+  for (auto& w : writers) w.join();
+  CHECK(problems == 0);
+  CHECK(dir.names() == names{"x"});
+}

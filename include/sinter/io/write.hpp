@@ -1,6 +1,8 @@
 // sinter/io/write.hpp: writes files that are complete or as they were before.
 #pragma once
 
+#include <dirent.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -32,31 +34,78 @@ SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old)
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_COLD inline void remove_unfinished(const std::string& folder) {
+  DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (list == nullptr) return;
+  while (const dirent* const entry = ::readdir(list)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(unfinished_prefix) || !name.ends_with(saving_suffix)) continue;
+    const std::string path = folder + entry->d_name;
+    const descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  }
+  ::closedir(list);
+}
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_COLD inline int sync_folder(const std::string& folder) {
+  const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!names.is_open()) return errno == EACCES ? 0 : errno;
+  return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
+}
+
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old) {
+                                    const struct stat* old, durability until) {
   static std::atomic<unsigned> count{0};
-  const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
+  const bool on_disk = until == durability::of_the_disk;
+  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  if (on_disk) remove_unfinished(folder);
   std::string part;
   descriptor file;
+  bool claimed = false;
   do {  // the name is taken where a process of another machine or container has the same number
-    part = prefix + std::to_string(count++) + ".part";
+    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
-  } while (!file.is_open() && errno == EEXIST);
+    claimed = file.is_open() && (!on_disk || claim_new_file(file));
+  } while (!claimed && (file.is_open() || errno == EEXIST));
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
   int problem = 0;
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
-  if (const int closing = file.close(); problem == 0) problem = closing;
+  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk) {
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  }
   if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
-  if (problem != 0) ::unlink(part.c_str());
-  return problem;
+  if (problem != 0) {
+    ::unlink(part.c_str());
+    return problem;
+  }
+  return on_disk ? sync_folder(folder) : 0;
 }
 
 /// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
 /// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces) {
+SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -71,7 +120,7 @@ SINTER_COLD inline void write_file(const std::string& path, std::span<const std:
   } else {
     if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
       refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = replace_file(name, pieces, exists ? &old : nullptr);
+    problem = replace_file(name, pieces, exists ? &old : nullptr, until);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }

@@ -74,6 +74,34 @@ SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>&
   return length + text;
 }
 
+/// The same, until it is with the system or on the disk.
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until) {
+  for (const named_tensor& e : entries) check_entry(e);
+  const auto by_name =
+      sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
+      refuse<value_error>({"write_safetensors: two entries have the name ", quoted_name(name)});
+  const auto order = sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
+    const int x = safetensors_index(entries[a].value.element), y = safetensors_index(entries[b].value.element);
+    return x != y ? x > y : entries[a].name < entries[b].name;
+  });
+  const std::string head = safetensors_head(entries, order, metadata);
+  std::vector<std::string_view> pieces = {head};
+  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
+  for (const std::size_t i : order) {
+    const std::span<const std::byte> bytes = entries[i].value.bytes;
+    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if constexpr (std::endian::native == std::endian::big) {
+      swapped[i] = pieces.back();
+      swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
+      pieces.back() = swapped[i];
+    }
+  }
+  write_file(path, pieces, until);
+}
+
 }  // namespace detail
 
 /// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
@@ -85,30 +113,7 @@ SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>&
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
 SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata = {}) {
-  for (const named_tensor& e : entries) detail::check_entry(e);
-  const auto by_name = detail::sorted_numbers(
-      entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
-  for (std::size_t i = 1; i < by_name.size(); ++i)
-    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
-      detail::refuse<value_error>({"write_safetensors: two entries have the name ", detail::quoted_name(name)});
-  const auto order = detail::sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
-    const int x = detail::safetensors_index(entries[a].value.element),
-              y = detail::safetensors_index(entries[b].value.element);
-    return x != y ? x > y : entries[a].name < entries[b].name;
-  });
-  const std::string head = detail::safetensors_head(entries, order, metadata);
-  std::vector<std::string_view> pieces = {head};
-  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
-  for (const std::size_t i : order) {
-    const std::span<const std::byte> bytes = entries[i].value.bytes;
-    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if constexpr (std::endian::native == std::endian::big) {
-      swapped[i] = pieces.back();
-      detail::swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
-      pieces.back() = swapped[i];
-    }
-  }
-  detail::write_file(path, pieces);
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
 }
 
 }  // namespace sinter
