@@ -13,6 +13,7 @@
 #include "sinter/io/npy.hpp"
 #include "sinter/io/png.hpp"
 #include "sinter/io/progress.hpp"
+#include "sinter/io/run_file.hpp"
 #include "sinter/io/safetensors.hpp"
 #include "sinter/io/svg.hpp"
 #include "sinter/io/utf8.hpp"

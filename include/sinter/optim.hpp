@@ -6,6 +6,7 @@
 #include "sinter/optim/grad_scaler.hpp"
 #include "sinter/optim/optimizer.hpp"
 #include "sinter/optim/rmsprop.hpp"
+#include "sinter/optim/saved.hpp"
 #include "sinter/optim/schedule.hpp"
 #include "sinter/optim/sgd.hpp"
 #include "sinter/optim/update.hpp"

@@ -23,6 +23,8 @@
 #include "sinter/parallel/placement_cost.hpp"
 #include "sinter/parallel/rank_sum.hpp"
 #include "sinter/parallel/replicas.hpp"
+#include "sinter/parallel/run_checkpoint.hpp"
+#include "sinter/parallel/run_part.hpp"
 #include "sinter/parallel/schedule.hpp"
 #include "sinter/parallel/schedule_run.hpp"
 #include "sinter/parallel/segment_times.hpp"

@@ -56,6 +56,12 @@ struct held_sink {
   void (*take)(void* to, const member_name&, const void* member, int number);
 };
 
+struct generator_sink {
+  void* to;
+  void (*take)(void* to, const member_name&, generator&);
+  void operator()(const member_name& name, generator& g) const { take(to, name, g); }
+};
+
 /// Passes the members of a module on to a sink.
 template <class Types>
 struct pass_members {
@@ -125,6 +131,7 @@ struct held_actions<T, R, D, Kind, devices<Ds...>> : held_mover<T, R, Ds, Kind, 
   void (*destroy)(void*) noexcept;
   value_type (*forward)(const void*, const value_type&);
   void (*each_member)(const member_name*, const void*, held_sink);
+  void (*each_generator)(const member_name*, void*, generator_sink);
   void (*train)(void*, bool);
   void (*describe)(const member_name*, const void*, summary_builder&);
   any_module<T, R, D, plain, devices<Ds...>> (*plain_view)(const void*);
@@ -144,6 +151,10 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     const pass_members<held_types<T, D, Kind>> pass{sink};
     walk(outer, pass, at(m));
   }
+  static void each_generator(const member_name* outer, void* m, generator_sink sink) {
+    const pick_generators<generator_sink> pick{sink};
+    walk(outer, pick, *static_cast<M*>(m));
+  }
   static void train(void* m, bool on) { static_cast<M*>(m)->train(on); }
   static void describe(const member_name* outer, const void* m, summary_builder& to) { to.add(outer, at(m)); }
   static auto plain_view(const void* m) { return any_module<T, R, D, plain, devices<Ds...>>(infer(at(m))); }
@@ -155,8 +166,8 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     walk(nullptr, put, *copy, at(m));
     return any_module<T, R, To, Kind, devices<Ds...>>(std::move(copy));
   }
-  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{{&moved<Ds>}..., &copy,  &destroy,  &forward,
-                                                                       &each_member,    &train, &describe, &plain_view};
+  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{
+      {&moved<Ds>}..., &copy, &destroy, &forward, &each_member, &each_generator, &train, &describe, &plain_view};
 };
 
 template <class M, class D, class Devices>
@@ -261,6 +272,14 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
       detail::call_typed(*static_cast<const F*>(to), name, member, number, detail::held_types<T, D, Kind>{});
     };
     actions_->each_member(outer, held_, {const_cast<F*>(&f), take});
+  }
+  template <class F>
+  void each_generator(const detail::member_name* outer, const F& pick) const {
+    if (held_ == nullptr) return;
+    const auto take = [](void* to, const detail::member_name& name, generator& g) {
+      static_cast<const F*>(to)->f(name, g);
+    };
+    actions_->each_generator(outer, held_, {const_cast<F*>(&pick), take});
   }
   void describe(const detail::member_name* outer, detail::summary_builder& to) const {
     if (held_ != nullptr) actions_->describe(outer, held_, to);

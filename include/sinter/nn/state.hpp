@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -158,15 +160,18 @@ inline state_dict read_members(const std::vector<stored_member>& members) {
   return all;
 }
 
-/// Writes the entries to the members, or throws and writes none. A template, so that only files which call it compile
-/// its containers.
+/// An entry that fits a member; what may fail of writing it is done.
+struct assignment {
+  const stored_member* to;
+  const host_tensor* from;
+  std::shared_ptr<const void> staged;
+};
+
+/// What write() needs to write the entries to the members; both must live on until then. Errors: as load_state, with
+/// `op` before the text. A template, as are those below, so that only files which call it compile its containers.
 template <class Members>
-void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
-  struct assignment {
-    const stored_member* to;
-    const host_tensor* from;
-    std::shared_ptr<const void> staged;
-  };
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options) {
   std::vector<assignment> plan;
   std::string problems;
   const auto report = [&](const std::string& name, const std::string& what) {
@@ -203,7 +208,40 @@ void load(const char* op, const Members& members, const state_dict& state, const
     }
   }
   refuse_problems();
+  return plan;
+}
+template <class Plan>
+void write(const Plan& plan) {
   for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+/// Writes the entries to the members, or throws and writes none.
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
+  write(plan_assignments(op, members, state, options));
+}
+
+/// Calls f(name, generator) for the generators among the settings of a model.
+template <class F>
+struct pick_generators {
+  const F& f;
+  template <class X>
+  void operator()(const member_name& name, X& x) const {
+    if constexpr (std::is_same_v<std::remove_const_t<X>, generator>) f(name, x);
+    else if constexpr (requires { requires std::is_same_v<bare<decltype(*x.begin())>, generator>; })
+      for (auto& one : x) f(name, one);
+    else if constexpr (std::is_same_v<std::remove_const_t<X>, std::optional<generator>>)
+      if (x) f(name, *x);
+  }
+  template <class M>
+  void erased(const member_name* name, M& m) const {
+    m.each_generator(name, *this);
+  }
+};
+template <class M, class F>
+void for_each_generator(M& model, const F& f) {
+  const pick_generators<F> pick{f};
+  walk(nullptr, pick, model);
 }
 
 }  // namespace detail

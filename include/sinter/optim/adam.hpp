@@ -41,6 +41,15 @@ class step_size {
   }
   given now() const { return now_; }
 
+  // For checkpoints; see saved_type. now() is of a step that is over.
+  std::optional<host_tensor> saved() const { return host_tensor(tensor<double, 1>{power1_, power2_}); }
+  void restore(const host_tensor& from, index_t) {
+    const auto powers = saved_values<double>(from, 2);
+    power1_ = powers(0);
+    power2_ = powers(1);
+  }
+  void take(step_size&& from) { *this = from; }
+
  private:
   double power1_ = 1, power2_ = 1;
   given now_{};
@@ -81,6 +90,19 @@ class step_size<C, D> {
     run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
   }
   given now() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
+
+  // The same values as on a host.
+  std::optional<host_tensor> saved() const {
+    return host_tensor(powers_.defined() ? powers_.template to<cpu>() : ones<double>(extents<1>{{2}}));
+  }
+  void restore(const host_tensor& from, index_t) {
+    reserve();
+    powers_ = saved_values<double>(from, 2).template to<D>();
+  }
+  void take(step_size&& from) {
+    take_values(powers_, std::move(from.powers_));
+    take_values(sizes_, std::move(from.sizes_));
+  }
 
  private:
   tensor<double, 1, D> powers_;
@@ -134,6 +156,13 @@ struct adam_rule {
   struct state {
     running<T, D> m, v;
     step_size<compute_type<T>, D> size;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+      f("v", v);
+      f("powers", size);
+    }
 
     void reserve(index_t n, const options&) {
       m.reserve(n);

@@ -108,6 +108,31 @@ class grad_scaler {
   double get_scale() const { return options_.enabled ? scale_ : 1; }
   const grad_scaler_options& options() const { return options_; }
 
+  /// What lasts from update to update.
+  struct state_type {
+    double scale = 1;
+    index_t good_updates = 0;  ///< since the scale changed last
+  };
+  /// Errors: value_error between a step or unscale() and the update() after it.
+  state_type state() const {
+    if (!uses_.empty())
+      throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
+    return {scale_, good_updates_};
+  }
+  /// Errors: value_error for a scale that is not positive and finite, and for a number of updates out of range.
+  void set_state(const state_type& s) {
+    check_state(s);
+    scale_ = s.scale;
+    good_updates_ = s.good_updates;
+    uses_.clear();
+  }
+  void check_state(const state_type& s) const {
+    check_scale(s.scale);
+    if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
+      sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
+                                           options_.growth_interval, " after which it grows"});
+  }
+
  private:
   /// What happened to an optimizer since the last update.
   struct use {

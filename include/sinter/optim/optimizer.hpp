@@ -116,6 +116,13 @@ concept has_options = requires(const typename Rule::options& options) {
   { options.lr } -> std::convertible_to<double>;
   Rule::validate(options);
 };
+struct ignore_member {
+  template <class X>
+  void operator()(const char*, X&) const {}
+};
+template <class Rule, class T, class D>
+concept has_saved_state =
+    requires(typename Rule::template state<T, D> state, const ignore_member& f) { state.each_saved(f); };
 template <class Rule, class T, class D>
 concept has_state = requires(typename Rule::template state<T, D> state, const typename Rule::options& options,
                              const flat_parameter<T, D>& parameter) {
@@ -144,7 +151,8 @@ concept optimizer_rule =
     detail::has_options<Rule> &&
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
-    // before.
+    // before. For checkpoints it has each_saved(f), which calls f(name, member) for the members that last from step to
+    // step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
 /// An optimizer by its Rule.
@@ -218,6 +226,17 @@ class rule_optimizer : public optimizer {
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
 
+  // For checkpoints.
+  static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
+  /// What it keeps from step to step for each parameter.
+  std::vector<detail::saved_member> saved_members() const {
+    std::vector<detail::saved_member> all;
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(std::to_string(i) + '.', all);
+    return all;
+  }
+  /// Name, shape and order in memory of a parameter.
+  const std::string& label(std::size_t parameter) const { return items_[parameter]->label; }
+
  private:
   struct item {
     virtual ~item() = default;
@@ -227,11 +246,15 @@ class rule_optimizer : public optimizer {
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
+    virtual void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) = 0;
+    std::string label;
   };
   template <class T, device D>
   struct typed_item final : item {
     template <int R>
-    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
+    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
+      this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
+    }
     void reserve(const options_type& options) override {
       if (parameter.has_grad()) state.reserve(parameter.numel(), options);
     }
@@ -248,6 +271,12 @@ class rule_optimizer : public optimizer {
     void zero_grad() const override { parameter.zero_grad(); }
     void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
     bool finite() const override { return scaled.finite(); }
+    void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) override {
+      if constexpr (can_be_saved)
+        state.each_saved([&]<class X>(const char* name, X& x) {
+          to.push_back({prefix + name, &x, &detail::saved_type<X>::actions, parameter.numel()});
+        });
+    }
 
     detail::flat_parameter<T, D> parameter;
     typename Rule::template state<T, D> state;

@@ -64,6 +64,13 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
+    template <class F>
+    void each_saved(const F& f) {
+      f("squares", squares);
+      f("mean", mean);
+      f("momentum", momentum);
+    }
+
     void reserve(index_t n, const options& o) {
       squares.reserve(n);
       if (o.centered) mean.reserve(n);

@@ -107,6 +107,17 @@ class lr_scheduler {
     epoch_ = epoch;
   }
 
+  /// The rate that the schedule is of.
+  double base_lr() const { return base_; }
+  /// The rate of an epoch of a schedule of `base_lr`.
+  double rate(double base_lr, index_t epoch) const { return rule_(base_lr, epoch); }
+  /// Goes on from there, and sets the rate.
+  void restore(double base_lr, index_t epoch) {
+    target_.set_lr(rate(base_lr, epoch));
+    base_ = base_lr;
+    epoch_ = epoch;
+  }
+
  private:
   optimizer& target_;
   S rule_;

@@ -63,6 +63,12 @@ struct sgd_rule {
     running<T, D> momentum;
     bool begun = false;
 
+    template <class F>
+    void each_saved(const F& f) {
+      f("momentum", momentum);
+      f("begun", begun);
+    }
+
     void reserve(index_t n, const options& o) {
       if (o.momentum != 0) momentum.reserve(n);
     }

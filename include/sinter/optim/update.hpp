@@ -9,6 +9,7 @@
 #include "sinter/expr/backend.hpp"
 #include "sinter/grad/variable.hpp"
 #include "sinter/math/scalar.hpp"
+#include "sinter/optim/saved.hpp"
 
 namespace sinter::optim::detail {
 
@@ -71,6 +72,14 @@ class running {
     values_ = zeros<value, D>(extents<1>{{n}});
   }
   value* data() const { return access::data(values_); }
+
+  // For checkpoints; see saved_type.
+  std::optional<host_tensor> saved() const {
+    if (!values_.defined()) return std::nullopt;
+    return host_tensor(values_);
+  }
+  void restore(const host_tensor& from, index_t n) { values_ = saved_values<value>(from, n).template to<D>(); }
+  void take(running&& from) { take_values(values_, std::move(from.values_)); }
 
  private:
   tensor<value, 1, D> values_;
