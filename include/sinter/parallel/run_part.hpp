@@ -95,7 +95,7 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
     to.put("parameters", o.size());
     for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
     const auto members = o.saved_members();
-    to.put("slots", slots(members));
+    to.put("keeps", kept_names(members));
     for (const auto& m : members)
       if (auto value = m.actions->read(m.object)) to.tensors.emplace_back(m.name, std::move(*value));
   }
@@ -104,9 +104,9 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
     const double lr = from.number<double>("lr");
     optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
     const auto members = o.saved_members();
-    if (const std::string& saved = from.text("slots"); saved != slots(members))
-      from.misfit({"keeps ", quoted_name(saved), " for each parameter, and the optimizer ", quoted_name(slots(members)),
-                   "; use the optimizer that was saved"});
+    if (const std::string& saved = from.text("keeps"); saved != kept_names(members))
+      from.misfit({"keeps ", quoted_name(saved), " for each parameter, and the optimizer ",
+                   quoted_name(kept_names(members)), "; use the optimizer that was saved"});
     if (const auto n = from.number<std::size_t>("parameters"); n != o.size())
       from.misfit({"has ", n, " parameters, and the optimizer ", o.size()});
     for (std::size_t i = 0; i < o.size(); ++i)
@@ -123,7 +123,7 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
 
  private:
   /// The names in the rule, those of parameter 0.
-  static std::string slots(const std::vector<optim::detail::saved_member>& members) {
+  static std::string kept_names(const std::vector<optim::detail::saved_member>& members) {
     std::string all;
     for (const auto& m : members)
       if (m.name.starts_with("0.")) all += (all.empty() ? "" : " ") + m.name.substr(2);
