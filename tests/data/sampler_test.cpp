@@ -2,6 +2,7 @@
 #include "../catch.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -163,6 +164,41 @@ TEST_CASE("a loop goes on from the position of another, with another number of r
       const auto all = joined(of_two);
       return std::set(all.begin(), all.end());
     }());
+  }
+}
+
+TEST_CASE("ranks that draw for their samples have, together, the gradients of one with the whole batch") {
+  generator gen(4);
+  const tensor<double, 2> points = randn<double>(gen, {21, 5});
+  const auto set = tensor_dataset(points, randint(gen, 0, 3, {21}));
+  nn::sequential model{nn::linear<double>(5, 7, gen), nn::dropout(0.5, gen), nn::tanh(), nn::linear<double>(7, 3, gen)};
+  optim::sgd optimizer(model);
+  /// The sum over the samples of an epoch's steps, each rank after the other.
+  const auto gradients = [&](index_t ranks) {
+    nn::sequential copy = model;  // with generators of its own
+    const auto before = copy;
+    optimizer.zero_grad();
+    for (index_t rank = 0; rank < ranks; ++rank) {
+      copy = before;
+      data_loader loader(set, {.batch_size = 8 / ranks, .shuffle = true, .sampler{rank, ranks, {.pad = false}}});
+      for (const auto& [x, y] : loader) {
+        const samples_from guard(rank, ranks);
+        variable(cross_entropy(copy(x), y) * static_cast<double>(x.extent(0))).backward();
+      }
+    }
+    std::vector<double> all;
+    model.for_each_parameter([&](const std::string&, const auto& p) {
+      const tensor g = p.grad();
+      all.insert(all.end(), g.span().begin(), g.span().end());
+    });
+    return all;
+  };
+  const auto one = gradients(1);
+  for (const index_t ranks : {2, 4}) {
+    const auto several = gradients(ranks);
+    double most = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) most = std::max(most, std::abs(several[i] - one[i]));
+    CHECK(most < 1e-13);
   }
 }
 

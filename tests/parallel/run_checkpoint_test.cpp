@@ -137,6 +137,36 @@ TEST_CASE("a checkpoint loads on another device", "[parallel]") {
   CHECK((bits_of(there) == bits_of(model)));
 }
 
+TEST_CASE("a parameter that had no gradient yet begins anew", "[parallel]") {
+  const folder dir;
+  const run_checkpoint file(dir.file("x"));
+  const auto trained = [](const variable<float, 1>& w, optim::adam& o, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      o.zero_grad();
+      sum(w * w).backward();
+      o.step();
+    }
+  };
+  variable<float, 1> used(ones<float>({3})), idle(ones<float>({5}));
+  const std::vector<variable<float, 1>> both{used, idle};
+  optim::adam saved(both);
+  trained(used, saved, 2);
+  file.save(saved);
+  CHECK(read_safetensors(file.path()).names().size() == 4);  // m and v of one, powers of both
+  variable<float, 1> a(used.value().clone()), b(ones<float>({5}));
+  const std::vector<variable<float, 1>> copies{a, b};
+  optim::adam loaded(copies);
+  trained(b, loaded, 3);
+  copy(idle.value(), b.value());
+  file.load(loaded);
+  trained(used, saved, 2);
+  trained(idle, saved, 2);
+  trained(a, loaded, 2);
+  trained(b, loaded, 2);
+  CHECK(all(a.value() == used.value()).item());
+  CHECK(all(b.value() == idle.value()).item());
+}
+
 TEST_CASE("any subset in any order comes back, numbers and two of a kind too", "[parallel]") {
   const folder dir;
   const run_checkpoint file(dir.file("x"));
