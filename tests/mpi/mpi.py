@@ -21,7 +21,8 @@ LAUNCH = {"openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"],
 TIMEOUT, CHECKED, LARGEST = 3, 100, 2**31 - 1
 MISMATCH = "mismatch: rank 0 calls all_reduce of 8 float 'bucket', its collective number 2, and rank 1 calls "
 # scenario, ranks, timeout, compared calls, largest count, text that a survivor says ("" where all may be killed first)
-WELL = [("calls", 1, 60, CHECKED, LARGEST), ("calls", 2, 60, CHECKED, LARGEST), ("calls", 4, 60, 2, LARGEST), ("calls", 3, 60, CHECKED, 300)]
+WELL = [("calls", 1, 60, CHECKED, LARGEST), ("calls", 2, 60, CHECKED, LARGEST), ("calls", 4, 60, 2, LARGEST), ("calls", 3, 60, CHECKED, 300),
+        ("train", 3, 60, CHECKED, LARGEST)]
 HUGE = [("huge", 2, 300, CHECKED, LARGEST)]
 FAULTS = [("kill", 3, TIMEOUT, CHECKED, ""),
           ("kill", 3, TIMEOUT, 1, ""),

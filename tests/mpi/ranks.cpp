@@ -1,4 +1,5 @@
 // tests/mpi/ranks.cpp: what the ranks of tests/mpi/mpi.py do. Each says in a closing line how it ended.
+#include <sinter/parallel/distributed.hpp>
 #include <sinter/parallel/mpi_communicator.hpp>
 #include <sinter/sinter.hpp>
 
@@ -13,6 +14,31 @@ using namespace communicator_checks;
 
 namespace {
 
+/// Each rank computes what all of them together should have, too.
+void train(mpi_communicator ranks) {
+  generator gen(static_cast<std::uint64_t>(ranks.rank() + 1)), same(1);
+  nn::linear<double> model(5, 3, gen), whole(5, 3, same);
+  nn::distributed wrapped(model, ranks, {.first_bucket_bytes = 8});
+  const index_t n = 10;
+  tensor<double, 2> x = zeros<double>({n, 5});
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = 0; j < 5; ++j) x(i, j) = value_of<double>(static_cast<int>(i), j);
+  optim::sgd one(whole, {.lr = 0.1}), all(model, {.lr = 0.1});
+  for (int step = 0; step < 4; ++step) {
+    one.zero_grad();
+    all.zero_grad();
+    variable<double, 0> of_all = mean(square(tanh(whole(x))));
+    of_all.backward();
+    const tensor mine = x.slice(0, ranks.rank(), n, ranks.size());
+    variable<double, 0> loss = mean(square(tanh(model(mine))));
+    wrapped.backward(loss, mine.extent(0));
+    one.step();
+    all.step();
+  }
+  for (index_t i = 0; i < 15; ++i)
+    require(std::abs(model.weight.value()(i / 5, i % 5) - whole.weight.value()(i / 5, i % 5)) < 1e-13, "weights");
+}
+
 void play(const std::string& scenario, mpi_communicator ranks) {
   const int me = ranks.rank();
   const auto sum = [&](index_t n) { ranks.all_reduce(ones<float>({n}), reduction::sum, "bucket").get(); };
@@ -21,6 +47,7 @@ void play(const std::string& scenario, mpi_communicator ranks) {
     tensor<float, 1> x{me == ranks.size() - 1 ? std::nanf("") : 1.f};
     return require(std::isnan(ranks.all_reduce(x, reduction::max).get()(0)), "the maximum is NaN where an element is");
   }
+  if (scenario == "train") return train(ranks);
   if (scenario == "huge") {  // more elements than an int counts
     const index_t n = (index_t{1} << 31) + 5;
     auto x = tensor<std::uint8_t, 1>::uninitialized({{n}});

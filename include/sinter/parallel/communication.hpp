@@ -38,6 +38,7 @@ struct channel {
   trouble why;
   bool told = false, is_stuck = false;
   int unfinished = 0;
+  communication_time spent;
   communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
 
   communication_clock::time_point end_of_call(communication_clock::time_point started) const {
@@ -97,6 +98,7 @@ struct call {
     is_over = true;
     run = nullptr;
     --on->unfinished;
+    on->spent.under_way += seconds_since(started);
     on->changed.notify_all();
   }
 
@@ -110,10 +112,12 @@ struct call {
       on->over->wake();
       lock.lock();
     }
+    const auto start = communication_clock::now();
     while (!is_over) {
       if (on->over->keeps_time()) on->changed.wait(lock);
       else keep_time(lock);
     }
+    on->spent.waited += seconds_since(start);
     on->limit = communication_clock::time_point::max();
     if (has_failed) on->throw_failure();
   }
@@ -335,6 +339,10 @@ class communication : public std::enable_shared_from_this<communication> {
 
   const transport& over() const { return *channel_->over; }
   const communication_limits& limits() const { return channel_->limits; }
+  communication_time time_spent() const {
+    const std::lock_guard lock(channel_->mutex);
+    return channel_->spent;
+  }
   const std::shared_ptr<communication_thread>& thread() const { return thread_; }
 
   /// Starts a call. Errors: the failure of the communicator.

@@ -57,7 +57,24 @@ class communication_error : public error {
   std::string name_;
 };
 
+/// Seconds that communication has taken so far.
+struct communication_time {
+  double under_way = 0;  ///< calls were, the time in which they waited for other ranks included
+  double waited = 0;     ///< the program did nothing but wait for a call
+
+  communication_time& operator+=(const communication_time& other) {
+    under_way += other.under_way;
+    waited += other.waited;
+    return *this;
+  }
+};
+
 namespace detail {
+
+using communication_clock = std::chrono::steady_clock;
+inline double seconds_since(communication_clock::time_point start) {
+  return std::chrono::duration<double>(communication_clock::now() - start).count();
+}
 
 /// The state of an asynchronous call, as a backend keeps it.
 class work_state {

@@ -20,6 +20,8 @@ class host_communicator {
   int rank() const { return state_->over().rank(); }
   int size() const { return state_->over().size(); }
   std::string name() const { return state_->over().name(); }
+  /// What the calls of this rank have taken so far.
+  communication_time time_spent() const { return state_->time_spent(); }
 
   /// The sum, or maximum, of `values` over all ranks, in the memory of `values`: in the order of the ranks, half and
   /// bfloat16 in float. float, double, half, bfloat16, int32 and int64; (n) on each => (n). Errors: shape_error for a

@@ -344,6 +344,8 @@ class offloaded : public module<offloaded<D, M>> {
   using kind = typename M::kind;
   template <class K>
   using as = offloaded<D, typename detail::kind_changed<M, K>::type>;
+  /// Its modules are tasks, of which a step uses some; see distributed.
+  static constexpr bool holds_tasks = true;
 
   offloaded() : store_(std::make_shared<store>()) {}
   /// T modules, each what make() or make(its number) gives. Errors: value_error for a negative T and less than 1 slot.

@@ -15,8 +15,6 @@
 
 namespace sinter::detail {
 
-using communication_clock = std::chrono::steady_clock;
-
 enum class operation : std::uint8_t {
   all_reduce,
   broadcast,
