@@ -14,6 +14,8 @@ handwritten digits that are in this repository.
                      03_convnet       a convolutional network on the same digits, or on MNIST
                      04_cifar         a residual network on CIFAR-10, or on synthetic pictures
                      05_devices       one network on several devices in six ways
+                     06_distributed   one network on several ranks, with --ranks N: by mpirun, with MPI, which is
+                                      installed where it is missing; with --sockets as well, without MPI
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example
@@ -24,7 +26,7 @@ Exit code: that of the example (not 0 if it misses its accuracy); 1 if it could 
 TEXT
 }
 
-example=01_digits jobs=2 list=no help=no arguments=()
+example=01_digits jobs=2 list=no help=no ranks='' sockets=no arguments=()
 wrong() {
   echo "run.sh: $1" >&2
   usage >&2
@@ -34,10 +36,15 @@ while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) help=yes ;;
     --list) list=yes ;;
-    --example | -j)
+    --example | -j | --ranks)
       [ $# -ge 2 ] || wrong "$1 needs a value"
-      if [ "$1" = -j ]; then jobs=$2; else example=$2; fi
+      case $1 in
+        -j) jobs=$2 ;;
+        --ranks) ranks=$2 ;;
+        *) example=$2 ;;
+      esac
       shift ;;
+    --sockets) sockets=yes ;;
     -j*) jobs=${1#-j} ;;
     --) shift; arguments+=("$@"); break ;;
     *) arguments+=("$1") ;;
@@ -53,6 +60,12 @@ if [ "$list" = yes ]; then
 fi
 example=${example%.cpp}
 grep -qx -- "$example" <<<"$examples" || wrong "there is no example '$example'; the examples are: ${examples//$'\n'/, }"
+
+if [ "$example" != 06_distributed ]; then
+  [ -z "$ranks" ] && [ "$sockets" = no ] || wrong "--ranks and --sockets are for --example 06_distributed"
+elif [ -n "$ranks" ]; then
+  [[ $ranks =~ ^[1-9][0-9]*$ ]] || wrong "--ranks needs a positive number, not '$ranks'"
+fi
 
 if [ "$help" = yes ]; then
   usage
@@ -82,12 +95,24 @@ if [[ " ${arguments[*]} " =~ \ --device\ cuda ]]; then
   exec "$program" "${arguments[@]}"
 fi
 # A folder of its own, so that it neither needs Catch2 nor changes what tests/run.sh configured.
-folder=examples
-configure default g++ "$folder" -DSINTER_TESTS=OFF -DSINTER_EXAMPLES=ON
+folder=examples mpi=OFF launch=()
+if [ "$example" = 06_distributed ] && [ "$sockets" = no ]; then
+  if install_mpi; then
+    folder=examples_mpi mpi=ON launch=(mpirun -n "${ranks:-1}")
+    if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+      launch+=(--oversubscribe --bind-to none)
+      export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    fi
+  else
+    echo "there is no MPI, and it cannot be installed: the ranks are joined by sockets"
+  fi
+fi
+[ "$mpi" = ON ] || [ -z "$ranks" ] || arguments=(--ranks "$ranks" "${arguments[@]}")
+configure default g++ "$folder" -DSINTER_TESTS=OFF -DSINTER_EXAMPLES=ON "-DSINTER_WITH_MPI=$mpi"
 echo "building $example in build/$folder"
 log=$here/build/$folder/build.log
 cmake --build "$here/build/$folder" -j "$jobs" --target "$example" >"$log" 2>&1 || {
   cat "$log" >&2
   fail 1 "building failed"
 }
-exec "$here/build/$folder/examples/$example" "${arguments[@]}"
+exec "${launch[@]}" "$here/build/$folder/examples/$example" "${arguments[@]}"

@@ -97,6 +97,21 @@ Install them and run this again."
   esac
 }
 
+# True if there is an MPI for C++, which is installed where it is missing and can be.
+install_mpi() {
+  has mpicxx && has mpirun && return 0
+  has apt-get || return 1
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    has sudo || return 1
+    as_root=(sudo)
+  fi
+  echo "installing openmpi-bin libopenmpi-dev"
+  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends openmpi-bin libopenmpi-dev)
+  "${install[@]}" >>"$here/build/apt.log" 2>&1 || { "${as_root[@]}" apt-get update && "${install[@]}"; } >>"$here/build/apt.log" 2>&1
+  has mpicxx && has mpirun
+}
+
 # Configures build/<folder> from a preset, quietly unless it fails. A folder that an older configuration left in a state
 # that no longer works (another place, generator or compiler) is started anew.
 configure() { # configure <preset> <compiler> <folder> [<cmake argument>...]
