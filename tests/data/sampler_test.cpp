@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,4 +1,5 @@
 // tests/docs/distributed_test.cpp: the snippets of docs/distributed.md, as tests.
+#include <sinter/data.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 

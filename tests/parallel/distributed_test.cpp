@@ -1,4 +1,5 @@
 // tests/parallel/distributed_test.cpp: several ranks train one model, against one rank with all samples.
+#include <sinter/data.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 

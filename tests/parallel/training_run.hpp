@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include <sinter/data.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 

@@ -1,4 +1,5 @@
 // tests/random/samples_test.cpp: draws for some samples of a batch are those of the whole batch.
+#include <sinter/data.hpp>
 #include <sinter/sinter.hpp>
 #include "../catch.hpp"
 
