@@ -13,7 +13,8 @@
 #include <thread>
 #include <vector>
 
-#define SINTER_WITH_PARALLEL 1  // models over several devices and ranks, which sinter.hpp leaves out otherwise
+#define SINTER_WITH_DATA 1      // datasets and files, which sinter.hpp leaves out otherwise
+#define SINTER_WITH_PARALLEL 1  // and models over several devices and ranks
 #include <sinter/sinter.hpp>
 
 #include "command_line.hpp"
@@ -39,6 +40,7 @@ SINTER_COMM_SECRET in the environment the program is one rank of several, see do
   --data DIR         folder with digits.csv, or with the idx files of MNIST (default: $SINTER_DATA, else examples/data)
   --checkpoint FILE  of the run; removed when it has ended well (default: distributed.ckpt where this program is)
   --save-every N     steps from one save to the next (default: 50)
+  --timeout X        seconds after which a rank that waits for another gives up (default: 300)
   --double           compute in double: then the losses agree in all digits that are printed, while training in float
                      makes more of the last bits with each step
   --mark X           test accuracy to reach, % (default: 98.5, for MNIST 99)
@@ -50,7 +52,7 @@ Exit code: 0; 1 if the test accuracy is too low, a rank was lost or something el
 struct settings {
   int ranks = 1, epochs = 0, batch = 0, threads = 0, save_every = 50;
   std::uint64_t seed = 1;
-  double lr = 0.005, mark = -1;
+  double lr = 0.005, mark = -1, timeout = 300;
   std::string data, checkpoint;
   bool in_double = false;
 };
@@ -234,8 +236,10 @@ int start_ranks(const settings& s) {
     const pid_t child = ::fork();
     if (child == 0)
       std::_Exit([&] {
-        const int code =
-            run_rank(s, [&] { return socket_communicator({.rank = rank, .size = s.ranks, .address = address}); });
+        const int code = run_rank(s, [&] {
+          return socket_communicator(
+              {.rank = rank, .size = s.ranks, .address = address, .timeout = std::chrono::duration<double>(s.timeout)});
+        });
         std::fflush(stdout);
         return code;
       }());
@@ -279,6 +283,7 @@ int main(int argc, char** argv) {
   line.take("--checkpoint", s.checkpoint);
   line.take("--save-every", s.save_every, 1, 1e9);
   line.take("--mark", s.mark, 0, 100);
+  line.take("--timeout", s.timeout, 0.01, 1e6);
   s.in_double = line.has("--double");
   line.finish();
   std::signal(SIGTERM, [](int) { asked_to_stop = 1; });
@@ -286,10 +291,14 @@ int main(int argc, char** argv) {
 #if SINTER_WITH_MPI
   if (s.ranks > 1)
     line.refuse("--ranks: this program was built with MPI; start it with mpirun -n " + std::to_string(s.ranks));
-  return run_rank(s, [] { return mpi_communicator(); });
+  return run_rank(s, [&] { return mpi_communicator({.timeout = std::chrono::duration<double>(s.timeout)}); });
 #else
   if (std::getenv("SINTER_RANK") != nullptr)
-    return run_rank(s, [] { return socket_communicator(socket_options::from_environment()); });
+    return run_rank(s, [&] {
+      socket_options options = socket_options::from_environment();
+      options.timeout = std::chrono::duration<double>(s.timeout);
+      return socket_communicator(options);
+    });
   return start_ranks(s);
 #endif
 }
