@@ -122,17 +122,14 @@ class distributed {
   }
 
   /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
-  /// 0 samples the loss is not looked at. All ranks call it. Errors: value_error where no rank has samples, where
+  /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
+  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where
   /// begin() was told another number, and where a parameter was replaced; those of variable::backward;
   /// communication_error.
-  template <class T, auto S, device D>
-  void backward(const variable<T, S, D>& loss, index_t samples, backward_options options = {}) {
+  template <class T, auto S, device D, int Order>
+  void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
     guarded([&] {
-      require_same_parameters();
-      if (!exchange_.has_begun()) exchange_.begin(samples, false);
-      else if (exchange_.samples() != samples)
-        sinter::detail::refuse<value_error>(
-            {"distributed: begin() was told ", exchange_.samples(), " samples of this rank, and backward() ", samples});
+      open_step(samples);
       answer([&](gradient_listener& listener) {
         const auto weight = static_cast<compute_type<T>>(exchange_.weight());
         const tensor<T, S, D> seed = full<T, D>(loss.shape(), static_cast<T>(weight));
@@ -143,6 +140,15 @@ class distributed {
   template <expression E, class Problem = loss_that_is_no_variable<E>,
             class Fix = return_the_loss_as_the_model_gives_it>
   void backward(const E&, index_t, backward_options = {}) = delete;
+
+  /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
+  /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
+  void sum_gradients(index_t samples) {
+    guarded([&] {
+      open_step(samples);
+      answer(nullptr);
+    });
+  }
 
   /// Trains on all batches of a loader. For each batch: begin(batch.size()), backward of loss(batch), a mean, then
   /// step(). Ranks may have different numbers of batches: one that has run out takes part with no samples, and calls
@@ -171,7 +177,7 @@ class distributed {
           seen.stopped = word.stopping > 0;
           return word.finished < size() && !seen.stopped;
         }
-        if (no_loss) answer([](gradient_listener&) {});
+        if (no_loss) answer(nullptr);
         step();
         ++seen.steps;
         seen.samples += word.samples;
@@ -262,6 +268,13 @@ class distributed {
     buffers_.finish();
   }
 
+  void open_step(index_t samples) {
+    require_same_parameters();
+    if (!exchange_.has_begun()) exchange_.begin(samples, false);
+    else if (exchange_.samples() != samples)
+      sinter::detail::refuse<value_error>({"distributed: begin() was told ", exchange_.samples(),
+                                           " samples of this rank, and the sum of gradients ", samples});
+  }
   void require_same_parameters() {
     std::size_t i = 0;
     sinter::detail::addresses seen;

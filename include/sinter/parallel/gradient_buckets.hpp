@@ -49,7 +49,8 @@ class bucket_leaf {
   const std::size_t bytes;
   const int task;  ///< from 1; 0: of no task
   gradient_bucket* bucket = nullptr;
-  std::size_t place = 0;  ///< in its bucket
+  std::size_t place = 0;      ///< in its bucket
+  bool had_gradient = false;  ///< before the pass
 };
 
 /// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.

@@ -112,7 +112,8 @@ class gradient_exchange {
   void begin(index_t samples, bool finished) {
     if (samples < 0)
       sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
-    if (begun_) sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
+    if (begun_ && agreed().samples > 0)
+      sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
     coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, finished ? 1 : 0, stop_ ? 1 : 0}, reduction::sum,
                                 "samples of the step");
     begun_ = true;
@@ -143,7 +144,8 @@ class gradient_exchange {
   }
   index_t samples() const { return own_; }
 
-  /// pass(listener) runs the backward pass with a seed of weight(); for a rank without samples it is not called.
+  /// pass(listener) runs the backward pass with a seed of weight(); null: only what was gathered before is summed. What
+  /// a rank without samples gets from its pass is left out.
   template <class Pass>
   void run(const Pass& pass) {
     const double share = weight();
@@ -156,11 +158,12 @@ class gradient_exchange {
       bucket->scale(share);
       bucket->missing = bucket->leaves.size();
     }
+    for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
     pass_began_ = sinter::detail::communication_clock::now();
-    if (own_ > 0) {
-      pass(listener_);
-    } else {
+    if constexpr (std::is_null_pointer_v<Pass>) {
       for (const auto& leaf : leaves_) tell(*leaf);
+    } else {
+      pass(listener_);
     }
     trace_.backward = sinter::detail::seconds_since(pass_began_);
     start_tasks();
@@ -171,7 +174,7 @@ class gradient_exchange {
     for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->bytes(), bucket->ready});
     ++report_.steps;
     report_.samples += word_.samples;
-    if (!is_planned_) plan();
+    if (plans_left_ > 0) plan();
   }
   void drop_gradients() noexcept {
     for (const auto& leaf : leaves_) leaf->state->drop_kept();
@@ -184,7 +187,8 @@ class gradient_exchange {
  private:
   void tell(bucket_leaf& l) {
     gradient_bucket& b = *l.bucket;
-    if (!l.state->has_kept) b.zero(l.place);
+    if (own_ == 0 || !l.state->has_kept) b.zero(l.place);
+    if (own_ == 0 && !l.had_gradient) l.state->drop_kept();
     if (--b.missing > 0) return;
     b.ready = sinter::detail::seconds_since(pass_began_);
     // In one order on all ranks. Tasks wait until the ranks know which of them are used.
@@ -219,8 +223,9 @@ class gradient_exchange {
       if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
     order.data()[0] = ready_.empty() ? 0 : 1;
     order = world_.broadcast(order, 0, "order of gradients").get();
-    if (order.data()[0] == 0) return;  // rank 0 had no samples: after the next step
-    is_planned_ = true;
+    --plans_left_;
+    if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
+    plans_left_ = 0;
     make_buckets({order.data() + 1, order.data() + order.numel()});
   }
   /// First those of no task, in the order in which they will be complete.
@@ -268,7 +273,8 @@ class gradient_exchange {
   work<tensor<std::int64_t, 1>> coming_;
   step_word word_;
   index_t own_ = 0;
-  bool begun_ = false, known_ = true, stop_ = false, is_planned_ = false;
+  bool begun_ = false, known_ = true, stop_ = false;
+  int plans_left_ = 3;  ///< steps after which buckets may still be put together anew
 
   std::vector<std::int32_t> ready_;  ///< leaves in the order in which the pass told of them
   std::size_t next_ = 0;             ///< the bucket to be summed next
