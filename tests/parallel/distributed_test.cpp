@@ -319,6 +319,34 @@ TEST_CASE("distributed: sync_batch_norm computes as one rank with the whole batc
     }));
 }
 
+TEST_CASE("distributed: two forwards before one backward, and a batch norm that one rank leaves out",
+          "[parallel][distributed]") {
+  CHECK_NOTHROW(run_ranks(2, {}, [&](thread_communicator world) {
+    net<> model = make();
+    nn::distributed ranks(model, world);
+    const batch_of a(world.rank(), 8, 2), b(8 + world.rank(), 16, 2);
+    for (int step = 0; step < 2; ++step) {
+      const variable<double, 0> first = loss_of(model, a, true), second = loss_of(model, b, true);
+      ranks.backward(variable<double, 0>(first + second), 8);
+    }
+    require(model.norm.num_batches_tracked.value().item() == 4, "number of batches");
+  }));
+  const std::string text = error_of([] {
+    run_ranks(2, {.timeout = 5s}, [&](thread_communicator world) {
+      nn::sync_batch_norm norm(world, nn::batch_norm1d<double>(5));
+      nn::distributed ranks(norm, world);
+      const variable<double, 2> x(batch_of(0, 4).x);
+      ranks.begin(4);
+      variable<double, 0> l = mean(square(x));
+      if (world.rank() == 0) l = mean(square(norm(x)));
+      ranks.backward(l, 4);
+    });
+  });
+  INFO(text);
+  CHECK(has(text, "mismatch: rank 0 calls all_gather"));
+  CHECK(has(text, "'moments of a batch norm'"));
+}
+
 TEST_CASE("distributed: run() takes ranks with different numbers of batches", "[parallel][distributed]") {
   struct loader {
     std::vector<batch_of> batches;
