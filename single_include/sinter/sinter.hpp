@@ -26,7 +26,7 @@
 // SOFTWARE.
 #pragma once
 
-// sinter/sinter.hpp: the whole library but for parallel.hpp, which few programs need.
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp) and several devices (parallel.hpp).
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -80,8 +80,12 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: sinter.hpp includes parallel.hpp, models over several devices, which few programs need. Programs with the single
-// header, which includes nothing else, set it before their #include.
+// 1: sinter.hpp includes data.hpp and io.hpp, datasets, loaders and files. Programs with the single header, which
+// includes nothing else, set it before their #include.
+#ifndef SINTER_WITH_DATA
+#define SINTER_WITH_DATA 0
+#endif
+// The same for parallel.hpp, models over several devices.
 #ifndef SINTER_WITH_PARALLEL
 #define SINTER_WITH_PARALLEL 0
 #endif
@@ -1455,12 +1459,55 @@ class whole {
 #include <cstdlib>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
+// sinter/core/address_map.hpp: numbers by address.
+
+#include <unordered_map>
+
+namespace sinter::detail {
+
+/// One type for all maps from addresses: each further type of hash map costs time in every file that includes it.
+using address_map = std::unordered_map<const void*, int>;
+
+}  // namespace sinter::detail
+// sinter/core/beside.hpp: whether the copies of this thread run beside the program or in order with it.
+
+namespace sinter::detail {
+
+/// True on threads that exist for copies alone. Somebody else waits for such a thread, so a device may run its copies
+/// out of order with its other work.
+inline bool& copies_run_beside() {
+  static thread_local bool beside = false;
+  return beside;
+}
+
+/// The block of an arena that such a thread was given last, and nobody has used since.
+struct given_block {
+  const void* at = nullptr;
+  std::uint64_t freed = 0;  ///< when it was freed before: caching_arena::frees() was this then; 0: it is new
+};
+inline given_block& given_beside() {
+  static thread_local given_block last;
+  return last;
+}
+
+/// Makes it true for a scope.
+class copying_beside {
+ public:
+  copying_beside() : before_(copies_run_beside()) { copies_run_beside() = true; }
+  copying_beside(const copying_beside&) = delete;
+  copying_beside& operator=(const copying_beside&) = delete;
+  ~copying_beside() { copies_run_beside() = before_; }
+
+ private:
+  bool before_;
+};
+
+}  // namespace sinter::detail
 // sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them
 // held.
 
@@ -1600,7 +1647,9 @@ class host_memory {
 
 /// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
 /// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
-/// than the arithmetic that fills it. Source takes memory from the system (null if it gets none) and gives it back.
+/// than the arithmetic that fills it. The one that was freed last is handed out first; to copies beside the program it
+/// is the one that was freed first, whose last user is most likely done. Source takes memory from the system (null if
+/// it gets none) and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -1619,15 +1668,19 @@ class caching_arena {
     const std::size_t size = block_size(bytes);
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
-    std::vector<void*>& list = free_list(size);
+    std::vector<free_block>& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
+    std::uint64_t freed = 0;
     if (p == nullptr && !list.empty() && fits(size)) {
-      p = list.back();
-      list.pop_back();
+      const auto at = copies_run_beside() ? list.begin() : list.end() - 1;
+      p = at->at;
+      freed = at->freed;
+      list.erase(at);
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
+    if (copies_run_beside()) given_beside() = {p, freed};
     if (recorded) {
       try {
         reserve_of_[p] = open_;
@@ -1648,7 +1701,7 @@ class caching_arena {
     const int reserve = reserve_for(p);
     if (reserve == 0) return put_back(p, size);
     try {
-      reserves_[reserve].push_back({p, size});
+      reserved_.push_back({reserve, p, size});
       stats_.bytes_reserved += size;
     } catch (...) {
       source_.give(p);
@@ -1663,7 +1716,6 @@ class caching_arena {
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
     const std::lock_guard lock(mutex_);
-    reserves_[last_reserve_ + 1];
     open_ = ++last_reserve_;
     recorder_ = std::this_thread::get_id();
     return open_;
@@ -1674,13 +1726,11 @@ class caching_arena {
   }
   void drop_reserve(int number) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto at = reserves_.find(number);
-    if (at == reserves_.end()) return;
-    for (const auto& [p, size] : at->second) {
-      stats_.bytes_reserved -= size;
-      put_back(p, size);
-    }
-    reserves_.erase(at);
+    for (std::size_t i = reserved_.size(); i-- > 0;)
+      if (const reserved_block b = reserved_[i]; b.reserve == number) {
+        take_reserved(i);
+        put_back(b.memory, b.size);
+      }
     std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
   }
 
@@ -1692,6 +1742,12 @@ class caching_arena {
   memory_stats stats() const {
     const std::lock_guard lock(mutex_);
     return stats_;
+  }
+
+  /// How many blocks have come back to the free lists so far.
+  std::uint64_t frees() const {
+    const std::lock_guard lock(mutex_);
+    return frees_;
   }
 
   void reset_peak() {
@@ -1706,7 +1762,17 @@ class caching_arena {
   }
 
  private:
-  std::vector<void*>& free_list(std::size_t size) {
+  struct free_block {
+    void* at;
+    std::uint64_t freed;  ///< frees() then
+  };
+  struct reserved_block {
+    int reserve;
+    void* memory;
+    std::size_t size;
+  };
+
+  std::vector<free_block>& free_list(std::size_t size) {
     const std::size_t body = size - Source::header;
     const int log = static_cast<int>(std::bit_width(body)) - 1;
     const std::size_t index =
@@ -1727,7 +1793,8 @@ class caching_arena {
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
-        free_list(size).push_back(p);
+        free_list(size).push_back({p, frees_ + 1});
+        ++frees_;
         stats_.bytes_cached += size;
         return;
       }
@@ -1737,16 +1804,17 @@ class caching_arena {
   }
 
   void* from_reserve(std::size_t size) {
-    auto& blocks = reserves_[open_];
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      if (blocks[i].second != size) continue;
-      void* const p = blocks[i].first;
-      blocks[i] = blocks.back();
-      blocks.pop_back();
-      stats_.bytes_reserved -= size;
-      return p;
-    }
+    for (std::size_t i = reserved_.size(); i-- > 0;)
+      if (const reserved_block b = reserved_[i]; b.reserve == open_ && b.size == size) {
+        take_reserved(i);
+        return b.memory;
+      }
     return nullptr;
+  }
+  void take_reserved(std::size_t i) noexcept {
+    stats_.bytes_reserved -= reserved_[i].size;
+    reserved_[i] = reserved_.back();
+    reserved_.pop_back();
   }
 
   /// Where a block that is freed now belongs; 0: to the free lists.
@@ -1776,8 +1844,8 @@ class caching_arena {
   void drop_cache() noexcept {
     if (open_ != 0)
       return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
-    for (std::vector<void*>& list : free_) {
-      for (void* p : list) source_.give(p);
+    for (std::vector<free_block>& list : free_) {
+      for (const free_block& b : list) source_.give(b.at);
       list.clear();
     }
     stats_.bytes_cached = 0;
@@ -1786,9 +1854,10 @@ class caching_arena {
   std::string name_;
   Source source_;
   mutable fork_safe_mutex mutex_;
-  std::vector<std::vector<void*>> free_;
-  std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
-  std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
+  std::vector<std::vector<free_block>> free_;  // each in the order in which they were freed
+  std::uint64_t frees_ = 0;
+  address_map reserve_of_;                // the reserves of blocks in use that belong to one
+  std::vector<reserved_block> reserved_;  // the free blocks of all reserves
   int open_ = 0;
   std::thread::id recorder_;
   int last_reserve_ = 0;
@@ -4971,8 +5040,9 @@ struct tape_entry {
   /// Frees what was saved for backward.
   virtual void release() = 0;
   virtual const state_ptr* inputs(int& count) const = 0;
-  /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
-  virtual void backward_graph(const state_ptr& result, graph_gradients& to);
+  /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it. `inline` stands
+  /// here, too: as the key function it would put the virtual table and the error's code into every object.
+  inline virtual void backward_graph(const state_ptr& result, graph_gradients& to);
   /// For rules about backward of two entries at once.
   virtual entry_kind kind() { return {}; }
   const char* name = "";
@@ -5123,7 +5193,7 @@ class listened_leaves {
   /// False if the leaf is there already. Errors: autograd_error while a pass runs.
   bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused) {
     if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
-    if (!place_.emplace(state.get(), leaves_.size()).second) return false;
+    if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
     leaves_.push_back({state, std::move(ready), std::move(unused)});
     return true;
   }
@@ -5174,7 +5244,7 @@ class listened_leaves {
     if (!s.watched) return;
     const auto at = place_.find(&s);
     if (at == place_.end()) return;
-    leaf& l = leaves_[at->second];
+    leaf& l = leaves_[static_cast<std::size_t>(at->second)];
     if (l.told) refuse_late_gradient();
     l.reached = true;
     l.last_use = std::min(l.last_use, by);
@@ -5187,7 +5257,7 @@ class listened_leaves {
   }
   bool has_told(const grad_state& s) const {
     const auto at = place_.find(&s);
-    return at != place_.end() && leaves_[at->second].told;
+    return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
   }
 
   /// The pass will next visit a state with this order.
@@ -5296,7 +5366,7 @@ class listened_leaves {
   }
 
   std::vector<leaf> leaves_;
-  std::unordered_map<const grad_state*, std::size_t> place_;
+  address_map place_;                  ///< where in leaves_ a state is
   std::vector<place_in_queue> queue_;  ///< a heap of the leaves that were not told
   std::vector<grad_state*> to_see_;
   /// Order of the oldest state that can be reached and whose producer does not list all that it reads. Until the pass
@@ -6161,12 +6231,14 @@ struct philox_block {
 
 /// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
 /// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
-/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's.
+/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's;
+/// where these samples are no neighbours there, `skipped` elements of it lie between those of two, `of_sample` each.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   index_t first = 0;
+  index_t skipped = 0, of_sample = 1;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -6219,12 +6291,25 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
   return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
 }
 
+/// random_words of a draw whose samples are no neighbours in the whole batch.
+template <int Each, std::size_t Words>
+SINTER_WORD void scattered_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+  for (int i = 0; i < int{Words}; i += Each) {
+    const index_t element = first + i / Each;
+    const auto start = static_cast<std::uint64_t>(key.first + element + element / key.of_sample * key.skipped) * Each;
+    const philox_block b = philox4x32(key, start / 4);
+    for (int w = 0; w < Each; ++w) to[i + w] = word_at(b, static_cast<unsigned>(start % 4) + static_cast<unsigned>(w));
+  }
+}
+
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
-  const random_key key{of_step.seed, of_step.draw + (run << 32)};
+  random_key key = of_step;
+  key.draw += run << 32;
+  if (key.skipped != 0) return scattered_words<Each>(key, first, to);
   const std::uint64_t start = static_cast<std::uint64_t>(of_step.first + first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
@@ -9782,9 +9867,24 @@ struct scan_extremes {
 
 // sinter/core/usage.hpp: counters of work and of copies, which run while a meter lives; see parallel/usage.hpp.
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <time.h>
+#else
 #include <chrono>
+#endif
 
 namespace sinter::detail {
+
+/// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
+inline std::int64_t steady_nanoseconds() noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  ::timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
+}
 
 /// How many meters live. Nothing is counted while there is none.
 inline std::atomic<int>& usage_meters() {
@@ -9802,14 +9902,13 @@ struct usage_counter {
 class usage_clock {
  public:
   explicit usage_clock(usage_counter* counter, std::size_t bytes = 0) noexcept : counter_(counter), bytes_(bytes) {
-    if (counter_ != nullptr) begin_ = std::chrono::steady_clock::now();
+    if (counter_ != nullptr) begin_ = steady_nanoseconds();
   }
   usage_clock(const usage_clock&) = delete;
   usage_clock& operator=(const usage_clock&) = delete;
   ~usage_clock() {
     if (counter_ == nullptr) return;
-    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin_;
-    counter_->nanoseconds.fetch_add(took.count(), std::memory_order_relaxed);
+    counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
     counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
     counter_->times.fetch_add(1, std::memory_order_relaxed);
   }
@@ -9817,7 +9916,7 @@ class usage_clock {
  private:
   usage_counter* counter_;
   std::size_t bytes_;
-  std::chrono::steady_clock::time_point begin_;
+  std::int64_t begin_ = 0;
 };
 
 /// The copies from one device to another.
@@ -10181,20 +10280,27 @@ class graph_gradients {
  public:
   template <class T, int R, device D>
   variable<T, R, D> get(const state_ptr& s) const {
-    const auto at = held_.find(s.get());
-    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
+    const auto at = place_.find(s.get());
+    if (at == place_.end()) return {};
+    return *static_cast<const variable<T, R, D>*>(held_[static_cast<std::size_t>(at->second)].get());
   }
   template <class T, int R, device D>
   void add(const state_ptr& s, const variable<T, R, D>& g) {
     if (!s) return;
-    std::shared_ptr<void>& sum = held_[s.get()];
-    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
-    else sum = std::make_shared<variable<T, R, D>>(g);
+    const auto at = place_.find(s.get());
+    if (at == place_.end()) {
+      held_.push_back(std::make_shared<variable<T, R, D>>(g));
+      place_[s.get()] = static_cast<int>(held_.size()) - 1;
+    } else {
+      std::shared_ptr<void>& sum = held_[static_cast<std::size_t>(at->second)];
+      sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
+    }
   }
-  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
+  bool has(const state_ptr& s) const { return place_.find(s.get()) != place_.end(); }
 
  private:
-  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
+  std::vector<std::shared_ptr<void>> held_;
+  address_map place_;  ///< where in held_ the gradient of a state is
 };
 
 /// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
@@ -10288,7 +10394,7 @@ struct second_order_backward final : first_order_backward<Ready> {
 inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
   const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
   std::vector<state_ptr> heap{root};
-  std::unordered_map<const grad_state*, bool> reached;
+  address_map reached;
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
     const state_ptr s = std::move(heap.back());
@@ -10301,8 +10407,7 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
     int count = 0;
     const state_ptr* inputs = s->producer->inputs(count);
     for (int i = 0; i < count; ++i) {
-      if (!inputs[i] || reached[inputs[i].get()]) continue;
-      reached[inputs[i].get()] = true;
+      if (!inputs[i] || !reached.emplace(inputs[i].get(), 1).second) continue;
       heap.push_back(inputs[i]);
       std::push_heap(heap.begin(), heap.end(), older);
     }
@@ -17590,7 +17695,10 @@ class [[nodiscard]] pending {
   explicit pending(F make) : work_(std::make_unique<work>(std::move(make))) {
     work* const w = work_.get();
     try {
-      w->worker = std::thread([w] { w->run(); });
+      w->worker = std::thread([w] {
+        const detail::copying_beside beside;
+        w->run();
+      });
     } catch (const std::exception&) {  // no thread to be had
       w->run();
     }
@@ -25767,6 +25875,9 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+#if SINTER_WITH_PARALLEL
+#ifndef SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
+#define SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
 // sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
 
 #include <condition_variable>
@@ -25866,6 +25977,8 @@ class stage_threads {
 };
 
 }  // namespace sinter::cpu_impl
+#endif  // SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
+#endif
 // sinter/cpu/unfold.hpp: unfold and fold on the host.
 
 namespace sinter::cpu_impl {
@@ -31139,9 +31252,9 @@ static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
 namespace sinter::cuda_impl {
 
 /// Knows of one device whether a step on it is being captured, and by which thread. All work of the device goes to one
-/// stream. So during a capture no other thread may enqueue work there, and the capturing thread may enqueue work
-/// nowhere else. Callers keep the lock from enter() or wait() until their work is enqueued, so that no capture starts
-/// in between.
+/// stream, but for copies beside the program, which wait for an event on it. So during a capture no other thread may
+/// enqueue work there, and the capturing thread may enqueue work nowhere else. Callers keep the lock from enter() or
+/// wait() until their work is enqueued, or what waits for the event, so that no capture starts in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;
@@ -31451,16 +31564,15 @@ struct giver {
 template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
-/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
-/// may be handed out again as soon as it is freed: the work of its next owner runs after that of the one before.
+/// A cuda<I>: its GPU, one stream on which its work runs in order, and its memory. Because of that order a block may be
+/// handed out again as soon as it is freed: the work of its next owner runs after that of the one before. Copies that
+/// run beside the program have a stream of their own; see copy_beside, which keeps their blocks in that order too.
 class context {
  public:
   explicit context(int ordinal, int gpu)
       : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}) {
     const use_gpu current(gpu);
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": creating a stream");
-    stream_.reset(stream);
+    stream_ = new_stream("creating a stream");
     cudaEvent_t event = nullptr;
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
     here_.reset(event);
@@ -31489,6 +31601,9 @@ class context {
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
+  /// The same for copies on copy_stream(), which so never wait for a chunk that is used on stream().
+  staging& uploads_beside() { return uploads_beside_; }
+  staging& downloads_beside() { return downloads_beside_; }
   /// As the host sees it, and as kernels do.
   index_fault* fault() { return fault_.get(); }
   index_fault* fault_address() { return fault_address_; }
@@ -31500,15 +31615,29 @@ class context {
     check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
 
+  /// The stream for copies that run beside those on stream(), made at first use. No capture ever records it.
+  cudaStream_t copy_stream() {
+    const std::lock_guard lock(making_);
+    if (!copy_stream_) copy_stream_ = new_stream("creating a stream for copies");
+    return copy_stream_.get();
+  }
+
   /// What is put on this stream from now on waits for what is on the other's.
   void wait_for(context& other) {
-    if (&other == this) return;
-    {
-      const use_gpu current(other.gpu_);
-      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
-    }
-    const use_gpu current(gpu_);
-    check(cudaStreamWaitEvent(stream(), other.here_.get(), 0), name() + ": waiting for " + other.name());
+    if (&other != this) wait(stream(), other);
+  }
+  /// What is put on copy_stream() from now on waits for what is on the stream of `other`, which may be this device.
+  void let_copies_wait_for(context& other) {
+    if (&other != this) return wait(copy_stream(), other);
+    const std::lock_guard lock(waiting_);
+    let_copies_wait();
+  }
+  /// The same for what has used the block at `to` on stream(). Nothing is to be done for one that this thread was just
+  /// given, and that was freed before copy_stream() last waited: a copy of many tensors does not wait anew for each.
+  void let_copies_write(const void* to) {
+    const auto given = std::exchange(sinter::detail::given_beside(), {});
+    const std::lock_guard lock(waiting_);
+    if (given.at != to || given.freed > waited_for_) let_copies_wait();
   }
 
   /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
@@ -31532,13 +31661,41 @@ class context {
   void count_launches(std::size_t n = 1) { launches_.fetch_add(n, std::memory_order_relaxed); }
 
  private:
+  using owned_stream = owned<cudaStream_t, cudaStreamDestroy>;
+
+  owned_stream new_stream(const char* task) const {
+    const use_gpu current(gpu_);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": " + task);
+    return owned_stream(stream);
+  }
+  void wait(cudaStream_t stream, context& other) {
+    {
+      const use_gpu current(other.gpu_);
+      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
+    }
+    const use_gpu current(gpu_);
+    check(cudaStreamWaitEvent(stream, other.here_.get(), 0), name() + ": waiting for " + other.name());
+  }
+
+  void let_copies_wait() {
+    const std::uint64_t frees = memory_.frees();
+    wait(copy_stream(), *this);
+    waited_for_ = frees;
+  }
+
   int ordinal_;
   int gpu_;
-  owned<cudaStream_t, cudaStreamDestroy> stream_;
+  owned_stream stream_;
   owned<cudaEvent_t, cudaEventDestroy> here_;
   capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
-  staging uploads_, downloads_;
+  staging uploads_, downloads_, uploads_beside_, downloads_beside_;
+  std::mutex making_;
+  owned_stream copy_stream_;
+  std::mutex waiting_;
+  std::uint64_t waited_for_ =
+      0;  // copy_stream_ waits for all users of blocks that were freed until memory_ counted this
   owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
   owned<unsigned, cudaFree> arrivals_;
@@ -31874,6 +32031,50 @@ struct no_convolutions {
   bool run(const library_convolution&) const {
     return false;
   }
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/copy_beside.hpp: one copy on a device's copy stream, beside its kernels.
+
+namespace sinter::cuda_impl {
+
+/// A copy on the copy stream of a device. It must run after the kernels that write its source, and after those that
+/// still use the block of its destination: the owner calls reads_from() and writes_to() before it puts the copy there.
+/// Nothing waits for the copy on other streams. So it must be over before anybody else may use source and destination:
+/// the owner calls finish(), or is_over() where it knows that; after an error the destructor waits.
+///
+/// The owner keeps captures off the devices until both calls have returned: an event that is recorded in a capture
+/// would draw the copy stream into it. From then on a capture may begin.
+class copy_beside {
+ public:
+  copy_beside(context& on, std::string what) : on_(on), stream_(on.copy_stream()), what_(std::move(what)) {}
+  copy_beside(const copy_beside&) = delete;
+  copy_beside& operator=(const copy_beside&) = delete;
+  ~copy_beside() {
+    if (over_) return;
+    const use_gpu current(on_.gpu(), std::nothrow);
+    ignore(current.status());
+    ignore(cudaStreamSynchronize(stream_));
+  }
+
+  cudaStream_t stream() const { return stream_; }
+
+  void reads_from(context& source) { on_.let_copies_wait_for(source); }
+  void writes_to(const void* block) { on_.let_copies_write(block); }
+
+  /// Returns when the copy is over. Errors: device_error.
+  void finish() {
+    const use_gpu current(on_.gpu());
+    check(cudaStreamSynchronize(stream_), what_);
+    over_ = true;
+  }
+  void is_over() { over_ = true; }
+
+ private:
+  context& on_;
+  cudaStream_t stream_;
+  std::string what_;
+  bool over_ = false;
 };
 
 }  // namespace sinter::cuda_impl
@@ -32643,16 +32844,28 @@ struct gpu {
   }
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
-    const auto held = here().capture().wait(what);
-    const use_gpu current(here().gpu());
-    here().downloads().to_host(here().stream(), to, from, bytes, what);
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes to the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.downloads().to_host(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, what);
+    copy.reads_from(c);
+    held.unlock();
+    c.downloads_beside().to_host(copy.stream(), to, from, bytes, what);
+    copy.is_over();
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
-    const auto held = here().capture().wait(what);
-    const use_gpu current(here().gpu());
-    here().uploads().to_gpu(here().stream(), to, from, bytes, what);
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes from the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.uploads().to_gpu(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, what);
+    copy.writes_to(to);
+    held.unlock();
+    c.uploads_beside().to_gpu(copy.stream(), to, from, bytes, what);
+    copy.finish();
   }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.
@@ -32662,16 +32875,25 @@ struct gpu {
     const std::string what =
         "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
     const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
-    const auto first = (in_order ? to_here : there).capture().wait(what),
-               second = (in_order ? there : to_here).capture().wait(what);
+    auto first = (in_order ? to_here : there).capture().wait(what),
+         second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
-    to_here.wait_for(there);
-    {
+    const auto start = [&](cudaStream_t stream) {
       const use_gpu current(to_here.gpu());
-      if (to_here.gpu() == there.gpu())
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
-      else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
+      if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), what);
+      else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, stream), what);
+    };
+    if (sinter::detail::copies_run_beside()) {
+      copy_beside copy(to_here, what);
+      copy.reads_from(there);
+      copy.writes_to(to);
+      first.unlock();
+      second.unlock();
+      start(copy.stream());
+      return copy.finish();
     }
+    to_here.wait_for(there);
+    start(to_here.stream());
     try {
       there.wait_for(to_here);
     } catch (...) {
@@ -35139,10 +35361,13 @@ void all_reduce(const X&...) = delete;
 }  // namespace sinter
 #endif
 #endif
+#if SINTER_WITH_DATA
 // sinter/data.hpp: datasets, loaders and random changes of images.
 
 // sinter/data/augment.hpp: random changes of batches of images in training, drawn from a generator.
 
+#ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+#define SINTER_SINGLE_SINTER_DATA_DATASET_HPP
 // sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
 
 namespace sinter {
@@ -35259,11 +35484,20 @@ auto gather(const S& set, std::span<const index_t> rows) {
 
 }  // namespace detail
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+#ifndef SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 // sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
 
+#ifndef SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
 
+#ifndef SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
 // sinter/random/draw_log.hpp: the same draws for several computations: replicas, microbatches, a part that runs again.
+
+#include <condition_variable>
 
 namespace sinter::detail {
 
@@ -35345,6 +35579,7 @@ inline random_key draw_key(generator& gen) {
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
 
 namespace sinter {
 namespace detail {
@@ -35536,10 +35771,15 @@ struct lowering<random_expr<Numbers, R, D>> {
   }
 };
 
-/// The number of the first sample that this thread works on; see samples_from.
-inline index_t& first_sample() {
-  static thread_local index_t number = 0;
-  return number;
+/// The numbers of the samples that this thread works on: first, first + step, ...; see samples_from.
+struct sample_numbers {
+  index_t first = 0, step = 1;
+  /// Without the first n samples.
+  sample_numbers behind(index_t n) const { return {first + n * step, step}; }
+};
+inline sample_numbers& current_samples() {
+  static thread_local sample_numbers numbers;
+  return numbers;
 }
 
 /// The key of a draw of this shape on D. Errors: device_error while a step is captured, unless D can run it again.
@@ -35550,9 +35790,12 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
         op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
   random_key key = draw_key(gen);
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
-  if (first_sample() != 0) {
-    key.first = first_sample();
-    for (int d = 1; d < R; ++d) key.first *= shape[d];
+  if (const auto [first, step] = current_samples(); first != 0 || step != 1) {
+    index_t size = 1;
+    for (int d = 1; d < R; ++d) size *= shape[d];
+    key.first = first * size;
+    key.skipped = (step - 1) * size;
+    if (size > 0) key.of_sample = size;
   }
   return key;
 }
@@ -35566,28 +35809,34 @@ auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
 
 }  // namespace detail
 
-/// While one is alive, draws on this thread are those of samples `first`, `first` + 1, ... of a batch, by their first
-/// axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the whole.
+/// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
+/// first axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the
+/// whole. Rank r of R, with the samples that a distributed_sampler gives it, draws under samples_from(r, R).
 ///
 ///     generator copy = gen;
 ///     const samples_from guard(6);
 ///     tensor rest = rand<float>(copy, {4, 3});  // rows 6 to 9 of rand<float>(gen, {10, 3})
 class [[nodiscard]] samples_from {
  public:
-  /// Errors: value_error for a negative number.
-  [[nodiscard]] explicit samples_from(index_t first) : before_(detail::first_sample()) {
-    if (first < 0) detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", first});
-    detail::first_sample() = first;
+  /// Errors: value_error for a negative number and for a step below 1.
+  [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
+      : samples_from(detail::sample_numbers{first, step}) {}
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+    if (numbers.first < 0)
+      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+    detail::current_samples() = numbers;
   }
-  ~samples_from() { detail::first_sample() = before_; }
+  ~samples_from() { detail::current_samples() = before_; }
   samples_from(const samples_from&) = delete;
   samples_from& operator=(const samples_from&) = delete;
 
  private:
-  index_t before_;
+  detail::sample_numbers before_;
 };
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
 
 namespace sinter {
 
@@ -35726,6 +35975,7 @@ auto randn_like(generator& gen, const E& e) {
 }
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 
 namespace sinter {
 
@@ -35834,6 +36084,8 @@ void random_horizontal_flip(generator& gen, const tensor<T, Shape, D>& images, d
 
 #include <csignal>
 
+#ifndef SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
+#define SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
 // sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
 
 #include <fcntl.h>
@@ -35912,6 +36164,7 @@ SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
 
 #if SINTER_WITH_ZLIB
 #include <zlib.h>
@@ -36239,19 +36492,125 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
 }
 
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_DATA_LOADER_HPP
+#define SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
 
 #include <deque>
 #include <iterator>
+
+#ifndef SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
+#define SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
+// sinter/data/sampler.hpp: which samples of an epoch each of several ranks works on.
+
+namespace sinter {
+
+struct distributed_sampler_options {
+  bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
+  bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
+};
+
+/// The share of one rank in the order of an epoch: samples rank, rank + size, rank + 2 size, ... of it, as
+/// torch.utils.data.DistributedSampler. All ranks must have the same dataset, seed, batch size and options. With b
+/// samples a batch, step k of all ranks together is order[k b size : (k + 1) b size], whatever size is at constant
+/// b size. Of N samples each rank gets
+///
+///     {}                  ceil(N / size): what lacks is repeated from the beginning of the order
+///     {.drop_last = true} floor(N / size): the last N mod size samples of the order are left out
+///     {.pad = false}      floor(N / size), and the first N mod size ranks one more: each sample once
+///
+/// The last needs a loop that bears ranks with fewer batches than others. Made of rank and size, or of a communicator
+/// or whatever else has rank() and size(). Errors: value_error for a size below 1 and for a rank outside the size.
+///
+///     data_loader loader(train, {.batch_size = 64, .shuffle = true, .sampler = distributed_sampler(rank, size)});
+class distributed_sampler {
+ public:
+  using options_type = distributed_sampler_options;
+
+  /// Of the only rank, which gets all samples.
+  distributed_sampler() = default;
+  distributed_sampler(index_t rank, index_t size, const options_type& options = {})
+      : rank_(rank), size_(size), options_(options) {
+    if (size < 1) detail::refuse<value_error>({"distributed_sampler: there must be at least 1 rank, not ", size});
+    if (rank < 0 || rank >= size)
+      detail::refuse<value_error>(
+          {"distributed_sampler: there is no rank ", rank, " among ", size, "; they are numbered from 0"});
+  }
+  template <class Communicator>
+    requires requires(const Communicator& c) {
+      { c.rank() } -> std::convertible_to<index_t>;
+      { c.size() } -> std::convertible_to<index_t>;
+    }
+  explicit distributed_sampler(const Communicator& world, const options_type& options = {})
+      : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
+
+  index_t rank() const { return rank_; }
+  index_t size() const { return size_; }
+  const options_type& options() const { return options_; }
+
+  /// How many samples this rank gets of n.
+  index_t count(index_t n) const {
+    const index_t each = n / size_, left = n % size_;
+    if (options_.drop_last) return each;
+    return each + (options_.pad ? left != 0 : rank_ < left);
+  }
+
+ private:
+  index_t rank_ = 0, size_ = 1;
+  options_type options_;
+};
+
+namespace detail {
+
+/// The samples of one rank among those of an epoch of `samples` from number `first` on.
+class epoch_share {
+ public:
+  epoch_share(const distributed_sampler& sampler, index_t first, index_t samples)
+      : sampler_(sampler), first_(first), samples_(samples) {}
+
+  index_t count() const { return sampler_.count(samples_ - first_); }
+  /// The largest count() of all ranks.
+  index_t most() const { return distributed_sampler(0, sampler_.size(), sampler_.options()).count(samples_ - first_); }
+  /// Where sample number i of the share stands in the order of the epoch.
+  index_t place(index_t i) const {
+    const auto number = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(sampler_.size()) +
+                        static_cast<std::uint64_t>(sampler_.rank()) + static_cast<std::uint64_t>(first_);
+    const auto all = static_cast<std::uint64_t>(samples_);
+    return static_cast<index_t>(number < all ? number : (number - all) % all);
+  }
+  /// True where place(i + 1) is place(i) + 1 for all i.
+  bool is_dense() const { return sampler_.size() == 1; }
+  /// How many samples of the epoch are behind when each rank has had i of this pass, or all that it gets.
+  index_t reached(index_t i) const {
+    const auto had = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(sampler_.size());
+    return i >= most() || had >= static_cast<std::uint64_t>(samples_ - first_) ? samples_
+                                                                               : first_ + static_cast<index_t>(had);
+  }
+
+ private:
+  distributed_sampler sampler_;
+  index_t first_, samples_;
+};
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
 
 namespace sinter {
 
 struct loader_options {
   index_t batch_size = 32;
   bool shuffle = false;
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
-  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  bool drop_last = false;            ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;            ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;                  ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  distributed_sampler sampler = {};  ///< the share of one of several ranks, of which each has batches of batch_size
+};
+
+/// How far training has come: `samples` of the order of an epoch are behind, those of all ranks.
+struct loader_position {
+  index_t epoch = 0, samples = 0;
+  bool operator==(const loader_position&) const = default;
 };
 
 namespace detail {
@@ -36270,30 +36629,71 @@ class dataset_turns {
   pid_t process_ = ::getpid();
 };
 
-/// The number of the next epoch, which several threads may count; copies go on from it.
-struct epoch_counter : std::atomic<index_t> {
-  epoch_counter() : std::atomic<index_t>(0) {}
-  epoch_counter(const epoch_counter& other) : std::atomic<index_t>(other.load()) {}
-  epoch_counter& operator=(const epoch_counter& other) {
-    store(other.load());
+/// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go
+/// on from it.
+class loader_progress {
+ public:
+  struct loop {
+    loader_position start;
+    std::uint64_t number;
+  };
+
+  loader_progress() = default;
+  loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
+  loader_progress& operator=(const loader_progress& other) {
+    const state there = other.copy();
+    const std::lock_guard lock(mutex_);
+    state_ = {there.next, there.reached, state_.loops + 1};
     return *this;
   }
+
+  loader_position next() const { return copy().next; }
+  loader_position reached() const { return copy().reached; }
+  void set(loader_position position) {
+    const std::lock_guard lock(mutex_);
+    state_ = {position, position, state_.loops + 1};
+  }
+  /// Counts an epoch.
+  loop begin() {
+    const std::lock_guard lock(mutex_);
+    const loader_position start = state_.next;
+    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+    return {start, state_.loops};
+  }
+  void reach(const loop& l, loader_position position) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_.reached = position;
+  }
+
+ private:
+  struct state {
+    loader_position next{}, reached{};
+    std::uint64_t loops = 0;  ///< the number of the loop that began last
+  };
+  explicit loader_progress(const state& s) : state_(s) {}
+  state copy() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  state state_;
+  mutable fork_safe_mutex mutex_;
 };
 
-/// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others
-/// when asked for.
+/// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
+/// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
+/// the others when asked for.
 template <class Set>
 class loader_pass {
  public:
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
-  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples,
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
               index_t batches, const loader_options& options)
       : set_(set),
         turns_(std::move(turns)),
         order_(std::move(order)),
-        samples_(samples),
+        share_(share),
         batches_(batches),
         options_(options) {
     if (options.prefetch == 0 || batches < 2) return;
@@ -36333,6 +36733,9 @@ class loader_pass {
     return b;
   }
 
+  /// Batches that next() has given.
+  index_t taken() const { return taken_; }
+
   /// For fork_watch.
   void at_fork(fork_step step) noexcept {
     if (step == fork_step::before) return mutex_.lock();
@@ -36346,16 +36749,19 @@ class loader_pass {
 
  private:
   batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = samples_ - first;
+    const index_t first = number * options_.batch_size, left = share_.count() - first;
     const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
     std::vector<index_t> rows;
-    if (!order_.defined()) {
+    if (!order_.defined() || !share_.is_dense()) {
       rows.resize(n);
-      std::iota(rows.begin(), rows.end(), first);
+      for (std::size_t i = 0; i < n; ++i) {
+        const index_t place = share_.place(first + static_cast<index_t>(i));
+        rows[i] = order_.defined() ? order_.data()[place] : place;
+      }
     }
     const auto turn = turns_->take();
-    return gather(
-        set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
+    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                     : std::span<const index_t>(rows));
   }
 
   void work() noexcept {
@@ -36378,7 +36784,8 @@ class loader_pass {
   const Set& set_;
   std::shared_ptr<dataset_turns> turns_;
   tensor<index_t, 1> order_;
-  index_t samples_, batches_, taken_ = 0;
+  epoch_share share_;
+  index_t batches_, taken_ = 0;
   loader_options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -36393,17 +36800,27 @@ class loader_pass {
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
-/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the
-/// loop.
+/// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
+/// dataset of negative size; what the dataset throws reaches the loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
+///
+/// What is left of an epoch is a loop of its own. It may have another number of ranks and another batch size:
+///
+///     const loader_position here = loader.position();  // in the loop, after a step
+///     again.set_position(here);                        // of another run
+///     for (auto& [x, y] : again) step(x, y);           // the batches that follow, then the loop ends
 template <dataset Set>
 class data_loader {
  public:
   using pass = detail::loader_pass<Set>;
   using batch_type = typename pass::batch_type;
 
+ private:
+  using loop = detail::loader_progress::loop;
+
+ public:
   explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
     if (options.batch_size < 1)
       detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
@@ -36411,14 +36828,28 @@ class data_loader {
       detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
 
-  /// Number of batches in an epoch.
-  index_t size() const { return batches_of(samples()); }
+  /// Number of batches in an epoch, those of this rank.
+  index_t size() const { return batches_of(sampler().count(samples())); }
   const Set& dataset() const { return set_; }
   const loader_options& options() const { return options_; }
 
   /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
-  index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) { epoch_.store(epoch); }
+  index_t epoch() const { return progress_.next().epoch; }
+  void set_epoch(index_t epoch) { progress_.set({epoch, 0}); }
+
+  /// How far the loop has come that began last: its epoch, and how many samples of it all ranks together have been
+  /// given, the current batch included; those made ahead do not count, nor do repeated ones. With the last batch that
+  /// is the size of the dataset, whatever was left out. When the loop has ended it is {epoch + 1, 0}; after a `break`
+  /// it stays where the loop was left, although the next loop will begin another epoch. All ranks have the same, except
+  /// that without padding some end earlier: rank 0 is never among them.
+  loader_position position() const { return progress_.reached(); }
+  /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
+  /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
+  void set_position(loader_position position) {
+    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+    check_position(position, samples());
+    progress_.set(position);
+  }
 
   class iterator {
    public:
@@ -36426,25 +36857,44 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
+        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+      ++*this;
+    }
     batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
       if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+      loader_->progress_.reach(loop_, reached());
       return *this;
     }
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
+    loader_position reached() const {
+      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+      if (current_ == nullptr) return {epoch + 1, 0};
+      const bool last = taken == loader_->batches_of(share_.most());
+      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+    }
+
     std::unique_ptr<pass> pass_;
     std::unique_ptr<batch_type> current_;
+    data_loader* loader_;
+    loop loop_;
+    detail::epoch_share share_;
   };
 
   iterator begin() {
     if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
     const index_t n = samples();
-    return iterator(std::make_unique<pass>(set_, turns_, order_of(epoch_++, n), n, batches_of(n), options_));
+    check_position(progress_.next(), n);
+    const loop l = progress_.begin();
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -36453,6 +36903,16 @@ class data_loader {
     const index_t n = set_.size();
     if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
     return n;
+  }
+  static void check_position(const loader_position& at, index_t samples) {
+    if (at.samples < 0 || at.samples > samples)
+      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                                   ": the dataset has ", samples});
+  }
+  /// Batches are left out for all ranks alike.
+  distributed_sampler sampler() const {
+    const distributed_sampler& s = options_.sampler;
+    return {s.rank(), s.size(), {s.options().pad, s.options().drop_last || options_.drop_last}};
   }
   index_t batches_of(index_t n) const {
     return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
@@ -36467,10 +36927,11 @@ class data_loader {
   Set set_;
   loader_options options_;
   std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
-  detail::epoch_counter epoch_;
+  detail::loader_progress progress_;
 };
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 // sinter/data/tensor_dataset.hpp: samples that lie in two tensors, along their first axis.
 
 namespace sinter {
@@ -36649,6 +37110,8 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
 }
 
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
+#define SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
 // sinter/io/elements.hpp: elements out of the bytes of a file, in either byte order, converted where that is asked for.
 
 namespace sinter::detail {
@@ -36687,6 +37150,7 @@ void fetch_elements(element_kind kind, bool swapped, std::size_t n, T* to, Fetch
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
 // sinter/io/idx.hpp: the idx format of MNIST: a type, the extents, and the elements, big-endian.
 
 namespace sinter {
@@ -36759,8 +37223,12 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 }
 
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_IO_JSON_HPP
+#define SINTER_SINGLE_SINTER_IO_JSON_HPP
 // sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
 
+#ifndef SINTER_SINGLE_SINTER_IO_UTF8_HPP
+#define SINTER_SINGLE_SINTER_IO_UTF8_HPP
 // sinter/io/utf8.hpp: where the characters of a text in UTF-8 end.
 
 namespace sinter::detail {
@@ -36793,6 +37261,7 @@ SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_UTF8_HPP
 
 namespace sinter::detail {
 
@@ -36999,6 +37468,9 @@ SINTER_COLD inline std::string json_string(std::string_view text) {
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_JSON_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+#define SINTER_SINGLE_SINTER_IO_MAPPING_HPP
 // sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
 
 #include <sys/mman.h>
@@ -37044,9 +37516,14 @@ SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_MAPPING_HPP
 // sinter/io/npy.hpp: NumPy's .npy files, one array each, of versions 1.0, 2.0 and 3.0.
 
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_HPP
 // sinter/io/write.hpp: writes files that are complete or as they were before.
+
+#include <sys/file.h>
 
 namespace sinter::detail {
 
@@ -37071,31 +37548,78 @@ SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old)
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_COLD inline void remove_unfinished(const std::string& folder) {
+  DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (list == nullptr) return;
+  while (const dirent* const entry = ::readdir(list)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(unfinished_prefix) || !name.ends_with(saving_suffix)) continue;
+    const std::string path = folder + entry->d_name;
+    const descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  }
+  ::closedir(list);
+}
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_COLD inline int sync_folder(const std::string& folder) {
+  const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!names.is_open()) return errno == EACCES ? 0 : errno;
+  return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
+}
+
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old) {
+                                    const struct stat* old, durability until) {
   static std::atomic<unsigned> count{0};
-  const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
+  const bool on_disk = until == durability::of_the_disk;
+  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  if (on_disk) remove_unfinished(folder);
   std::string part;
   descriptor file;
+  bool claimed = false;
   do {  // the name is taken where a process of another machine or container has the same number
-    part = prefix + std::to_string(count++) + ".part";
+    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
-  } while (!file.is_open() && errno == EEXIST);
+    claimed = file.is_open() && (!on_disk || claim_new_file(file));
+  } while (!claimed && (file.is_open() || errno == EEXIST));
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
   int problem = 0;
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
-  if (const int closing = file.close(); problem == 0) problem = closing;
+  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk) {
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  }
   if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
-  if (problem != 0) ::unlink(part.c_str());
-  return problem;
+  if (problem != 0) {
+    ::unlink(part.c_str());
+    return problem;
+  }
+  return on_disk ? sync_folder(folder) : 0;
 }
 
 /// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
 /// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces) {
+SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -37110,7 +37634,7 @@ SINTER_COLD inline void write_file(const std::string& path, std::span<const std:
   } else {
     if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
       refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = replace_file(name, pieces, exists ? &old : nullptr);
+    problem = replace_file(name, pieces, exists ? &old : nullptr, until);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }
@@ -37121,6 +37645,7 @@ SINTER_COLD inline void write_file(const std::string& path, std::string_view byt
 }
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_HPP
 
 namespace sinter {
 
@@ -37556,6 +38081,8 @@ void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
 }  // namespace sinter
 // sinter/io/progress.hpp: how far a loop has come: a bar on a terminal, one plain line at the end elsewhere.
 
+#include <chrono>
+
 #if defined(_WIN32)
 #include <io.h>
 #else
@@ -37632,6 +38159,22 @@ class progress_bar {
 };
 
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+#define SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+// sinter/io/run_file.hpp: the file of a run_checkpoint: several parts of texts and tensors in one safetensors file,
+// with checksums.
+//
+// Version 1. The metadata has "format", "version" and "kinds", the kinds of the parts in their order, with a blank
+// between two. What part n says has keys that begin with "n."; its tensors have names that begin with "n.kind.".
+// "checksums" are those of the tensors in the order of their names, "checksum" is that of all other metadata and of the
+// names, types and shapes.
+
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
+
+#ifndef SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
 // sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
 
 namespace sinter {
@@ -38004,6 +38547,319 @@ SINTER_COLD inline safetensors read_safetensors(const std::string& path, const s
 }
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+
+namespace sinter {
+
+namespace detail {
+
+/// Errors: value_error for an entry that cannot be written.
+SINTER_COLD inline void check_entry(const named_tensor& entry) {
+  const host_tensor& e = entry.value;
+  const auto rank = static_cast<int>(e.shape.size());
+  const std::string name = quoted_name(entry.name);
+  if (valid_utf8(entry.name) < entry.name.size())
+    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
+  if (entry.name == "__metadata__")
+    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
+  if (e.element == element_kind::other)
+    refuse<value_error>(
+        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
+  if (e.shape.size() > safetensors_max_rank)
+    refuse<value_error>(
+        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
+  const std::size_t size = element_size(e.element);
+  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
+  if (n * size != e.bytes.size())
+    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
+                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
+}
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata) {
+  std::string text = "{";
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto& [key, value] = metadata[keys[i]];
+    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
+      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
+    if (i > 0 && key == metadata[keys[i - 1]].first)
+      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
+    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
+  }
+  if (!metadata.empty()) text += '}';
+  std::size_t at = 0;
+  for (const std::size_t i : order) {
+    const auto& [name, e] = entries[i];
+    if (text.size() > 1) text += ',';
+    text += json_string(name) +
+            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
+    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
+    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
+    at += e.bytes.size();
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > safetensors_max_header)
+    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
+                         safetensors_max_header});
+  std::string length;
+  for (int shift = 0; shift < 64; shift += 8)
+    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
+  return length + text;
+}
+
+/// The same, until it is with the system or on the disk.
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until) {
+  for (const named_tensor& e : entries) check_entry(e);
+  const auto by_name =
+      sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
+      refuse<value_error>({"write_safetensors: two entries have the name ", quoted_name(name)});
+  const auto order = sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
+    const int x = safetensors_index(entries[a].value.element), y = safetensors_index(entries[b].value.element);
+    return x != y ? x > y : entries[a].name < entries[b].name;
+  });
+  const std::string head = safetensors_head(entries, order, metadata);
+  std::vector<std::string_view> pieces = {head};
+  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
+  for (const std::size_t i : order) {
+    const std::span<const std::byte> bytes = entries[i].value.bytes;
+    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if constexpr (std::endian::native == std::endian::big) {
+      swapped[i] = pieces.back();
+      swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
+      pieces.back() = swapped[i];
+    }
+  }
+  write_file(path, pieces, until);
+}
+
+}  // namespace detail
+
+/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
+/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
+/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
+/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
+/// a negative extent; io_error if the file cannot be written.
+///
+///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {}) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+
+namespace sinter::detail {
+
+/// A sum over bytes that any change within 8 of them changes, and other changes change all but surely: each step is
+/// one-to-one in the sum and in the word.
+SINTER_COLD inline std::uint64_t checksum_of(std::string_view bytes) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
+  const auto word_at = [&](std::size_t place) {
+    unsigned char one[8] = {};
+    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
+    else
+      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
+    return word;
+  };
+  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
+  std::size_t place = 0;
+  for (; place + 32 <= bytes.size(); place += 32)
+    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
+  std::uint64_t sum = bytes.size();
+  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
+  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
+  return sum ^ sum >> 32;
+}
+
+/// The elements as they lie in the file.
+SINTER_COLD inline std::uint64_t checksum_of(const host_tensor& x) {
+  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
+  std::string swapped(bytes);
+  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
+  return checksum_of(std::string_view(swapped));
+}
+
+SINTER_COLD inline std::string hexadecimal(std::uint64_t x) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, x, 16).ptr;
+  return std::string(16 - static_cast<std::size_t>(end - digits), '0').append(digits, end);
+}
+
+inline constexpr const char* run_file_format = "sinter run checkpoint";
+inline constexpr int run_file_version = 1;
+inline constexpr const char* run_file_advice = "; load an older checkpoint";
+
+/// What is saved of one object.
+class run_part {
+ public:
+  /// `place` begins messages.
+  run_part(std::string the_kind, std::string place) : kind(std::move(the_kind)), place_(std::move(place)) {}
+
+  void put(std::string key, std::string text) { texts.emplace_back(std::move(key), std::move(text)); }
+  template <class Number>
+    requires(std::is_arithmetic_v<Number>)
+  void put(std::string key, Number x) {
+    char digits[32];
+    put(std::move(key), std::string(digits, std::to_chars(digits, digits + sizeof digits, x).ptr));
+  }
+
+  /// Errors: io_error where there is none, as in a file of another program.
+  SINTER_COLD const std::string& text(std::string_view key) const {
+    for (const auto& [name, value] : texts)
+      if (name == key) return value;
+    detail::refuse<io_error>({place_, " lacks ", quoted_name(key), run_file_advice});
+  }
+  template <class Number>
+  Number number(std::string_view key) const {
+    const std::string& digits = text(key);
+    Number x = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
+    if (error != std::errc() || end != digits.data() + digits.size())
+      detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
+    return x;
+  }
+  /// Errors: value_error, with the place before the text.
+  [[noreturn]] SINTER_COLD void misfit(std::initializer_list<text_piece> what) const {
+    detail::refuse<value_error>({place_, ": ", joined(what), "; nothing was loaded"});
+  }
+  const std::string& place() const { return place_; }
+
+  std::string kind;
+  safetensors_metadata texts;
+  std::vector<named_tensor> tensors;
+
+ private:
+  std::string place_;
+};
+
+/// "run.ckpt: object 2, an optimizer"; objects count from 1, as the arguments of save().
+SINTER_COLD inline std::string run_part_place(const std::string& path, std::size_t number, std::string_view kind) {
+  return joined({path, ": object ", number + 1, " (", kind, ")"});
+}
+
+SINTER_COLD inline std::string run_file_kinds(const std::vector<run_part>& parts, std::string_view between) {
+  std::string all;
+  for (const run_part& p : parts) all += joined({all.empty() ? "" : between, p.kind});
+  return all;
+}
+
+/// All that a header says but for "checksum", as one text.
+SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& metadata,
+                                                 const std::vector<named_tensor>& tensors) {
+  std::string all;
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (const std::size_t i : keys) {
+    const auto& [key, value] = metadata[i];
+    if (key != "checksum") all += joined({key.size(), ' ', key, ' ', value.size(), ' ', value});
+  }
+  for (const auto& [name, value] : tensors) {
+    all += joined({name.size(), ' ', name, ' ', element_name(value.element)});
+    for (const index_t n : value.shape) all += joined({' ', n});
+  }
+  return checksum_of(all);
+}
+
+SINTER_COLD inline void sort_by_name(std::vector<named_tensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const named_tensor& a, const named_tensor& b) { return a.name < b.name; });
+}
+
+/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
+SINTER_COLD inline void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
+  safetensors_metadata metadata = {{"format", run_file_format},
+                                   {"version", std::to_string(run_file_version)},
+                                   {"kinds", run_file_kinds(parts, " ")}};
+  std::vector<named_tensor> tensors;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const auto& [key, value] : parts[i].texts) metadata.emplace_back(joined({i, '.', key}), value);
+    for (const auto& [name, value] : parts[i].tensors)
+      tensors.emplace_back(joined({i, '.', parts[i].kind, '.', name}), value);
+  }
+  sort_by_name(tensors);
+  std::string sums;
+  for (const named_tensor& t : tensors) sums += (sums.empty() ? "" : " ") + hexadecimal(checksum_of(t.value));
+  metadata.emplace_back("checksums", sums);
+  metadata.emplace_back("checksum", hexadecimal(header_checksum(metadata, tensors)));
+  write_safetensors(path, tensors, metadata, durability::of_the_disk);
+}
+
+/// The value of a key; empty if there is none.
+SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value;
+  return {};
+}
+
+/// Errors: io_error for another file and for one of another version.
+SINTER_COLD inline void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
+  if (metadata_at(metadata, "format") != run_file_format)
+    refuse<io_error>({path, ": is a safetensors file, but no run checkpoint; read it by read_safetensors"});
+  if (const std::string_view version = metadata_at(metadata, "version"); version != std::to_string(run_file_version))
+    refuse<io_error>({path, ": is a run checkpoint of version ", quoted_name(version), "; this Sinter reads version ",
+                      run_file_version, "; load it with the Sinter that saved it"});
+}
+
+/// Errors: io_error for a file that is not as it was written.
+SINTER_COLD inline void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+                                       const std::vector<named_tensor>& tensors) {
+  if (hexadecimal(header_checksum(metadata, tensors)) != metadata_at(metadata, "checksum"))
+    refuse<io_error>({path, ": its header is damaged", run_file_advice});
+  std::string_view sums = metadata_at(metadata, "checksums");
+  for (const named_tensor& t : tensors) {
+    if (hexadecimal(checksum_of(t.value)) != sums.substr(0, 16))
+      refuse<io_error>({path, ": ", quoted_name(t.name), " is damaged", run_file_advice});
+    sums.remove_prefix(std::min<std::size_t>(17, sums.size()));
+  }
+}
+
+/// The parts of a file that is as it was written. Errors: io_error.
+SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) {
+  const safetensors file = read_safetensors(path);
+  const safetensors_metadata& metadata = file.metadata();
+  check_run_format(path, metadata);
+  std::vector<named_tensor> tensors = file.entries();
+  sort_by_name(tensors);
+  check_run_file(path, metadata, tensors);
+  std::vector<run_part> parts;
+  std::string_view kinds = metadata_at(metadata, "kinds");
+  while (!kinds.empty()) {
+    const std::string kind(kinds.substr(0, kinds.find(' ')));
+    kinds.remove_prefix(std::min(kind.size() + 1, kinds.size()));
+    parts.emplace_back(kind, run_part_place(path, parts.size(), kind));
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string of_texts = std::to_string(i) + '.', of_tensors = of_texts + parts[i].kind + '.';
+    for (const auto& [key, value] : metadata)
+      if (key.starts_with(of_texts)) parts[i].put(key.substr(of_texts.size()), value);
+    for (const auto& [name, value] : tensors)
+      if (name.starts_with(of_tensors)) parts[i].tensors.emplace_back(name.substr(of_tensors.size()), value);
+  }
+  return parts;
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
 // sinter/io/svg.hpp: line plots and grids of small images as SVG files, for learning curves and looking at mistakes.
 
 namespace sinter {
@@ -38234,121 +39090,361 @@ SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uin
 }
 
 }  // namespace sinter
-// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
-
-namespace sinter {
-
-namespace detail {
-
-/// Errors: value_error for an entry that cannot be written.
-SINTER_COLD inline void check_entry(const named_tensor& entry) {
-  const host_tensor& e = entry.value;
-  const auto rank = static_cast<int>(e.shape.size());
-  const std::string name = quoted_name(entry.name);
-  if (valid_utf8(entry.name) < entry.name.size())
-    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
-  if (entry.name == "__metadata__")
-    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
-  if (e.element == element_kind::other)
-    refuse<value_error>(
-        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
-  if (e.shape.size() > safetensors_max_rank)
-    refuse<value_error>(
-        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
-  const std::size_t size = element_size(e.element);
-  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
-  if (n * size != e.bytes.size())
-    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
-                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
-}
-
-/// The place of a type among those of the format.
-constexpr int safetensors_index(element_kind kind) {
-  int i = 0;
-  while (safetensors_types[i].element != kind) ++i;
-  return i;
-}
-
-/// The length, and the header padded with blanks to a multiple of 8 bytes.
-SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
-                                                const std::vector<std::size_t>& order,
-                                                const safetensors_metadata& metadata) {
-  std::string text = "{";
-  const auto keys = sorted_numbers(metadata.size(),
-                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto& [key, value] = metadata[keys[i]];
-    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
-      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
-    if (i > 0 && key == metadata[keys[i - 1]].first)
-      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
-    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
-  }
-  if (!metadata.empty()) text += '}';
-  std::size_t at = 0;
-  for (const std::size_t i : order) {
-    const auto& [name, e] = entries[i];
-    if (text.size() > 1) text += ',';
-    text += json_string(name) +
-            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
-    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
-    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
-    at += e.bytes.size();
-  }
-  text += '}';
-  text.append((8 - text.size() % 8) % 8, ' ');
-  if (text.size() > safetensors_max_header)
-    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
-                         safetensors_max_header});
-  std::string length;
-  for (int shift = 0; shift < 64; shift += 8)
-    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
-  return length + text;
-}
-
-}  // namespace detail
-
-/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
-/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
-/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
-/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
-/// a negative extent; io_error if the file cannot be written.
-///
-///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata = {}) {
-  for (const named_tensor& e : entries) detail::check_entry(e);
-  const auto by_name = detail::sorted_numbers(
-      entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
-  for (std::size_t i = 1; i < by_name.size(); ++i)
-    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
-      detail::refuse<value_error>({"write_safetensors: two entries have the name ", detail::quoted_name(name)});
-  const auto order = detail::sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
-    const int x = detail::safetensors_index(entries[a].value.element),
-              y = detail::safetensors_index(entries[b].value.element);
-    return x != y ? x > y : entries[a].name < entries[b].name;
-  });
-  const std::string head = detail::safetensors_head(entries, order, metadata);
-  std::vector<std::string_view> pieces = {head};
-  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
-  for (const std::size_t i : order) {
-    const std::span<const std::byte> bytes = entries[i].value.bytes;
-    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if constexpr (std::endian::native == std::endian::big) {
-      swapped[i] = pieces.back();
-      detail::swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
-      pieces.back() = swapped[i];
-    }
-  }
-  detail::write_file(path, pieces);
-}
-
-}  // namespace sinter
+#endif
 // sinter/nn.hpp: modules and losses.
 
 // sinter/nn/activation.hpp: modules without parameters: activations, softmax, flatten, dropout.
 
 // sinter/random/dropout.hpp: zeroes elements at random; the mask is computed again in backward, never stored.
+
+#ifndef SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
+// sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
+
+#ifndef SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
+// sinter/random/draw_log.hpp: the same draws for several computations: replicas, microbatches, a part that runs again.
+
+#include <condition_variable>
+
+namespace sinter::detail {
+
+/// The keys that one computation takes from its generators, in order. The others take theirs from here, each from the
+/// first on, and wait for those that are not there yet.
+class draw_log {
+ public:
+  void add(const random_key& key) {
+    const std::lock_guard lock(mutex_);
+    keys_.push_back(key);
+    added_.notify_all();
+  }
+  /// No further keys will come.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    added_.notify_all();
+  }
+  random_key at(std::size_t i) {
+    std::unique_lock lock(mutex_);
+    added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
+    if (i >= keys_.size())
+      refuse<value_error>({"draw number ", static_cast<index_t>(i),
+                           ": the computation that this one repeats drew only ", static_cast<index_t>(keys_.size()),
+                           " times; draw in every part and in every run alike"});
+    return keys_[i];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::vector<random_key> keys_;
+  bool closed_ = false;
+};
+
+class draw_source;
+/// Where this thread's draws come from; null: from the generators that are passed.
+inline draw_source*& current_draws() {
+  static thread_local draw_source* source = nullptr;
+  return source;
+}
+
+/// While one is alive, draws on this thread are written to a log, or are those of the log.
+class [[nodiscard]] draw_source {
+ public:
+  enum class role { writes, repeats };
+
+  [[nodiscard]] draw_source(draw_log& log, role r) : draw_source(log, r, current_draws()) {}
+  /// `outer`: where the log's own keys come from, that of the thread which waits for this one.
+  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer)
+      : log_(log), role_(r), outer_(outer), before_(current_draws()) {
+    current_draws() = this;
+  }
+  ~draw_source() {
+    if (role_ == role::writes) log_.close();
+    current_draws() = before_;
+  }
+  draw_source(const draw_source&) = delete;
+  draw_source& operator=(const draw_source&) = delete;
+
+  random_key next(generator& gen) {
+    if (role_ == role::repeats) return log_.at(position_++);
+    const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
+    log_.add(key);
+    return key;
+  }
+
+ private:
+  draw_log& log_;
+  role role_;
+  std::size_t position_ = 0;
+  draw_source *outer_, *before_;
+};
+
+/// The next key of a generator, or that of the draw which this one repeats.
+inline random_key draw_key(generator& gen) {
+  draw_source* const source = current_draws();
+  return source == nullptr ? gen.next() : source->next(gen);
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
+
+namespace sinter {
+namespace detail {
+
+/// One value per lane -> V, a vector or (one lane) a scalar.
+template <class V, class T, std::size_t N>
+SINTER_WORD V from_lanes(const T (&lane)[N]) {
+  if constexpr (N == 1) return lane[0];
+  else return V::load(lane);
+}
+
+/// [0, 1): as many top bits of a word as T has digits, 24 for float, over 2 to their number; 53 bits of two for double.
+template <class T>
+struct uniform_numbers {
+  using value_type = T;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 4;
+  static constexpr int digits = std::numeric_limits<T>::digits;
+  C low = 0, width = 1;
+
+  SINTER_WORD static C unit(const std::uint32_t* w) {
+    if constexpr (words == 1)
+      return static_cast<C>(static_cast<std::int32_t>(w[0] >> (32 - digits))) * (C(1) / C(std::int32_t{1} << digits));
+    else return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
+  }
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    C lane[std::size_t{N}];
+    for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
+    if (low == 0 && width == 1) return from_lanes<V>(lane);
+    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the
+    // sum.
+    for (int i = 0; i < N; ++i)
+      lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
+    return from_lanes<V>(lane);
+  }
+};
+
+/// cos(pi x). A GPU has it, without the reduction of large angles that cos makes room for in memory.
+template <class V>
+SINTER_WORD V cos_of_half_turns(V x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<V, float>) return ::cospif(x);
+  else if constexpr (std::is_same_v<V, double>) return ::cospi(x);
+#endif
+  return math::cos(x * math::constant<V>(3.14159265358979323846));
+}
+
+/// Box and Muller's sqrt(-2 log u) cos(2 pi v). u is an odd multiple of 2^-32 (2^-54) rounded, never 0: always finite.
+template <class T>
+struct normal_numbers {
+  using value_type = T;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 2;
+  C mean = 0, deviation = 1;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    C u[std::size_t{N}], v[std::size_t{N}];
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t* x = w + i * words;
+      if constexpr (words == 2) {
+        u[i] = static_cast<C>(static_cast<std::int32_t>(x[0] >> 1)) * C(0x1p-31) + C(0x1p-32);
+        v[i] = static_cast<C>(static_cast<std::int32_t>(x[1] >> 1)) * C(0x1p-30);
+      } else {
+        u[i] = uniform_numbers<C>::unit(x) + C(0x1p-54);
+        v[i] = uniform_numbers<C>::unit(x + 2) * C(2);
+      }
+    }
+    const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
+    return radius * cos_of_half_turns<V>(from_lanes<V>(v)) * math::constant<V>(deviation) + math::constant<V>(mean);
+  }
+};
+
+/// low, ..., low + width - 1: the high half of 64 random bits times width; no value is off its share by more than
+/// width / 2^64. width 0 stands for 2^64.
+template <class T>
+struct integer_numbers {
+  using value_type = T;
+  static constexpr int words = 2;
+  T low;
+  std::uint64_t width;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    T lane[std::size_t{N}];
+    for (int i = 0; i < N; ++i) {
+      const std::uint64_t bits = std::uint64_t{w[2 * i + 1]} << 32 | w[2 * i];
+      const std::uint64_t step = width == 0 ? bits : multiply_high(bits, width);
+      lane[i] = static_cast<T>(static_cast<std::uint64_t>(low) + step);
+    }
+    return from_lanes<V>(lane);
+  }
+};
+
+/// `yes` with probability limit / 2^32, otherwise `no`.
+template <class T>
+struct bernoulli_numbers {
+  using value_type = T;
+  static constexpr int words = 1;
+  std::uint64_t limit;
+  compute_type<T> yes, no;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    compute_type<T> lane[std::size_t{N}];
+    for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
+    return from_lanes<V>(lane);
+  }
+};
+
+inline std::uint64_t bernoulli_limit(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  return static_cast<std::uint64_t>(p * 0x1p32);
+}
+
+namespace kernel {
+
+/// The numbers of a draw, in a plan; see lane_machine in cuda/map.hpp for machines that draw for neighbours together.
+template <class Numbers>
+struct drawn {
+  static constexpr int words = Numbers::words;
+  Numbers numbers;
+  random_key key;
+
+  /// The words of neighbouring elements.
+  template <std::size_t N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    random_words<words>(key, first, to);
+  }
+  /// The numbers of the elements that machine m works on.
+  template <class M>
+  SINTER_WORD auto values(const M& m) const {
+    using V = decltype(m.template literal<typename Numbers::value_type>({}));
+    constexpr int n = math::lanes_v<V>;
+    if constexpr (requires { m.template words<words>(); }) {
+      return numbers.template make<V, n>(m.template words<words>());
+    } else {
+      std::uint32_t w[std::size_t{n * words}];
+      draw(m.index(), w);
+      return numbers.template make<V, n>(w);
+    }
+  }
+};
+
+template <class Numbers>
+struct random : drawn<Numbers> {
+  using value_type = typename Numbers::value_type;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return this->values(m);
+  }
+};
+
+}  // namespace kernel
+
+/// The whole right side of a statement that writes random numbers.
+template <class Numbers, int R, device D>
+struct random_expr {
+  using value_type = typename Numbers::value_type;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = 0;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  Numbers numbers;
+  random_key key;
+  extents<R> shape_;
+  const extents<R>& shape() const { return shape_; }
+};
+
+template <class Numbers, int R, device D>
+struct lowering<random_expr<Numbers, R, D>> {
+  using node = random_expr<Numbers, R, D>;
+  template <bool>
+  static kernel::random<Numbers> plan(const node& e) {
+    return {{e.numbers, e.key}};
+  }
+  template <bool>
+  static leaf_ref* list(const node&, leaf_ref* to) {
+    return to;
+  }
+};
+
+/// The numbers of the samples that this thread works on: first, first + step, ...; see samples_from.
+struct sample_numbers {
+  index_t first = 0, step = 1;
+  /// Without the first n samples.
+  sample_numbers behind(index_t n) const { return {first + n * step, step}; }
+};
+inline sample_numbers& current_samples() {
+  static thread_local sample_numbers numbers;
+  return numbers;
+}
+
+/// The key of a draw of this shape on D. Errors: device_error while a step is captured, unless D can run it again.
+template <device D, int R>
+random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
+  if constexpr (!is_cuda_v<D>)
+    refuse_capture(
+        op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
+  random_key key = draw_key(gen);
+  if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
+  if (const auto [first, step] = current_samples(); first != 0 || step != 1) {
+    index_t size = 1;
+    for (int d = 1; d < R; ++d) size *= shape[d];
+    key.first = first * size;
+    key.skipped = (step - 1) * size;
+    if (size > 0) key.of_sample = size;
+  }
+  return key;
+}
+
+template <device D, class Numbers, int R>
+auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
+  const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
+  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
+  return to;
+}
+
+}  // namespace detail
+
+/// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
+/// first axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the
+/// whole. Rank r of R, with the samples that a distributed_sampler gives it, draws under samples_from(r, R).
+///
+///     generator copy = gen;
+///     const samples_from guard(6);
+///     tensor rest = rand<float>(copy, {4, 3});  // rows 6 to 9 of rand<float>(gen, {10, 3})
+class [[nodiscard]] samples_from {
+ public:
+  /// Errors: value_error for a negative number and for a step below 1.
+  [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
+      : samples_from(detail::sample_numbers{first, step}) {}
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+    if (numbers.first < 0)
+      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+    detail::current_samples() = numbers;
+  }
+  ~samples_from() { detail::current_samples() = before_; }
+  samples_from(const samples_from&) = delete;
+  samples_from& operator=(const samples_from&) = delete;
+
+ private:
+  detail::sample_numbers before_;
+};
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
 
 namespace sinter {
 
@@ -38849,14 +39945,18 @@ inline state_dict read_members(const std::vector<stored_member>& members) {
   return all;
 }
 
-/// Writes the entries to the members, or throws and writes none.
-inline void load(const char* op, const std::vector<stored_member>& members, const state_dict& state,
-                 const load_options& options) {
-  struct assignment {
-    const stored_member* to;
-    const host_tensor* from;
-    std::shared_ptr<const void> staged;
-  };
+/// An entry that fits a member; what may fail of writing it is done.
+struct assignment {
+  const stored_member* to;
+  const host_tensor* from;
+  std::shared_ptr<const void> staged;
+};
+
+/// What write() needs to write the entries to the members; both must live on until then. Errors: as load_state, with
+/// `op` before the text. A template, as are those below, so that only files which call it compile its containers.
+template <class Members>
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options) {
   std::vector<assignment> plan;
   std::string problems;
   const auto report = [&](const std::string& name, const std::string& what) {
@@ -38893,7 +39993,40 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
     }
   }
   refuse_problems();
+  return plan;
+}
+template <class Plan>
+void write(const Plan& plan) {
   for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+/// Writes the entries to the members, or throws and writes none.
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
+  write(plan_assignments(op, members, state, options));
+}
+
+/// Calls f(name, generator) for the generators among the settings of a model.
+template <class F>
+struct pick_generators {
+  const F& f;
+  template <class X>
+  void operator()(const member_name& name, X& x) const {
+    if constexpr (std::is_same_v<std::remove_const_t<X>, generator>) f(name, x);
+    else if constexpr (requires { requires std::is_same_v<bare<decltype(*x.begin())>, generator>; })
+      for (auto& one : x) f(name, one);
+    else if constexpr (std::is_same_v<std::remove_const_t<X>, std::optional<generator>>)
+      if (x) f(name, *x);
+  }
+  template <class M>
+  void erased(const member_name* name, M& m) const {
+    m.each_generator(name, *this);
+  }
+};
+template <class M, class F>
+void for_each_generator(M& model, const F& f) {
+  const pick_generators<F> pick{f};
+  walk(nullptr, pick, model);
 }
 
 }  // namespace detail
@@ -38902,7 +40035,7 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
 /// value are left out. Mode, settings and generators are not part of it.
 ///
 ///     nn::state_dict saved = nn::state(model);
-///     write_safetensors("model.safetensors", saved);
+///     write_safetensors("model.safetensors", saved);  // of sinter/io.hpp
 template <is_module M>
 [[nodiscard]] state_dict state(const M& model) {
   return detail::read_members(detail::stored_members(model));
@@ -38913,7 +40046,7 @@ template <is_module M>
 /// or that holds a number that the element type of the model cannot hold; the model is then as it was. The counters of
 /// batch norms, num_batches_tracked, may be missing, as in files from before PyTorch 0.4.1; they stay as they are.
 ///
-///     nn::load_state(model, read_safetensors("model.safetensors"));
+///     nn::load_state(model, read_safetensors("model.safetensors"));  // of sinter/io.hpp
 template <is_module M>
 void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
   detail::load("load_state", detail::stored_members(model), state, options);
@@ -38973,31 +40106,52 @@ struct summary_table : sinter::detail::report<summary_table> {
 
   /// The table as text, a line for each row and one for the sums.
   std::string text() const {
-    const auto shape_of = [](const summary_row& r) {
-      return r.called ? sinter::detail::joined(
-                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-                      : std::string("not called");
-    };
-    std::vector<std::vector<std::string>> cells{
-        {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"}};
-    for (const summary_row& r : rows)
-      cells.push_back({r.name.empty() ? "(model)" : r.name, r.type, shape_of(r), std::to_string(r.parameters),
-                       std::to_string(r.multiply_adds), std::to_string(r.bytes), r.device});
-    cells.push_back(
-        {"total", "", "", std::to_string(parameters), std::to_string(multiply_adds), std::to_string(bytes), ""});
+    constexpr std::size_t columns = 7;
+    std::size_t width[columns] = {};
+    for (std::size_t row = 0; row < rows.size() + 2; ++row)
+      for (std::size_t column = 0; column < columns; ++column)
+        if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
     std::string lines;
-    for (const auto& row : cells) {
+    for (std::size_t row = 0; row < rows.size() + 2; ++row) {
       std::string line;
-      for (std::size_t column = 0; column < row.size(); ++column) {
-        std::size_t width = 0;
-        for (const auto& other : cells) width = other[column].size() > width ? other[column].size() : width;
-        const std::string space(width - row[column].size(), ' ');
+      for (std::size_t column = 0; column < columns; ++column) {
+        const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
         const bool is_number = column >= 3 && column <= 5;
-        line += (is_number ? space + row[column] : row[column] + space) + "  ";
+        line += (is_number ? space + value : value + space) + "  ";
       }
       lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
     }
     return lines;
+  }
+
+ private:
+  /// Row 0 is the head of the table, the last one the sums.
+  std::string cell(std::size_t row, std::size_t column) const {
+    static constexpr const char* head[] = {"module",        "type",  "output", "parameters",
+                                           "multiply-adds", "bytes", "device"};
+    if (row == 0) return head[column];
+    const bool is_sum = row > rows.size();
+    if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
+    if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
+    const summary_row& r = rows[row - 1];
+    switch (column) {
+      case 0:
+        return r.name.empty() ? "(model)" : r.name;
+      case 1:
+        return r.type;
+      case 2:
+        return r.called ? sinter::detail::joined(
+                              {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+                        : "not called";
+      case 3:
+        return std::to_string(r.parameters);
+      case 4:
+        return std::to_string(r.multiply_adds);
+      case 5:
+        return std::to_string(r.bytes);
+      default:
+        return r.device;
+    }
   }
 };
 
@@ -39147,6 +40301,12 @@ struct held_sink {
   void (*take)(void* to, const member_name&, const void* member, int number);
 };
 
+struct generator_sink {
+  void* to;
+  void (*take)(void* to, const member_name&, generator&);
+  void operator()(const member_name& name, generator& g) const { take(to, name, g); }
+};
+
 /// Passes the members of a module on to a sink.
 template <class Types>
 struct pass_members {
@@ -39216,6 +40376,7 @@ struct held_actions<T, R, D, Kind, devices<Ds...>> : held_mover<T, R, Ds, Kind, 
   void (*destroy)(void*) noexcept;
   value_type (*forward)(const void*, const value_type&);
   void (*each_member)(const member_name*, const void*, held_sink);
+  void (*each_generator)(const member_name*, void*, generator_sink);
   void (*train)(void*, bool);
   void (*describe)(const member_name*, const void*, summary_builder&);
   any_module<T, R, D, plain, devices<Ds...>> (*plain_view)(const void*);
@@ -39235,6 +40396,10 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     const pass_members<held_types<T, D, Kind>> pass{sink};
     walk(outer, pass, at(m));
   }
+  static void each_generator(const member_name* outer, void* m, generator_sink sink) {
+    const pick_generators<generator_sink> pick{sink};
+    walk(outer, pick, *static_cast<M*>(m));
+  }
   static void train(void* m, bool on) { static_cast<M*>(m)->train(on); }
   static void describe(const member_name* outer, const void* m, summary_builder& to) { to.add(outer, at(m)); }
   static auto plain_view(const void* m) { return any_module<T, R, D, plain, devices<Ds...>>(infer(at(m))); }
@@ -39246,8 +40411,8 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     walk(nullptr, put, *copy, at(m));
     return any_module<T, R, To, Kind, devices<Ds...>>(std::move(copy));
   }
-  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{{&moved<Ds>}..., &copy,  &destroy,  &forward,
-                                                                       &each_member,    &train, &describe, &plain_view};
+  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{
+      {&moved<Ds>}..., &copy, &destroy, &forward, &each_member, &each_generator, &train, &describe, &plain_view};
 };
 
 template <class M, class D, class Devices>
@@ -39353,6 +40518,14 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
     };
     actions_->each_member(outer, held_, {const_cast<F*>(&f), take});
   }
+  template <class F>
+  void each_generator(const detail::member_name* outer, const F& pick) const {
+    if (held_ == nullptr) return;
+    const auto take = [](void* to, const detail::member_name& name, generator& g) {
+      static_cast<const F*>(to)->f(name, g);
+    };
+    actions_->each_generator(outer, held_, {const_cast<F*>(&pick), take});
+  }
   void describe(const detail::member_name* outer, detail::summary_builder& to) const {
     if (held_ != nullptr) actions_->describe(outer, held_, to);
   }
@@ -39397,6 +40570,149 @@ static_assert(is_module<any_module<float, 2>>);
 // sinter/nn/linear.hpp: the fully connected layer.
 
 // sinter/nn/init.hpp: initial values of parameters.
+
+#ifndef SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
+#define SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
+// sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
+
+namespace sinter {
+
+namespace detail {
+
+inline void check_finite(const char* op, double a, double b) {
+  if (!std::isfinite(a) || !std::isfinite(b))
+    refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
+}
+
+}  // namespace detail
+
+/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents. The same bits on every device for
+/// float, equal to the rounding of one sum for double.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const extents<R>& shape) {
+  detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
+  if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
+    detail::refuse<value_error>(
+        {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
+}
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                             const index_t (&shape)[R]) {
+  return uniform<T, D>(gen, low, high, detail::to_extents(shape));
+}
+
+/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on
+/// every device.
+///
+///     tensor x = rand<float>(gen, {2, 3});
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> rand(generator& gen, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{}, shape);
+}
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> rand(generator& gen, const index_t (&shape)[R]) {
+  return rand<T, D>(gen, detail::to_extents(shape));
+}
+
+/// Normal with the given mean and standard deviation. The random bits are the same on every device, the numbers equal
+/// to the rounding of its log and cos.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                       const extents<R>& shape) {
+  detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
+  if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
+  return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
+}
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                            const index_t (&shape)[R]) {
+  return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
+}
+
+/// Normal with mean 0 and variance 1; always finite.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> randn(generator& gen, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::normal_numbers<T>{}, shape);
+}
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randn(generator& gen, const index_t (&shape)[R]) {
+  return randn<T, D>(gen, detail::to_extents(shape));
+}
+
+/// Integers in [low, high). Errors: value_error where there are none, or some do not fit T.
+///
+///     tensor bytes = randint<std::uint8_t>(gen, 0, 256, {1000});
+template <integer_element T = std::int64_t, device D = cpu, int R>
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                        const extents<R>& shape) {
+  const std::int64_t first = low, end = high;
+  if (first >= end) detail::refuse<value_error>({"randint: no integer is in [", first, ", ", end, ")"});
+  detail::check_fits<T>("randint", first);
+  detail::check_fits<T>("randint", end - 1);
+  const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
+  return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
+}
+template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                             const index_t (&shape)[R]) {
+  return randint<T, D>(gen, low, high, detail::to_extents(shape));
+}
+
+/// 1 (true) with probability p, otherwise 0. p counts in steps of 2^-32.
+template <element T = bool, device D = cpu, int R>
+tensor<T, R, D> bernoulli(generator& gen, double p, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::bernoulli_numbers<T>{detail::bernoulli_limit("bernoulli", p), T(1), T(0)}, shape);
+}
+template <element T = bool, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
+  return bernoulli<T, D>(gen, p, detail::to_extents(shape));
+}
+
+/// A random order of 0, ..., n - 1 (Fisher and Yates).
+template <integer_element T = std::int64_t, device D = cpu>
+tensor<T, 1, D> randperm(generator& gen, index_t n) {
+  if (n < 0) detail::refuse<value_error>({"randperm: n is negative: ", n});
+  if (n > 0 && static_cast<std::uint64_t>(n - 1) > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
+    detail::refuse<value_error>({"randperm: ", n, " numbers do not fit ", element_name<T>()});
+  const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
+  T* const p = detail::access::data(host);
+  const random_key key = detail::draw_key(gen);
+  // The first i are in random order; i goes to a random place among them. Where, is found for many numbers at once, so
+  // that what lies there is on its way to the cache.
+  constexpr index_t together = 64;
+  std::uint32_t w[std::size_t{2 * together}];
+  index_t place[std::size_t{together}];
+  for (index_t first = 0; first < n; first += together) {
+    const index_t count = n - first < together ? n - first : together;
+    detail::random_words<2>(key, first, w);
+    for (index_t k = 0; k < count; ++k) {
+      place[k] = static_cast<index_t>(detail::multiply_high(std::uint64_t{w[2 * k + 1]} << 32 | w[2 * k],
+                                                            static_cast<std::uint64_t>(first + k + 1)));
+      __builtin_prefetch(p + place[k], 1);
+    }
+    for (index_t k = 0; k < count; ++k) {
+      p[first + k] = p[place[k]];
+      p[place[k]] = static_cast<T>(first + k);
+    }
+  }
+  return host.template to<D>();
+}
+
+/// Like rand and randn, with the shape, element type and device of another tensor.
+template <expression E>
+auto rand_like(generator& gen, const E& e) {
+  return rand<element_of<E>, device_of<E>>(gen, detail::shape_like("rand_like", e));
+}
+template <expression E>
+auto randn_like(generator& gen, const E& e) {
+  return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 
 namespace sinter::nn::init {
 
@@ -40922,6 +42238,128 @@ static_assert(is_module<sequential<transfer<numa<0>, cpu>>> && is_module<transfe
 // A rule is written on values, in the words of math/, rather than as expressions: what several results share is then
 // computed once, and the code is compiled once for all ranks.
 
+// sinter/optim/saved.hpp: what optimizers keep for a parameter from step to step, taken out and put back.
+
+namespace sinter::optim::detail {
+
+/// A parameter as messages and files name it: "0.weight (20, 10)", with strides where it is not row-major.
+SINTER_COLD inline std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
+                                               int rank) {
+  using sinter::detail::shape_piece;
+  index_t step = 1;
+  bool row_major = true;
+  for (int d = rank; d-- > 0; step *= shape[d]) row_major = row_major && (shape[d] == 1 || strides[d] == step);
+  std::string text = name.empty() ? "" : name + ' ';
+  text += sinter::detail::joined({shape_piece{shape, rank}});
+  return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
+}
+
+/// What is done with a member of the state of an update; its address is the first argument.
+struct saved_actions {
+  /// The value on the host; nothing before the first step.
+  std::optional<host_tensor> (*read)(const void*);
+  /// A new object of that value, for a parameter of n elements, or as before the first step if there is none. Errors:
+  /// value_error for another shape or element type.
+  std::shared_ptr<void> (*made)(const host_tensor*, index_t n);
+  /// Puts it in the place of a member, in the memory that is there already if it has as much.
+  void (*put)(void*, void* made);
+};
+
+/// A member of the state of the update of one parameter.
+struct saved_member {
+  std::string name;  ///< number of the parameter, '.', name in the rule
+  void* object;
+  const saved_actions* actions;
+  index_t numel;
+};
+
+/// The values of `from`. Errors: value_error unless it has n elements of type T in one axis, or is a number for n = -1.
+template <element T>
+tensor<T, 1> saved_values(const host_tensor& from, index_t n) {
+  const std::vector<index_t> shape = n < 0 ? std::vector<index_t>() : std::vector<index_t>{n};
+  const auto shape_text = [](const std::vector<index_t>& s) {
+    return sinter::detail::shape_piece{s.data(), static_cast<int>(s.size())};
+  };
+  if (from.element != kind_of_element<T>() || from.shape != shape)
+    sinter::detail::refuse<value_error>({"has shape ", shape_text(from.shape), " of ", element_name(from.element),
+                                         ", not ", shape_text(shape), " of ", element_name<T>()});
+  auto to = tensor<T, 1>::uninitialized({{n < 0 ? 1 : n}});
+  const auto count = static_cast<std::size_t>(to.numel());
+  sinter::detail::convert_elements<T>(from.bytes.data(), count, to.data());
+  return to;
+}
+
+/// X is a number, or has saved(), restore(host_tensor, numel) and take(X&&).
+template <class X>
+struct saved_type {
+  static std::optional<host_tensor> read(const void* object) {
+    const X& x = *static_cast<const X*>(object);
+    if constexpr (element<X>) return host_tensor(full<X>(extents<0>{}, x));
+    else return x.saved();
+  }
+  static std::shared_ptr<void> made(const host_tensor* from, index_t n) {
+    auto x = std::make_shared<X>();
+    if (from != nullptr) {
+      if constexpr (element<X>) *x = saved_values<X>(*from, -1)(0);
+      else x->restore(*from, n);
+    }
+    return x;
+  }
+  static void put(void* object, void* made) {
+    X &to = *static_cast<X*>(object), &from = *static_cast<X*>(made);
+    if constexpr (element<X>) to = from;
+    else to.take(std::move(from));
+  }
+  static constexpr saved_actions actions{&read, &made, &put};
+};
+
+/// `to` gets the values of `from`: in its own memory, which a captured step may use, if it has as much.
+template <class Tensor>
+void take_values(Tensor& to, Tensor&& from) {
+  if (to.defined() && from.defined() && to.shape() == from.shape()) copy(from, to);
+  else to = std::move(from);
+}
+
+/// The state of one optimizer, staged: writing it cannot fail.
+struct staged_state {
+  struct part {
+    saved_member to;
+    std::shared_ptr<void> made;
+  };
+  std::vector<part> parts;
+  void write() const {
+    for (const part& p : parts) p.to.actions->put(p.to.object, p.made.get());
+  }
+};
+
+/// Finds an entry for every member. Errors: value_error that lists what does not fit, is missing or is left.
+SINTER_COLD inline staged_state staged(std::string_view op, const std::vector<saved_member>& members,
+                                       const std::vector<named_tensor>& entries) {
+  staged_state all;
+  std::string problems;
+  const auto report = [&](const std::string& name, std::string_view what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> by_name;
+  for (const named_tensor& entry : entries) by_name.emplace(entry.name, &entry.value);
+  for (const saved_member& m : members) {
+    const auto entry = by_name.find(m.name);
+    try {
+      all.parts.push_back({m, m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel)});
+    } catch (const value_error& e) {
+      report(m.name, e.what());
+    }
+    if (entry != by_name.end()) by_name.erase(entry);
+  }
+  for (const named_tensor& entry : entries)
+    if (by_name.count(entry.name) != 0) report(entry.name, "is not in the optimizer");
+  if (!problems.empty())
+    sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
+  return all;
+}
+
+}  // namespace sinter::optim::detail
+
 namespace sinter::optim::detail {
 
 using sinter::detail::access;
@@ -40983,6 +42421,14 @@ class running {
     values_ = zeros<value, D>(extents<1>{{n}});
   }
   value* data() const { return access::data(values_); }
+
+  // For checkpoints; see saved_type.
+  std::optional<host_tensor> saved() const {
+    if (!values_.defined()) return std::nullopt;
+    return host_tensor(values_);
+  }
+  void restore(const host_tensor& from, index_t n) { values_ = saved_values<value>(from, n).template to<D>(); }
+  void take(running&& from) { take_values(values_, std::move(from.values_)); }
 
  private:
   tensor<value, 1, D> values_;
@@ -41147,6 +42593,13 @@ concept has_options = requires(const typename Rule::options& options) {
   { options.lr } -> std::convertible_to<double>;
   Rule::validate(options);
 };
+struct ignore_member {
+  template <class X>
+  void operator()(const char*, X&) const {}
+};
+template <class Rule, class T, class D>
+concept has_saved_state =
+    requires(typename Rule::template state<T, D> state, const ignore_member& f) { state.each_saved(f); };
 template <class Rule, class T, class D>
 concept has_state = requires(typename Rule::template state<T, D> state, const typename Rule::options& options,
                              const flat_parameter<T, D>& parameter) {
@@ -41175,7 +42628,8 @@ concept optimizer_rule =
     detail::has_options<Rule> &&
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
-    // before.
+    // before. For checkpoints it has each_saved(f), which calls f(name, member) for the members that last from step to
+    // step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
 /// An optimizer by its Rule.
@@ -41249,6 +42703,17 @@ class rule_optimizer : public optimizer {
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
 
+  // For checkpoints.
+  static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
+  /// What it keeps from step to step for each parameter.
+  std::vector<detail::saved_member> saved_members() const {
+    std::vector<detail::saved_member> all;
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(std::to_string(i) + '.', all);
+    return all;
+  }
+  /// Name, shape and order in memory of a parameter.
+  const std::string& label(std::size_t parameter) const { return items_[parameter]->label; }
+
  private:
   struct item {
     virtual ~item() = default;
@@ -41258,11 +42723,15 @@ class rule_optimizer : public optimizer {
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
+    virtual void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) = 0;
+    std::string label;
   };
   template <class T, device D>
   struct typed_item final : item {
     template <int R>
-    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
+    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
+      this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
+    }
     void reserve(const options_type& options) override {
       if (parameter.has_grad()) state.reserve(parameter.numel(), options);
     }
@@ -41279,6 +42748,12 @@ class rule_optimizer : public optimizer {
     void zero_grad() const override { parameter.zero_grad(); }
     void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
     bool finite() const override { return scaled.finite(); }
+    void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) override {
+      if constexpr (can_be_saved)
+        state.each_saved([&]<class X>(const char* name, X& x) {
+          to.push_back({prefix + name, &x, &detail::saved_type<X>::actions, parameter.numel()});
+        });
+    }
 
     detail::flat_parameter<T, D> parameter;
     typename Rule::template state<T, D> state;
@@ -41335,6 +42810,15 @@ class step_size {
   }
   given now() const { return now_; }
 
+  // For checkpoints; see saved_type. now() is of a step that is over.
+  std::optional<host_tensor> saved() const { return host_tensor(tensor<double, 1>{power1_, power2_}); }
+  void restore(const host_tensor& from, index_t) {
+    const auto powers = saved_values<double>(from, 2);
+    power1_ = powers(0);
+    power2_ = powers(1);
+  }
+  void take(step_size&& from) { *this = from; }
+
  private:
   double power1_ = 1, power2_ = 1;
   given now_{};
@@ -41375,6 +42859,19 @@ class step_size<C, D> {
     run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
   }
   given now() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
+
+  // The same values as on a host.
+  std::optional<host_tensor> saved() const {
+    return host_tensor(powers_.defined() ? powers_.template to<cpu>() : ones<double>(extents<1>{{2}}));
+  }
+  void restore(const host_tensor& from, index_t) {
+    reserve();
+    powers_ = saved_values<double>(from, 2).template to<D>();
+  }
+  void take(step_size&& from) {
+    take_values(powers_, std::move(from.powers_));
+    take_values(sizes_, std::move(from.sizes_));
+  }
 
  private:
   tensor<double, 1, D> powers_;
@@ -41428,6 +42925,13 @@ struct adam_rule {
   struct state {
     running<T, D> m, v;
     step_size<compute_type<T>, D> size;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+      f("v", v);
+      f("powers", size);
+    }
 
     void reserve(index_t n, const options&) {
       m.reserve(n);
@@ -41733,6 +43237,31 @@ class grad_scaler {
   double get_scale() const { return options_.enabled ? scale_ : 1; }
   const grad_scaler_options& options() const { return options_; }
 
+  /// What lasts from update to update.
+  struct state_type {
+    double scale = 1;
+    index_t good_updates = 0;  ///< since the scale changed last
+  };
+  /// Errors: value_error between a step or unscale() and the update() after it.
+  state_type state() const {
+    if (!uses_.empty())
+      throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
+    return {scale_, good_updates_};
+  }
+  /// Errors: value_error for a scale that is not positive and finite, and for a number of updates out of range.
+  void set_state(const state_type& s) {
+    check_state(s);
+    scale_ = s.scale;
+    good_updates_ = s.good_updates;
+    uses_.clear();
+  }
+  void check_state(const state_type& s) const {
+    check_scale(s.scale);
+    if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
+      sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
+                                           options_.growth_interval, " after which it grows"});
+  }
+
  private:
   /// What happened to an optimizer since the last update.
   struct use {
@@ -41819,6 +43348,13 @@ struct rmsprop_rule {
   template <class T, device D>
   struct state {
     running<T, D> squares, mean, momentum;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("squares", squares);
+      f("mean", mean);
+      f("momentum", momentum);
+    }
 
     void reserve(index_t n, const options& o) {
       squares.reserve(n);
@@ -41959,6 +43495,17 @@ class lr_scheduler {
     epoch_ = epoch;
   }
 
+  /// The rate that the schedule is of.
+  double base_lr() const { return base_; }
+  /// The rate of an epoch of a schedule of `base_lr`.
+  double rate(double base_lr, index_t epoch) const { return rule_(base_lr, epoch); }
+  /// Goes on from there, and sets the rate.
+  void restore(double base_lr, index_t epoch) {
+    target_.set_lr(rate(base_lr, epoch));
+    base_ = base_lr;
+    epoch_ = epoch;
+  }
+
  private:
   optimizer& target_;
   S rule_;
@@ -42026,6 +43573,12 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
     bool begun = false;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("momentum", momentum);
+      f("begun", begun);
+    }
 
     void reserve(index_t n, const options& o) {
       if (o.momentum != 0) momentum.reserve(n);
@@ -42425,6 +43978,8 @@ inline placement best_pipelined(const placement_costs& c, int m) {
 // sinter/parallel/segment_times.hpp: runs pieces of a chain on any devices, one after the other or in a pipeline, and
 // times them.
 
+#include <deque>
+
 // sinter/parallel/segments.hpp: pieces of a chain on every device, their types hidden, so that any placement of them
 // runs without being compiled: each piece is compiled once for each device.
 
@@ -42542,6 +44097,8 @@ using moved_type = typename on_device_type<X, D>::type;
 }  // namespace detail
 }  // namespace sinter
 // sinter/parallel/step_times.hpp: when the stages of a chain over devices began and ended, forward and backward.
+
+#include <chrono>
 
 namespace sinter {
 
@@ -44330,7 +45887,7 @@ template <class F, class Y, class Store, class... X>
 class checkpoint_backward final : public tape_entry {
  public:
   explicit checkpoint_backward(const F& function, const X&... x)
-      : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(first_sample()) {
+      : function_(function), operands_(make_pack(checkpoint_operand<X, Store>(x)...)), samples_(current_samples()) {
     name = "checkpoint";
     operands_->each([this](const auto& operand) { states_.push_back(operand.state()); });
     if constexpr (nn::is_module<F>) {
@@ -44401,7 +45958,7 @@ class checkpoint_backward final : public tape_entry {
   std::optional<F> function_;
   std::optional<pack<checkpoint_operand<X, Store>...>> operands_;
   std::vector<state_ptr> states_;
-  index_t samples_;
+  sample_numbers samples_;
   draw_log draws_;
   nn::detail::buffer_log buffers_;
   nn::detail::parameter_versions versions_;
@@ -44608,7 +46165,24 @@ class communication_error : public error {
   std::string name_;
 };
 
+/// Seconds that communication has taken so far.
+struct communication_time {
+  double under_way = 0;  ///< calls were, the time in which they waited for other ranks included
+  double waited = 0;     ///< the program did nothing but wait for a call
+
+  communication_time& operator+=(const communication_time& other) {
+    under_way += other.under_way;
+    waited += other.waited;
+    return *this;
+  }
+};
+
 namespace detail {
+
+using communication_clock = std::chrono::steady_clock;
+inline double seconds_since(communication_clock::time_point start) {
+  return std::chrono::duration<double>(communication_clock::now() - start).count();
+}
 
 /// The state of an asynchronous call, as a backend keeps it.
 class work_state {
@@ -44759,8 +46333,6 @@ using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Ad
 }  // namespace sinter
 
 namespace sinter::detail {
-
-using communication_clock = std::chrono::steady_clock;
 
 enum class operation : std::uint8_t {
   all_reduce,
@@ -44986,6 +46558,7 @@ struct channel {
   trouble why;
   bool told = false, is_stuck = false;
   int unfinished = 0;
+  communication_time spent;
   communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
 
   communication_clock::time_point end_of_call(communication_clock::time_point started) const {
@@ -45045,6 +46618,7 @@ struct call {
     is_over = true;
     run = nullptr;
     --on->unfinished;
+    on->spent.under_way += seconds_since(started);
     on->changed.notify_all();
   }
 
@@ -45058,10 +46632,12 @@ struct call {
       on->over->wake();
       lock.lock();
     }
+    const auto start = communication_clock::now();
     while (!is_over) {
       if (on->over->keeps_time()) on->changed.wait(lock);
       else keep_time(lock);
     }
+    on->spent.waited += seconds_since(start);
     on->limit = communication_clock::time_point::max();
     if (has_failed) on->throw_failure();
   }
@@ -45283,6 +46859,10 @@ class communication : public std::enable_shared_from_this<communication> {
 
   const transport& over() const { return *channel_->over; }
   const communication_limits& limits() const { return channel_->limits; }
+  communication_time time_spent() const {
+    const std::lock_guard lock(channel_->mutex);
+    return channel_->spent;
+  }
   const std::shared_ptr<communication_thread>& thread() const { return thread_; }
 
   /// Starts a call. Errors: the failure of the communicator.
@@ -45404,6 +46984,7 @@ class copy_worker {
     }
   }
   void serve() {
+    const copying_beside beside;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
@@ -45716,6 +47297,126 @@ auto replica_of(const M& m) {
 }  // namespace sinter::nn::detail
 // sinter/parallel/shards.hpp: a batch in parts that lie on their devices already, and datasets that give such batches.
 
+#ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+#define SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
+
+namespace sinter {
+
+/// One sample of a dataset: tensors of equal shape throughout, or numbers.
+template <class X, class Y>
+struct sample {
+  X input;
+  Y target;
+};
+
+/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
+template <class X, class Y>
+struct batch {
+  X inputs;
+  Y targets;
+
+  index_t size() const { return inputs.shape()[0]; }
+  /// The batch on device D.
+  template <device D>
+  auto to() const {
+    auto x = inputs.template to<D>();
+    auto y = targets.template to<D>();
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+};
+
+/// Gives the batch of the samples at some indices at once.
+template <class S>
+concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.gather(rows);
+};
+
+/// Gives sample number i, as sinter::sample.
+template <class S>
+concept itemised_dataset = requires(const S& s, index_t i) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.get(i).input;
+  s.get(i).target;
+};
+
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
+template <class S>
+concept dataset = batched_dataset<S> || itemised_dataset<S>;
+
+namespace detail {
+
+/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
+template <class T, auto R, device D>
+tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
+  auto shape = from.shape();
+  const index_t count = shape[0];
+  shape[0] = static_cast<index_t>(rows.size());
+  const auto to = tensor<T, R, D>::uninitialized(shape);
+  const index_t each = count > 0 ? from.numel() / count : 0;
+  T* out = to.data();
+  for (index_t row : rows) {
+    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
+    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
+    out += each;
+  }
+  return to;
+}
+
+/// Makes room for n values like `first`, one after the other.
+template <class T, auto R, device D>
+auto stack_for(index_t n, const tensor<T, R, D>& first) {
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
+  shape[0] = n;
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
+}
+template <element T>
+auto stack_for(index_t n, T) {
+  return tensor<T, 1>::uninitialized(extents<1>{{n}});
+}
+template <class T, auto S, auto R, device D>
+void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
+  for (int d = 0; d < value.rank; ++d)
+    if (value.shape()[d] != to.shape()[d + 1])
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
+                           ", unlike the others of its batch, ", to[0].shape()});
+  const auto dense = value.contiguous();
+  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
+}
+template <element T>
+void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
+  to.data()[i] = value;
+}
+
+/// The batch of the samples at `rows`, of which there is at least one.
+template <dataset S>
+auto gather(const S& set, std::span<const index_t> rows) {
+  if constexpr (batched_dataset<S>) {
+    return set.gather(rows);
+  } else {
+    const auto n = static_cast<index_t>(rows.size());
+    const auto first = set.get(rows[0]);
+    auto x = stack_for(n, first.input);
+    auto y = stack_for(n, first.target);
+    stack_put(x, 0, first.input, rows[0]);
+    stack_put(y, 0, first.target, rows[0]);
+    for (index_t i = 1; i < n; ++i) {
+      const index_t row = rows[static_cast<std::size_t>(i)];
+      const auto s = set.get(row);
+      stack_put(x, i, s.input, row);
+      stack_put(y, i, s.target, row);
+    }
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+
 namespace sinter {
 
 // Names in messages.
@@ -45856,11 +47557,11 @@ class team {
   template <class F>
   void run(const char* doing, const F& f) {
     const bool records = recording();
-    const index_t first = first_sample();
+    const sample_numbers numbers = current_samples();
     std::vector<std::exception_ptr> failures(names_.size());
     threads_.parallel_for(parts(), [&](index_t part) {
       const silence not_recorded(!records);
-      const samples_from samples(first);
+      const samples_from samples(numbers);
       try {
         f(static_cast<int>(part));
       } catch (...) {
@@ -45960,7 +47661,7 @@ class replica_set {
       if (!cut[part].runs) return;
       using role = sinter::detail::draw_source::role;
       const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
-      const samples_from samples(sinter::detail::first_sample() + cut[part].begin);
+      const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
       with_part<count>(part, f);
     });
   }
@@ -46299,6 +48000,1065 @@ void data_parallel(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/parallel/distributed.hpp: a model that several ranks train together, each with samples of its own.
+
+// sinter/parallel/gradient_exchange.hpp: the steps of several ranks: what they tell each other before a backward pass,
+// and the sums of their gradients during it.
+
+// sinter/parallel/gradient_buckets.hpp: the gradients of a model in buckets, each of which is summed over the ranks as
+// soon as a backward pass has made its last gradient.
+
+// sinter/parallel/rank_state.hpp: the ranks begin with the same model: its list of parameters and buffers is compared,
+// and their values are those of rank 0.
+
+namespace sinter {
+
+// In messages.
+struct pass_a_communicator_that_reaches_it_as_well;
+
+}  // namespace sinter
+
+namespace sinter::nn::detail {
+
+/// One of several communicators, which reaches D: the first that does.
+template <class D, class First, class... Rest>
+auto& communicator_for(First& first, Rest&... rest) {
+  if constexpr (First::template reaches<D>) return first;
+  else return communicator_for<D>(rest...);
+}
+/// What is wrong with parameters on D for communicators C.
+template <class D, class... C>
+constexpr auto find_reach_mistake() {
+  if constexpr ((C::template reaches<D> || ...)) return sinter::detail::fitting<D>{};
+  else return sinter::detail::mistake<communicator_does_not_reach<D>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+template <class X, class... C>
+using reach_mistake = decltype(find_reach_mistake<device_of<X>, C...>());
+
+/// Goes through the types of a model, as far as they tell, for the first device that no C reaches.
+template <class Found, class... C>
+struct find_unreached {
+  using found = Found;
+};
+template <class Found, class... C, class X>
+auto operator+(find_unreached<Found, C...> so_far, std::type_identity<X>) {
+  if constexpr (!std::is_void_v<Found> || !(is_module<X> || is_stored<X>)) return so_far;
+  else if constexpr (device<device_of<X>> && !(C::template reaches<device_of<X>> || ...))
+    return find_unreached<device_of<X>, C...>{};
+  else if constexpr (requires { X::template fold_types<find_unreached<void, C...>, X>(); })
+    return decltype(X::template fold_types<find_unreached<void, C...>, X>()){};  // declared, never defined
+  else if constexpr (requires { typename X::output_device; })
+    return so_far + std::type_identity<buffer<float, 0, typename X::output_device>>{};
+  else return so_far;
+}
+template <class M, class... C>
+constexpr auto find_model_mistake() {
+  using found = typename decltype(find_unreached<void, C...>{} + std::type_identity<M>{})::found;
+  if constexpr (std::is_void_v<found>) return sinter::detail::fitting<M>{};
+  else
+    return sinter::detail::mistake<communicator_does_not_reach<found>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+/// What is wrong with a model M for communicators C.
+template <class M, class... C>
+using model_mistake = decltype(find_model_mistake<bare<M>, C...>());
+
+/// True for a module that holds tasks, of which a step uses some: `offloaded`.
+template <class M>
+concept holds_tasks = requires { requires M::holds_tasks; };
+
+/// Calls f(name, member, task) for all parameters and buffers of m. `task` counts the tasks from 1; what belongs to
+/// none has 0.
+template <class F>
+class task_walk {
+ public:
+  explicit task_walk(const F& f) : f_(f) {}
+
+  template <class M>
+  void run(const member_name* outer, const M& m, int task = 0) {
+    if constexpr (is_erased<M>) {
+      m.each_member(outer, visitor{*this, task});
+    } else {
+      M::visit(
+          [&](sinter::detail::text_piece own, const auto& member) {
+            const member_name name{outer, own};
+            if constexpr (is_module<bare<decltype(member)>>) run(&name, member, holds_tasks<M> ? ++tasks_ : task);
+            else visitor{*this, task}(name, member);
+          },
+          m);
+    }
+  }
+
+ private:
+  struct visitor {
+    task_walk& self;
+    int task;
+    template <class X>
+    void operator()(const member_name& name, const X& x) const {
+      if constexpr (is_stored<X>) self.f_(name, x, task);
+    }
+    template <class M>
+    void erased(const member_name* name, const M& m) const {
+      self.run(name, m, task);
+    }
+  };
+
+  const F& f_;
+  int tasks_ = 0;
+};
+template <class M, class F>
+void each_with_task(const M& m, const F& f) {
+  task_walk<F>(f).run(nullptr, m);
+}
+
+/// A line for each parameter and buffer: its name, and what it is.
+template <class M>
+std::vector<std::pair<std::string, std::string>> member_table(const M& m) {
+  std::vector<std::pair<std::string, std::string>> table;
+  std::vector<std::pair<const void*, std::string>> seen;
+  each_with_task(m, [&](const member_name& name, const auto& x, int) {
+    using X = bare<decltype(x)>;
+    const std::string own = name.text();
+    std::string what = is_buffer<X> ? "buffer" : "parameter";
+    if (!x.defined()) {
+      what += " without a value";
+    } else {
+      const auto value = stored_value(x);
+      what += sinter::detail::joined({" of shape ", value.shape(), " and type ", element_name<element_of<X>>()});
+      if (!value.is_contiguous()) what += sinter::detail::joined({", with strides ", value.strides()});
+      const void* const memory = sinter::detail::access::data(value);
+      const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == memory; });
+      if (same != seen.end() && x.numel() > 0) what += ", the same as '" + same->second + "'";
+      else seen.emplace_back(memory, own);
+    }
+    table.emplace_back(own, what);
+  });
+  return table;
+}
+
+/// FNV-1a.
+inline std::uint64_t text_hash(std::string_view text) {
+  std::uint64_t h = 14695981039346656037u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+/// The texts of all ranks, in their order.
+template <class C>
+std::vector<std::string> gather_texts(C& ranks, const std::string& mine, std::string_view name) {
+  const auto length = [&](const std::string& s) { return static_cast<std::int64_t>(s.size()); };
+  const tensor<std::int64_t, 1> lengths = ranks.all_gather(tensor<std::int64_t, 1>{length(mine)}, name).get();
+  const index_t longest = *std::max_element(lengths.begin(), lengths.end());
+  tensor<std::uint8_t, 1> padded = zeros<std::uint8_t>({longest});
+  std::copy(mine.begin(), mine.end(), padded.begin());
+  const tensor<std::uint8_t, 1> all = ranks.all_gather(padded, name).get();
+  std::vector<std::string> texts;
+  for (index_t r = 0; r < ranks.size(); ++r) {
+    const std::uint8_t* const first = all.data() + r * longest;
+    texts.emplace_back(first, first + lengths(r));
+  }
+  return texts;
+}
+
+/// Errors, on all ranks: value_error that names the first rank whose model differs from that of rank 0, and where.
+template <class C, class M>
+void require_same_model(C& ranks, const M& m) {
+  std::string text;
+  for (const auto& [name, what] : member_table(m)) text += name + "\n" + what + "\n";
+  const auto own = static_cast<std::int64_t>(text_hash(text));
+  const tensor<std::int64_t, 1> hashes = ranks.all_gather(tensor<std::int64_t, 1>{own}, "models").get();
+  if (std::all_of(hashes.begin(), hashes.end(), [&](std::int64_t h) { return h == hashes(0); })) return;
+  const std::vector<std::string> texts = gather_texts(ranks, text, "models");
+  const auto line = [](std::string_view& rest) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view first = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return first;
+  };
+  for (std::size_t r = 1; r < texts.size(); ++r) {
+    if (texts[r] == texts[0]) continue;
+    std::string_view here = texts[r], there = texts[0];
+    while (!here.empty() && !there.empty()) {
+      const std::string_view name = line(here), what = line(here), name0 = line(there), what0 = line(there);
+      if (name == name0 && what == what0) continue;
+      sinter::detail::refuse<value_error>({"distributed: the models differ: rank ", static_cast<index_t>(r), " has '",
+                                           name, "', a ", what, ", where rank 0 has '", name0, "', a ", what0,
+                                           "; build the same model on all ranks"});
+    }
+    const bool more = !here.empty();
+    std::string_view rest = more ? here : there;
+    sinter::detail::refuse<value_error>(
+        {"distributed: the models differ: ", more ? "" : "only rank 0 and not ", "rank ", static_cast<index_t>(r),
+         " has '", line(rest), more ? "', which rank 0 has not" : "'", "; build the same model on all ranks"});
+  }
+}
+
+/// The parameters and buffers of all ranks get the values of rank 0.
+template <class M, class... C>
+void spread_state(const M& m, C&... ranks) {
+  sinter::detail::addresses seen;
+  each_with_task(m, [&](const member_name&, const auto& x, int) {
+    using X = bare<decltype(x)>;
+    if constexpr (sinter::detail::is_fitting<reach_mistake<X, C...>>) {
+      if (!x.defined()) return;
+      const auto value = stored_value(x);
+      if (value.numel() == 0 || !seen.add(sinter::detail::access::data(value))) return;
+      const auto of_rank_0 = value.clone();
+      const auto flat = sinter::detail::access::in_memory_order(of_rank_0);
+      communicator_for<device_of<X>>(ranks...).broadcast(flat, 0, "state of rank 0").get();
+      value.in_place() = of_rank_0;
+    }
+  });
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn::detail {
+
+using sinter::detail::access;
+using sinter::detail::state_ptr;
+/// Its address stands for an element type on a device.
+template <class T, class D>
+inline constexpr char bucket_kind = 0;
+
+class gradient_bucket;
+
+/// A parameter, free of its type. Its gradient lies in a bucket.
+class bucket_leaf {
+ public:
+  bucket_leaf(std::string n, state_ptr s, index_t size, std::size_t element_bytes, int of_task)
+      : name(std::move(n)),
+        state(std::move(s)),
+        numel(size),
+        bytes(static_cast<std::size_t>(size) * element_bytes),
+        task(of_task) {}
+  virtual ~bucket_leaf() = default;
+  bucket_leaf(const bucket_leaf&) = delete;
+  bucket_leaf& operator=(const bucket_leaf&) = delete;
+
+  /// Equal for leaves that share buckets: those of one element type on one device.
+  virtual const void* kind() const = 0;
+  virtual std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) = 0;
+  /// `slice`: the tensor of rank 1 where the gradient lies from now on.
+  virtual void move_to(const void* slice) = 0;
+  /// The gradient, if there is one, goes to memory of its own.
+  virtual void move_out() = 0;
+  virtual void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) = 0;
+
+  const std::string name;
+  const state_ptr state;
+  const index_t numel;
+  const std::size_t bytes;
+  const int task;  ///< from 1; 0: of no task
+  gradient_bucket* bucket = nullptr;
+  std::size_t place = 0;      ///< in its bucket
+  bool had_gradient = false;  ///< before the pass
+};
+
+/// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.
+class gradient_bucket {
+ public:
+  explicit gradient_bucket(std::vector<bucket_leaf*> l) : leaves(std::move(l)) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i]->bucket = this;
+      leaves[i]->place = i;
+    }
+  }
+  virtual ~gradient_bucket() = default;
+  gradient_bucket(const gradient_bucket&) = delete;
+  gradient_bucket& operator=(const gradient_bucket&) = delete;
+
+  /// Multiplies the gradients that leaves have already; by 0 also what is no number.
+  virtual void scale(double factor) = 0;
+  /// A leaf has no gradient: it adds zeros.
+  virtual void zero(std::size_t place) = 0;
+  /// Starts the sum.
+  virtual void start(bool compress, std::string_view name) = 0;
+  /// Waits for it. Leaves that have a gradient on any rank have it here, too.
+  virtual void finish() = 0;
+  virtual index_t bytes() const = 0;
+
+  const std::vector<bucket_leaf*> leaves;
+  std::size_t missing = 0;  ///< leaves that the pass has not told of
+  bool started = false;
+  double ready = 0;  ///< seconds from the begin of the pass to its last gradient
+};
+
+template <class T, device D, class C>
+class typed_bucket final : public gradient_bucket {
+  /// Of a slice, so that each begins at a multiple of 64 bytes.
+  static constexpr index_t granule = 64 / static_cast<index_t>(sizeof(T));
+
+ public:
+  typed_bucket(std::vector<bucket_leaf*> l, C& ranks) : gradient_bucket(std::move(l)), ranks_(ranks) {
+    index_t end = 0;
+    for (const bucket_leaf* leaf : leaves) {
+      begins_.push_back(end);
+      end += (leaf->numel + granule - 1) / granule * granule;
+    }
+    gradients_ = end;
+    memory_ = zeros<T, D>(extents<1>{{end + count()}});
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const tensor<T, 1, D> place = slice(i);
+      leaves[i]->move_to(&place);
+    }
+  }
+
+  void scale(double factor) override {
+    if (factor == 1) return;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!leaves[i]->state->has_kept) continue;
+      if (factor == 0) zero(i);
+      else slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
+    }
+  }
+  void zero(std::size_t place) override { slice(place).in_place() = T(0); }
+
+  void start(bool compress, std::string_view name) override {
+    auto mine = zeros<T>(extents<1>{{count()}});
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i]->state->has_kept) mine.data()[i] = T(1);
+    counts().in_place() = mine.template to<D>();
+    started = true;
+    if constexpr (std::is_same_v<T, float>) {
+      if (compress) {
+        packed_ = ranks_.all_reduce(eval(cast<bfloat16>(memory_)), reduction::sum, name);
+        is_packed_ = true;
+        return;
+      }
+    }
+    sum_ = ranks_.all_reduce(memory_, reduction::sum, name);
+  }
+  void finish() override {
+    if (is_packed_) {
+      if constexpr (std::is_same_v<T, float>) memory_.in_place() = cast<float>(packed_.get());
+    } else {
+      sum_.get();
+    }
+    started = is_packed_ = false;
+    const auto ranks_with = counts().template to<cpu>();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (static_cast<float>(ranks_with.data()[i]) > 0) leaves[i]->state->has_kept = true;
+  }
+  index_t bytes() const override { return memory_.numel() * static_cast<index_t>(sizeof(T)); }
+
+ private:
+  index_t count() const { return static_cast<index_t>(leaves.size()); }
+  tensor<T, 1, D> slice(std::size_t i) const { return memory_.slice(0, begins_[i], begins_[i] + leaves[i]->numel); }
+  tensor<T, 1, D> counts() const { return memory_.slice(0, gradients_, gradients_ + count()); }
+
+  C& ranks_;
+  std::vector<index_t> begins_;
+  index_t gradients_ = 0;
+  tensor<T, 1, D> memory_;  ///< the gradients, then the counts
+  work<tensor<T, 1, D>> sum_;
+  work<tensor<bfloat16, 1, D>> packed_;
+  bool is_packed_ = false;
+};
+
+template <class V, class C>
+class typed_leaf final : public bucket_leaf {
+  using T = element_of<V>;
+  using D = device_of<V>;
+
+ public:
+  typed_leaf(std::string n, const V& v, C& ranks, int of_task)
+      : bucket_leaf(std::move(n), access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
+
+  const void* kind() const override { return &bucket_kind<T, D>; }
+  std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) override {
+    return std::make_unique<typed_bucket<T, D, C>>(std::move(leaves), ranks_);
+  }
+  void move_to(const void* slice) override {
+    sinter::detail::give_home(parameter_, *static_cast<const tensor<T, 1, D>*>(slice));
+  }
+  void move_out() override { sinter::detail::take_home(parameter_); }
+  void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) override {
+    to.add(parameter_, std::move(ready), std::move(unused));
+  }
+
+ private:
+  V parameter_;
+  C& ranks_;
+};
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn {
+
+struct distributed_options {
+  index_t bucket_bytes = 25 << 20;       ///< gradients that are summed in one call, unless one alone is larger
+  index_t first_bucket_bytes = 1 << 20;  ///< of the bucket that is complete first
+  bool compress = false;                 ///< float gradients are sent as bfloat16; see distributed
+  bool merge_buffers = true;             ///< after each backward; else by merge_buffers()
+};
+
+/// What a rank did in its last backward(), in seconds; see plan.
+struct step_trace {
+  struct bucket {
+    index_t bytes;
+    double ready;  ///< from the begin of the pass to the last gradient of the bucket
+  };
+  double forward = 0;   ///< from begin() to backward()
+  double backward = 0;  ///< the pass
+  double waited = 0;    ///< after the pass, for the sums
+  std::vector<bucket> buckets;
+};
+
+/// Sums over the steps of a rank so far.
+struct distributed_report {
+  index_t steps = 0;
+  index_t samples = 0;      ///< of all ranks
+  index_t bytes = 0;        ///< of gradients that this rank has put into sums
+  communication_time time;  ///< of all calls of its communicators, those of other users included
+
+  /// The part of communication that computation hid, 0 to 1.
+  double hidden() const { return time.under_way > 0 ? std::max(0., 1 - time.waited / time.under_way) : 1; }
+};
+
+namespace detail {
+
+/// What the ranks tell each other before a pass: sums over the ranks.
+struct step_word {
+  index_t samples = 0, finished = 0, stopping = 0;
+};
+
+/// Steps over the ranks of `C`, which reaches the host.
+template <class C>
+class gradient_exchange {
+ public:
+  gradient_exchange(C& world, const distributed_options& options) : world_(world), options_(options) {
+    if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
+      sinter::detail::refuse<value_error>({"distributed: buckets of ", options.bucket_bytes, " and ",
+                                           options.first_bucket_bytes, " bytes; give at least 1"});
+  }
+  gradient_exchange(const gradient_exchange&) = delete;
+  gradient_exchange& operator=(const gradient_exchange&) = delete;
+  ~gradient_exchange() {
+    for (const auto& leaf : leaves_) {
+      try {
+        leaf->move_out();
+      } catch (...) {  // no memory: the gradient stays in the bucket, which lives as long
+      }
+    }
+  }
+
+  /// A parameter whose device `ranks` reaches. One that was added before is left out. Errors: value_error for a
+  /// variable over memory of another one, and for a parameter of another `distributed`.
+  template <class V, class Ranks>
+  void add(const std::string& name, const V& v, Ranks& ranks, int task) {
+    const state_ptr& state = access::state_of(v);
+    if (!state || !seen_.add(state.get())) return;
+    if (v.numel() > 0 && !memory_.add(access::data(access::value_of(v))))
+      sinter::detail::refuse<value_error>(
+          {"distributed: '", name, "' of shape ", v.shape(),
+           " is a second variable over the memory of another parameter; to tie weights, use one variable twice"});
+    if (state->at_home)
+      sinter::detail::refuse<value_error>(
+          {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
+    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(name, v, ranks, task);
+    tasks_ = std::max(tasks_, task);
+    bucket_leaf& l = *leaf;
+    const auto number = static_cast<std::int32_t>(leaves_.size());
+    leaf->listen(
+        listener_,
+        [this, &l, number] {
+          ready_.push_back(number);
+          tell(l);
+        },
+        [this, &l] { tell(l); });
+    leaves_.push_back(std::move(leaf));
+  }
+  /// Once all parameters were added: the first buckets, from the last layer to the first.
+  void make_buckets() {
+    std::vector<std::int32_t> order;
+    for (std::size_t i = leaves_.size(); i-- > 0;) order.push_back(static_cast<std::int32_t>(i));
+    make_buckets(order);
+  }
+  /// True where these are still the parameters.
+  template <class F>
+  bool is_leaf(std::size_t i, const F& state) const {
+    return i < leaves_.size() && leaves_[i]->state.get() == state;
+  }
+  std::size_t size() const { return leaves_.size(); }
+
+  void begin(index_t samples, bool finished) {
+    if (samples < 0)
+      sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
+    if (begun_ && agreed().samples > 0)
+      sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
+    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, finished ? 1 : 0, stop_ ? 1 : 0}, reduction::sum,
+                                "samples of the step");
+    begun_ = true;
+    known_ = false;
+    own_ = samples;
+    began_ = sinter::detail::communication_clock::now();
+  }
+  bool has_begun() const { return begun_; }
+  /// Waits for the words of the other ranks.
+  const step_word& agreed() {
+    if (!known_) {
+      const tensor<std::int64_t, 1> sums = coming_.get();
+      word_ = {sums(0), sums(1), sums(2)};
+      known_ = true;
+    }
+    return word_;
+  }
+  /// No pass follows.
+  void skip() { begun_ = false; }
+  void ask_to_stop() { stop_ = true; }
+
+  /// The share of this rank's samples. Errors: value_error where no rank has samples.
+  double weight() {
+    const step_word& w = agreed();
+    if (w.samples == 0)
+      sinter::detail::refuse<value_error>({"distributed: backward of a step in which no rank has samples"});
+    return static_cast<double>(own_) / static_cast<double>(w.samples);
+  }
+  index_t samples() const { return own_; }
+
+  /// pass(listener) runs the backward pass with a seed of weight(); null: only what was gathered before is summed. What
+  /// a rank without samples gets from its pass is left out.
+  template <class Pass>
+  void run(const Pass& pass) {
+    const double share = weight();
+    begun_ = false;
+    trace_ = {};
+    trace_.forward = sinter::detail::seconds_since(began_);
+    next_ = 0;
+    ready_.clear();
+    for (const auto& bucket : buckets_) {
+      bucket->scale(share);
+      bucket->missing = bucket->leaves.size();
+    }
+    for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
+    pass_began_ = sinter::detail::communication_clock::now();
+    if constexpr (std::is_null_pointer_v<Pass>) {
+      for (const auto& leaf : leaves_) tell(*leaf);
+    } else {
+      pass(listener_);
+    }
+    trace_.backward = sinter::detail::seconds_since(pass_began_);
+    start_tasks();
+    const auto end = sinter::detail::communication_clock::now();
+    for (const auto& bucket : buckets_)
+      if (bucket->started) bucket->finish();
+    trace_.waited = sinter::detail::seconds_since(end);
+    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->bytes(), bucket->ready});
+    ++report_.steps;
+    report_.samples += word_.samples;
+    if (plans_left_ > 0) plan();
+  }
+  void drop_gradients() noexcept {
+    for (const auto& leaf : leaves_) leaf->state->drop_kept();
+    begun_ = false;
+  }
+
+  const distributed_report& report() const { return report_; }
+  const step_trace& trace() const { return trace_; }
+
+ private:
+  void tell(bucket_leaf& l) {
+    gradient_bucket& b = *l.bucket;
+    if (own_ == 0 || !l.state->has_kept) b.zero(l.place);
+    if (own_ == 0 && !l.had_gradient) l.state->drop_kept();
+    if (--b.missing > 0) return;
+    b.ready = sinter::detail::seconds_since(pass_began_);
+    // In one order on all ranks. Tasks wait until the ranks know which of them are used.
+    while (next_ < common_ && buckets_[next_]->missing == 0) start(next_++);
+  }
+  void start(std::size_t i) {
+    gradient_bucket& b = *buckets_[i];
+    b.start(options_.compress, sinter::detail::joined({"gradients ", static_cast<index_t>(i)}));
+    report_.bytes += b.bytes();
+  }
+  /// The buckets of tasks that any rank has used.
+  void start_tasks() {
+    if (tasks_ == 0) return;
+    auto used = zeros<std::int32_t>(extents<1>{{tasks_}});
+    for (const auto& leaf : leaves_)
+      if (leaf->task > 0 && leaf->state->has_kept) used.data()[leaf->task - 1] = 1;
+    used = world_.all_reduce(used, reduction::sum, "tasks").get();
+    for (std::size_t i = common_; i < buckets_.size(); ++i)
+      if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
+  }
+
+  /// In the order in which gradients were complete on rank 0, the same for all ranks.
+  void plan() {
+    std::vector<char> is_ready(leaves_.size(), 0);
+    auto order = tensor<std::int32_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(leaves_.size()) + 1}});
+    index_t end = 0;
+    for (const std::int32_t i : ready_) {
+      order.data()[++end] = i;
+      is_ready[static_cast<std::size_t>(i)] = 1;
+    }
+    for (std::size_t i = leaves_.size(); i-- > 0;)
+      if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
+    order.data()[0] = ready_.empty() ? 0 : 1;
+    order = world_.broadcast(order, 0, "order of gradients").get();
+    --plans_left_;
+    if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
+    plans_left_ = 0;
+    make_buckets({order.data() + 1, order.data() + order.numel()});
+  }
+  /// First those of no task, in the order in which they will be complete.
+  void make_buckets(const std::vector<std::int32_t>& order) {
+    std::vector<std::unique_ptr<gradient_bucket>> made;
+    struct open_bucket {
+      const void* kind;
+      bool is_first = true;
+      std::size_t bytes = 0;
+      std::vector<bucket_leaf*> leaves{};
+    };
+    const auto close = [&made](open_bucket& b) {
+      if (!b.leaves.empty()) made.push_back(b.leaves[0]->make_bucket(std::move(b.leaves)));
+      b.leaves.clear();
+      b.bytes = 0;
+      b.is_first = false;
+    };
+    for (int task = 0; task <= tasks_; ++task) {
+      std::vector<open_bucket> open;
+      for (const std::int32_t i : order) {
+        bucket_leaf& l = *leaves_[static_cast<std::size_t>(i)];
+        if (l.task != task) continue;
+        auto at = std::find_if(open.begin(), open.end(), [&](const open_bucket& b) { return b.kind == l.kind(); });
+        if (at == open.end()) at = open.insert(at, {l.kind()});
+        const index_t limit = at->is_first ? options_.first_bucket_bytes : options_.bucket_bytes;
+        if (at->bytes + l.bytes > static_cast<std::size_t>(limit)) close(*at);
+        at->leaves.push_back(&l);
+        at->bytes += l.bytes;
+      }
+      for (open_bucket& b : open) close(b);
+      if (task == 0) common_ = made.size();
+    }
+    buckets_ = std::move(made);
+  }
+
+  C& world_;
+  distributed_options options_;
+  gradient_listener listener_;
+  std::vector<std::unique_ptr<bucket_leaf>> leaves_;
+  std::vector<std::unique_ptr<gradient_bucket>> buckets_;
+  sinter::detail::addresses seen_, memory_;
+  std::size_t common_ = 0;  ///< buckets of no task; those of tasks come after
+  int tasks_ = 0;
+
+  work<tensor<std::int64_t, 1>> coming_;
+  step_word word_;
+  index_t own_ = 0;
+  bool begun_ = false, known_ = true, stop_ = false;
+  int plans_left_ = 3;  ///< steps after which buckets may still be put together anew
+
+  std::vector<std::int32_t> ready_;  ///< leaves in the order in which the pass told of them
+  std::size_t next_ = 0;             ///< the bucket to be summed next
+  sinter::detail::communication_clock::time_point began_{}, pass_began_{};
+  distributed_report report_;
+  step_trace trace_;
+};
+
+}  // namespace detail
+}  // namespace sinter::nn
+// sinter/parallel/rank_buffers.hpp: the buffers of a model, such as the statistics of batch norms, after a step of
+// several ranks.
+
+namespace sinter::nn::detail {
+
+/// Buffers of one element type on one device.
+class buffer_group {
+ public:
+  virtual ~buffer_group() = default;
+  virtual const void* kind() const = 0;
+  virtual void start(double weight) = 0;
+  virtual void finish() = 0;
+};
+
+/// Where any rank has written to a buffer since the last time, it becomes the mean of the ranks' values by their
+/// weights, or where values are integers the largest.
+template <class T, device D, class C>
+class typed_buffers final : public buffer_group {
+ public:
+  explicit typed_buffers(C& ranks) : ranks_(ranks) {}
+  void add(const tensor<T, 1, D>& flat) {
+    all_.push_back({flat, total_, version_of(flat)});
+    total_ += flat.numel();
+  }
+  const void* kind() const override { return &bucket_kind<T, D>; }
+
+  void start(double weight) override {
+    const auto count = static_cast<index_t>(all_.size());
+    auto changed = zeros<T>(extents<1>{{count}});
+    auto mine = zeros<T, D>(extents<1>{{total_ + count}});
+    for (index_t i = 0; i < count; ++i) {
+      const one& b = all_[static_cast<std::size_t>(i)];
+      if (version_of(b.value) != b.seen) changed.data()[i] = T(1);
+      auto place = mine.slice(0, b.begin, b.begin + b.value.numel());
+      if constexpr (!floating_element<T>) place.in_place() = b.value;
+      else if (weight != 0) place.in_place() = b.value * static_cast<compute_type<T>>(weight);
+    }
+    mine.slice(0, total_, total_ + count).in_place() = changed.template to<D>();
+    if constexpr (floating_element<T>) coming_ = ranks_.all_reduce(mine, reduction::sum, "buffers");
+    else coming_ = ranks_.all_reduce(mine, reduction::max, "buffers");
+  }
+  void finish() override {
+    const auto merged = coming_.get();
+    const auto changed = merged.slice(0, total_, merged.numel()).template to<cpu>();
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      one& b = all_[i];
+      if (static_cast<double>(changed.data()[i]) > 0)
+        b.value.in_place() = merged.slice(0, b.begin, b.begin + b.value.numel());
+      b.seen = version_of(b.value);
+    }
+  }
+
+ private:
+  struct one {
+    tensor<T, 1, D> value;
+    index_t begin;
+    std::uint64_t seen;
+  };
+  static std::uint64_t version_of(const tensor<T, 1, D>& x) {
+    return access::storage_of(x)->version.load(std::memory_order_relaxed);
+  }
+
+  C& ranks_;
+  std::vector<one> all_;
+  index_t total_ = 0;
+  work<tensor<T, 1, D>> coming_;
+};
+
+/// All buffers of a model.
+class rank_buffers {
+ public:
+  /// A buffer that was added before is left out. Elements that ranks cannot add are not merged.
+  template <class X, class C>
+  void add(const std::string& name, const X& buffer, C& ranks) {
+    using T = element_of<X>;
+    using D = device_of<X>;
+    if constexpr (sinter::detail::can_be_summed<T>) {
+      const auto value = stored_value(buffer);
+      if (!buffer.defined() || buffer.numel() == 0 || !seen_.add(access::data(value))) return;
+      if (!value.is_dense())
+        sinter::detail::refuse<value_error>({"distributed: the buffer '", name, "' of shape ", value.shape(),
+                                             " is a view with gaps; give the module a contiguous() one"});
+      for (const auto& group : groups_)
+        if (group->kind() == &bucket_kind<T, D>)
+          return static_cast<typed_buffers<T, D, C>&>(*group).add(access::in_memory_order(value));
+      auto group = std::make_unique<typed_buffers<T, D, C>>(ranks);
+      group->add(access::in_memory_order(value));
+      groups_.push_back(std::move(group));
+    }
+  }
+  void start(double weight) {
+    for (const auto& group : groups_) group->start(weight);
+  }
+  void finish() {
+    for (const auto& group : groups_) group->finish();
+  }
+
+ private:
+  std::vector<std::unique_ptr<buffer_group>> groups_;
+  sinter::detail::addresses seen_;
+};
+
+}  // namespace sinter::nn::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct loss_that_is_no_variable;
+struct return_the_loss_as_the_model_gives_it;
+
+namespace nn {
+
+/// What one rank has seen of run(); the same on all ranks.
+struct distributed_run {
+  index_t steps = 0;
+  index_t samples = 0;   ///< of all ranks
+  double mean_loss = 0;  ///< over these
+  bool stopped = false;  ///< by ask_to_stop() of any rank
+};
+
+namespace detail {
+
+/// Sees the members of a model for communicators C.
+template <class... C>
+struct reached_members {
+  template <class X>
+    requires(sinter::detail::is_fitting<reach_mistake<X, C...>>)
+  static void admit(const X&) {}
+  template <class X, class Problem = typename reach_mistake<X, C...>::problem,
+            class Fix = typename reach_mistake<X, C...>::fix>
+  static void admit(const X&) = delete;
+};
+
+}  // namespace detail
+
+/// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
+/// ranks at the same time: they compare their lists of parameters and buffers, and take over the values of rank 0.
+/// After backward(loss, n), for the mean loss of n samples, each parameter has the gradient of the mean loss of all
+/// samples of the step: gradients count n times, and are divided by the sum of n. That holds for gradients of earlier
+/// passes, too: plain loss.backward() adds to the gradients of this rank alone, and the next backward(loss, n) sums
+/// what has been gathered. So one optimizer on each rank keeps all copies equal.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     nn::distributed ranks(model, world);
+///     optim::adam optimizer(model);
+///     for (auto& [x, y] : loader) {
+///       optimizer.zero_grad();
+///       ranks.backward(cross_entropy(model(x), y), x.extent(0));
+///       optimizer.step();
+///     }
+///
+/// Gradients lie in buckets of about 25 MiB, each of one element type on one device. A bucket is summed as soon as the
+/// pass has made the last gradient of it, while the pass goes on. After the first step they are put together anew, in
+/// the order in which gradients are complete. A tensor from grad() shows the gradients of later steps, too.
+///
+/// A rank may have no samples (n = 0), and use other parameters than the others do: a parameter that any rank has used
+/// has its gradient on all of them, one that none has used has none. Of modules in an `offloaded` only those that a
+/// rank has used are summed. Buffers, as the statistics of batch norms, become the mean of the ranks' values by their
+/// numbers of samples; integers become the largest. As in data_parallel(), a batch norm works on each rank's own
+/// samples.
+///
+/// Parameters may be on several devices: give a communicator for each kind, the first of which reaches the host.
+/// The model and the communicators must outlive it. All calls come from one thread. Do not replace a parameter
+/// meanwhile. With `.compress`, float gradients are rounded to bfloat16 before and after they are added, which changes
+/// each sum by at most 2^-7 of the sum of magnitudes.
+///
+/// Errors of the constructor, on all ranks: value_error that names a rank and a parameter where models differ. Errors
+/// of calls: communication_error; whatever a call throws, the other ranks are told, no gradient is left, and all
+/// later calls throw. Source: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training",
+/// VLDB 2020.
+template <is_module M, communicator C, communicator... More>
+  requires communicator_on<C, cpu>
+class distributed {
+ public:
+  distributed(M& model, const C& world, const More&... more, distributed_options options = {})
+    requires(sinter::detail::is_fitting<detail::model_mistake<M, C, More...>>)
+      : model_(model), ranks_(world, more...), options_(options), exchange_(std::get<0>(ranks_), options) {
+    guarded([&] {
+      over_all([&](auto& first, auto&... rest) {
+        detail::require_same_model(first, model_);
+        detail::spread_state(model_, first, rest...);
+        detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int task) {
+          using X = detail::bare<decltype(x)>;
+          detail::reached_members<C, More...>::admit(x);
+          if constexpr (sinter::detail::is_fitting<detail::reach_mistake<X, C, More...>>) {
+            auto& ranks = detail::communicator_for<device_of<X>>(first, rest...);
+            if constexpr (detail::is_buffer<X>) buffers_.add(name.text(), x, ranks);
+            else if constexpr (detail::is_variable<X>) exchange_.add(name.text(), x, ranks, task);
+          }
+        });
+        exchange_.make_buckets();
+      });
+    });
+  }
+  template <class M0 = M, class Problem = typename detail::model_mistake<M0, C, More...>::problem,
+            class Fix = typename detail::model_mistake<M0, C, More...>::fix>
+  distributed(M&, const C&, const More&..., distributed_options = {}) = delete;
+  distributed(const distributed&) = delete;
+  distributed& operator=(const distributed&) = delete;
+
+  int rank() const { return std::get<0>(ranks_).rank(); }
+  int size() const { return std::get<0>(ranks_).size(); }
+  M& model() const { return model_; }
+
+  /// Tells the other ranks how many samples this one has in the step that begins. Called before the forward pass it
+  /// costs no time; where it was not called backward() does. Errors: value_error for a negative number.
+  void begin(index_t samples) {
+    guarded([&] { exchange_.begin(samples, false); });
+  }
+  /// The samples of all ranks in the step that begin() began; waits for the others.
+  index_t samples_of_step() {
+    return guarded([&] { return exchange_.agreed().samples; });
+  }
+
+  /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
+  /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
+  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where
+  /// begin() was told another number, and where a parameter was replaced; those of variable::backward;
+  /// communication_error.
+  template <class T, auto S, device D, int Order>
+  void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
+    guarded([&] {
+      open_step(samples);
+      answer([&](gradient_listener& listener) {
+        const auto weight = static_cast<compute_type<T>>(exchange_.weight());
+        const tensor<T, S, D> seed = full<T, D>(loss.shape(), static_cast<T>(weight));
+        loss.backward(seed, listener, options);
+      });
+    });
+  }
+  template <expression E, class Problem = loss_that_is_no_variable<E>,
+            class Fix = return_the_loss_as_the_model_gives_it>
+  void backward(const E&, index_t, backward_options = {}) = delete;
+
+  /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
+  /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
+  void sum_gradients(index_t samples) {
+    guarded([&] {
+      open_step(samples);
+      answer(nullptr);
+    });
+  }
+
+  /// Trains on all batches of a loader. For each batch: begin(batch.size()), backward of loss(batch), a mean, then
+  /// step(). Ranks may have different numbers of batches: one that has run out takes part with no samples, and calls
+  /// step(), until all have. The samples of rank r count as number r, r + size(), ... of the step, as a
+  /// distributed_sampler gives them, so that dropout draws as if one rank had the whole batch. An exception on one rank
+  /// ends the others with "aborted by rank r: its text". Errors: those of loader, loss and step; communication_error.
+  ///
+  ///     const auto epoch = ranks.run(
+  ///         loader, [&](const auto& batch) { return cross_entropy(model(batch.inputs), batch.targets); },
+  ///         [&] {
+  ///           optimizer.step();
+  ///           optimizer.zero_grad();
+  ///         });
+  ///     std::cout << epoch.mean_loss << '\n';
+  template <class Loader, class Loss, class Step>
+  distributed_run run(Loader&& loader, const Loss& loss, const Step& step) {
+    return guarded([&] {
+      distributed_run seen;
+      double sum_of_losses = 0;
+      const auto take = [&](index_t n, bool finished, const auto& pass) {
+        exchange_.begin(n, finished);
+        const bool no_loss = pass();
+        const detail::step_word word = exchange_.agreed();
+        if (word.samples == 0) {
+          exchange_.skip();
+          seen.stopped = word.stopping > 0;
+          return word.finished < size() && !seen.stopped;
+        }
+        if (no_loss) answer(nullptr);
+        step();
+        ++seen.steps;
+        seen.samples += word.samples;
+        seen.stopped = word.stopping > 0;
+        return !seen.stopped;
+      };
+      bool goes_on = true;
+      for (auto&& batch : loader) {
+        const index_t n = batch.size();
+        goes_on = take(n, false, [&] {
+          if (n == 0) return true;
+          const samples_from own(rank(), size());
+          const variable l = loss(batch);
+          sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
+          backward(l, n);
+          return false;
+        });
+        if (!goes_on) break;
+      }
+      while (goes_on) goes_on = take(0, true, [] { return true; });
+      const tensor<double, 1> sums =
+          std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
+      if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
+      return seen;
+    });
+  }
+
+  /// All ranks leave run() after the step that they begin next. Not for signal handlers: set a flag there, and call
+  /// this from loss or step.
+  void ask_to_stop() { exchange_.ask_to_stop(); }
+
+  /// Merges the buffers of all ranks, which count alike; only needed with `.merge_buffers = false`. All ranks call it.
+  void merge_buffers() {
+    guarded([&] {
+      buffers_.start(1. / size());
+      buffers_.finish();
+    });
+  }
+
+  distributed_report report() const {
+    distributed_report r = exchange_.report();
+    const auto add = [&](const auto& c) {
+      if constexpr (requires { c.time_spent(); }) r.time += c.time_spent();
+    };
+    std::apply([&](const auto&... c) { (add(c), ...); }, ranks_);
+    return r;
+  }
+  /// Of the last backward().
+  const step_trace& trace() const { return exchange_.trace(); }
+
+ private:
+  template <class F>
+  void over_all(const F& f) {
+    std::apply(f, ranks_);
+  }
+  /// f(); what it throws ends the work of all ranks.
+  template <class F>
+  auto guarded(const F& f) {
+    try {
+      return f();
+    } catch (const std::exception& e) {
+      give_up(e.what());
+      throw;
+    } catch (...) {
+      give_up("an exception that is no std::exception");
+      throw;
+    }
+  }
+  void give_up(const char* why) noexcept {
+    exchange_.drop_gradients();
+    over_all([&](auto&... c) {
+      const auto tell = [&](auto& one) {
+        try {
+          one.abort(why);
+        } catch (...) {  // NOLINT: it has failed already
+        }
+      };
+      (tell(c), ...);
+    });
+  }
+
+  template <class Pass>
+  void answer(const Pass& pass) {
+    const double weight = exchange_.weight();
+    exchange_.run(pass);
+    if (!options_.merge_buffers) return;
+    buffers_.start(weight);
+    buffers_.finish();
+  }
+
+  void open_step(index_t samples) {
+    require_same_parameters();
+    if (!exchange_.has_begun()) exchange_.begin(samples, false);
+    else if (exchange_.samples() != samples)
+      sinter::detail::refuse<value_error>({"distributed: begin() was told ", exchange_.samples(),
+                                           " samples of this rank, and the sum of gradients ", samples});
+  }
+  void require_same_parameters() {
+    std::size_t i = 0;
+    sinter::detail::addresses seen;
+    detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int) {
+      if constexpr (detail::is_variable<detail::bare<decltype(x)>>) {
+        const auto* const state = sinter::detail::access::state_of(x).get();
+        if (state == nullptr || !seen.add(state)) return;
+        if (!exchange_.is_leaf(i++, state))
+          sinter::detail::refuse<value_error>(
+              {"distributed: '", name.text(), "' of shape ", x.shape(),
+               " was replaced since distributed was made; write to its value, or make distributed anew"});
+      }
+    });
+  }
+
+  M& model_;
+  std::tuple<C, More...> ranks_;
+  distributed_options options_;
+  detail::gradient_exchange<C> exchange_;
+  detail::rank_buffers buffers_;
+};
+
+template <is_module M, communicator C>
+distributed(M&, const C&) -> distributed<M, C>;
+template <is_module M, communicator C>
+distributed(M&, const C&, distributed_options) -> distributed<M, C>;
+template <is_module M, communicator C, communicator C2>
+distributed(M&, const C&, const C2&) -> distributed<M, C, C2>;
+template <is_module M, communicator C, communicator C2>
+distributed(M&, const C&, const C2&, distributed_options) -> distributed<M, C, C2>;
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/parallel/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
 
 namespace sinter::detail {
@@ -46427,6 +49187,8 @@ class host_communicator {
   int rank() const { return state_->over().rank(); }
   int size() const { return state_->over().size(); }
   std::string name() const { return state_->over().name(); }
+  /// What the calls of this rank have taken so far.
+  communication_time time_spent() const { return state_->time_spent(); }
 
   /// The sum, or maximum, of `values` over all ranks, in the memory of `values`: in the order of the ranks, half and
   /// bfloat16 in float. float, double, half, bfloat16, int32 and int64; (n) on each => (n). Errors: shape_error for a
@@ -47108,6 +49870,40 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
 
 }  // namespace sinter
 #endif
+// sinter/parallel/merged_moments.hpp: the moments of a batch from those of its parts.
+
+namespace sinter::nn::detail {
+
+/// Mean and variance of every channel, merged from parts one after the other: Chan, Golub, LeVeque, 1979.
+template <class C, device D>
+struct merged_moments {
+  double count = 0;
+  tensor<C, 1, D> mean, distances;  ///< and the sum of squared distances from the mean
+
+  /// Adds `n` values of each channel, with mean and variance of shape (2,C).
+  void add(index_t n, const tensor<C, 2, D>& moments) {
+    const double now = static_cast<double>(n), total = count + now;
+    if (count == 0) {
+      mean = moments[0].clone();
+      distances = moments[1] * static_cast<C>(now);
+    } else {
+      const tensor<C, 1, D> step = moments[0] - mean;
+      distances += moments[1] * static_cast<C>(now) + step * step * static_cast<C>(count * now / total);
+      mean += step * static_cast<C>(now / total);
+    }
+    count = total;
+  }
+  /// (2,C): mean and biased variance; NaN where there are no values.
+  tensor<C, 2, D> moments(index_t channels) const {
+    const auto both = full<C, D>(extents<2>{{2, channels}}, std::numeric_limits<double>::quiet_NaN());
+    if (count == 0) return both;
+    both[0].in_place() = mean;
+    both[1].in_place() = distances * static_cast<C>(1 / count);
+    return both;
+  }
+};
+
+}  // namespace sinter::nn::detail
 // sinter/parallel/offloaded.hpp: modules of many tasks on the host, of which a device holds those in use.
 
 namespace sinter {
@@ -47443,6 +50239,8 @@ class offloaded : public module<offloaded<D, M>> {
   using kind = typename M::kind;
   template <class K>
   using as = offloaded<D, typename detail::kind_changed<M, K>::type>;
+  /// Its modules are tasks, of which a step uses some; see distributed.
+  static constexpr bool holds_tasks = true;
 
   offloaded() : store_(std::make_shared<store>()) {}
   /// T modules, each what make() or make(its number) gives. Errors: value_error for a negative T and less than 1 slot.
@@ -47527,6 +50325,106 @@ class offloaded : public module<offloaded<D, M>> {
 
 // sinter/parallel/schedule_run.hpp: runs a schedule: a thread for each stage, bounded queues between neighbours, times.
 
+#ifndef SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
+#define SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
+// sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
+
+namespace sinter::cpu_impl {
+
+/// One thread for each stage. They start with the first run and compute in the floating-point environment of its
+/// caller. A copy has threads of its own, and so has a forked child.
+class stage_threads {
+ public:
+  /// `nodes`: the NUMA node of each stage's thread, -1 for any.
+  explicit stage_threads(std::vector<int> nodes) : nodes_(std::move(nodes)) {}
+  stage_threads(const stage_threads& other) : stage_threads(other.nodes_) {}
+  stage_threads& operator=(const stage_threads&) { return *this; }
+  ~stage_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& t : threads_) t.join();
+  }
+
+  /// Calls f(stage) for every stage at the same time, each on its thread, and returns true when all have ended. f must
+  /// not throw. Where the system grants too few threads it calls nothing and returns false.
+  template <class F>
+  bool run(const F& f) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return call_ == nullptr; });  // another thread's run
+    if (!start()) return false;
+    call_ = [](const void* context, int stage) { (*static_cast<const F*>(context))(stage); };
+    context_ = &f;
+    float_control_ = detail::float_control();
+    left_ = nodes_.size();
+    ++round_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return left_ == 0; });
+    call_ = nullptr;
+    changed_.notify_all();
+    return true;
+  }
+
+  /// For fork_watch. A run of the parent has no end in the child.
+  void at_fork(sinter::detail::fork_step step) {
+    if (step == sinter::detail::fork_step::before) return mutex_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : threads_) sinter::detail::forget_thread(lost);
+      threads_.clear();
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
+      call_ = nullptr;
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  bool start() {
+    try {
+      threads_.reserve(nodes_.size());
+      while (threads_.size() < nodes_.size())
+        threads_.emplace_back([this, stage = threads_.size(), round = round_] { serve(stage, round); });
+      return true;
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
+    }
+    return false;
+  }
+
+  void serve(std::size_t stage, std::uint64_t seen) {
+    if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stop_ || round_ != seen; });
+      if (stop_) return;
+      seen = round_;
+      const auto call = call_;
+      const void* const context = context_;
+      const std::uint64_t control = float_control_;
+      lock.unlock();
+      detail::set_float_control(control);
+      call(context, static_cast<int>(stage));
+      lock.lock();
+      if (--left_ == 0) changed_.notify_all();
+    }
+  }
+
+  std::vector<int> nodes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  void (*call_)(const void*, int) = nullptr;  ///< null: no run goes on
+  const void* context_ = nullptr;
+  std::uint64_t float_control_ = 0;
+  std::size_t left_ = 0;
+  std::uint64_t round_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+}  // namespace sinter::cpu_impl
+#endif  // SINTER_SINGLE_SINTER_CPU_STAGE_THREADS_HPP
 // sinter/parallel/schedule.hpp: in which order each stage of a pipeline works on its microbatches, as data.
 
 namespace sinter::nn {
@@ -48036,7 +50934,7 @@ struct step_state<std::index_sequence<I...>, X, Labels, Loss, M...> {
   X x;
   const Loss& loss;
   index_t samples, microbatches;
-  index_t first_sample = sinter::detail::first_sample();
+  sinter::detail::sample_numbers numbers = sinter::detail::current_samples();
   sinter::detail::draw_source* draws = sinter::detail::current_draws();
   double total = 0;  ///< the loss so far
   transit<labels_there> labels{};
@@ -48134,7 +51032,7 @@ class stage_of_step final : public sinter::detail::stage_work {
     using role = sinter::detail::draw_source::role;
     const sinter::detail::draw_source draws(log_, std::exchange(drawn_, true) ? role::repeats : role::writes,
                                             state_.draws);
-    const samples_from samples(state_.first_sample + cut.begin);
+    const samples_from samples(state_.numbers.behind(cut.begin));
     if constexpr (is_last) {
       r.y.emplace(stage_result<is_last>(state_, module_, *r.x, labels_.slice(0, cut.begin, cut.end)));
       if (r.y->numel() != 1)
@@ -48611,6 +51509,2044 @@ struct part_of_rank {
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
+// sinter/parallel/run_checkpoint.hpp: one file with all that a training run needs to go on after it was stopped.
+
+#include <sys/stat.h>
+
+// sinter/parallel/run_part.hpp: what a run_checkpoint saves of each kind of object, and how it is put back.
+
+#ifndef SINTER_SINGLE_SINTER_DATA_LOADER_HPP
+#define SINTER_SINGLE_SINTER_DATA_LOADER_HPP
+// sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
+
+#include <iterator>
+
+#ifndef SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
+#define SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
+// sinter/data/sampler.hpp: which samples of an epoch each of several ranks works on.
+
+namespace sinter {
+
+struct distributed_sampler_options {
+  bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
+  bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
+};
+
+/// The share of one rank in the order of an epoch: samples rank, rank + size, rank + 2 size, ... of it, as
+/// torch.utils.data.DistributedSampler. All ranks must have the same dataset, seed, batch size and options. With b
+/// samples a batch, step k of all ranks together is order[k b size : (k + 1) b size], whatever size is at constant
+/// b size. Of N samples each rank gets
+///
+///     {}                  ceil(N / size): what lacks is repeated from the beginning of the order
+///     {.drop_last = true} floor(N / size): the last N mod size samples of the order are left out
+///     {.pad = false}      floor(N / size), and the first N mod size ranks one more: each sample once
+///
+/// The last needs a loop that bears ranks with fewer batches than others. Made of rank and size, or of a communicator
+/// or whatever else has rank() and size(). Errors: value_error for a size below 1 and for a rank outside the size.
+///
+///     data_loader loader(train, {.batch_size = 64, .shuffle = true, .sampler = distributed_sampler(rank, size)});
+class distributed_sampler {
+ public:
+  using options_type = distributed_sampler_options;
+
+  /// Of the only rank, which gets all samples.
+  distributed_sampler() = default;
+  distributed_sampler(index_t rank, index_t size, const options_type& options = {})
+      : rank_(rank), size_(size), options_(options) {
+    if (size < 1) detail::refuse<value_error>({"distributed_sampler: there must be at least 1 rank, not ", size});
+    if (rank < 0 || rank >= size)
+      detail::refuse<value_error>(
+          {"distributed_sampler: there is no rank ", rank, " among ", size, "; they are numbered from 0"});
+  }
+  template <class Communicator>
+    requires requires(const Communicator& c) {
+      { c.rank() } -> std::convertible_to<index_t>;
+      { c.size() } -> std::convertible_to<index_t>;
+    }
+  explicit distributed_sampler(const Communicator& world, const options_type& options = {})
+      : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
+
+  index_t rank() const { return rank_; }
+  index_t size() const { return size_; }
+  const options_type& options() const { return options_; }
+
+  /// How many samples this rank gets of n.
+  index_t count(index_t n) const {
+    const index_t each = n / size_, left = n % size_;
+    if (options_.drop_last) return each;
+    return each + (options_.pad ? left != 0 : rank_ < left);
+  }
+
+ private:
+  index_t rank_ = 0, size_ = 1;
+  options_type options_;
+};
+
+namespace detail {
+
+/// The samples of one rank among those of an epoch of `samples` from number `first` on.
+class epoch_share {
+ public:
+  epoch_share(const distributed_sampler& sampler, index_t first, index_t samples)
+      : sampler_(sampler), first_(first), samples_(samples) {}
+
+  index_t count() const { return sampler_.count(samples_ - first_); }
+  /// The largest count() of all ranks.
+  index_t most() const { return distributed_sampler(0, sampler_.size(), sampler_.options()).count(samples_ - first_); }
+  /// Where sample number i of the share stands in the order of the epoch.
+  index_t place(index_t i) const {
+    const auto number = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(sampler_.size()) +
+                        static_cast<std::uint64_t>(sampler_.rank()) + static_cast<std::uint64_t>(first_);
+    const auto all = static_cast<std::uint64_t>(samples_);
+    return static_cast<index_t>(number < all ? number : (number - all) % all);
+  }
+  /// True where place(i + 1) is place(i) + 1 for all i.
+  bool is_dense() const { return sampler_.size() == 1; }
+  /// How many samples of the epoch are behind when each rank has had i of this pass, or all that it gets.
+  index_t reached(index_t i) const {
+    const auto had = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(sampler_.size());
+    return i >= most() || had >= static_cast<std::uint64_t>(samples_ - first_) ? samples_
+                                                                               : first_ + static_cast<index_t>(had);
+  }
+
+ private:
+  distributed_sampler sampler_;
+  index_t first_, samples_;
+};
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
+
+namespace sinter {
+
+struct loader_options {
+  index_t batch_size = 32;
+  bool shuffle = false;
+  bool drop_last = false;            ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;            ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;                  ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  distributed_sampler sampler = {};  ///< the share of one of several ranks, of which each has batches of batch_size
+};
+
+/// How far training has come: `samples` of the order of an epoch are behind, those of all ranks.
+struct loader_position {
+  index_t epoch = 0, samples = 0;
+  bool operator==(const loader_position&) const = default;
+};
+
+namespace detail {
+
+/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its
+/// parent: the thread that held it is not there.
+class dataset_turns {
+ public:
+  bool of_this_process() const { return process_ == ::getpid(); }
+  std::unique_lock<std::mutex> take() {
+    return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+
+ private:
+  std::mutex mutex_;
+  pid_t process_ = ::getpid();
+};
+
+/// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go
+/// on from it.
+class loader_progress {
+ public:
+  struct loop {
+    loader_position start;
+    std::uint64_t number;
+  };
+
+  loader_progress() = default;
+  loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
+  loader_progress& operator=(const loader_progress& other) {
+    const state there = other.copy();
+    const std::lock_guard lock(mutex_);
+    state_ = {there.next, there.reached, state_.loops + 1};
+    return *this;
+  }
+
+  loader_position next() const { return copy().next; }
+  loader_position reached() const { return copy().reached; }
+  void set(loader_position position) {
+    const std::lock_guard lock(mutex_);
+    state_ = {position, position, state_.loops + 1};
+  }
+  /// Counts an epoch.
+  loop begin() {
+    const std::lock_guard lock(mutex_);
+    const loader_position start = state_.next;
+    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+    return {start, state_.loops};
+  }
+  void reach(const loop& l, loader_position position) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_.reached = position;
+  }
+
+ private:
+  struct state {
+    loader_position next{}, reached{};
+    std::uint64_t loops = 0;  ///< the number of the loop that began last
+  };
+  explicit loader_progress(const state& s) : state_(s) {}
+  state copy() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  state state_;
+  mutable fork_safe_mutex mutex_;
+};
+
+/// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
+/// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
+/// the others when asked for.
+template <class Set>
+class loader_pass {
+ public:
+  using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
+
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
+              index_t batches, const loader_options& options)
+      : set_(set),
+        turns_(std::move(turns)),
+        order_(std::move(order)),
+        share_(share),
+        batches_(batches),
+        options_(options) {
+    if (options.prefetch == 0 || batches < 2) return;
+    try {
+      worker_ = std::thread([this] { work(); });
+    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
+    }
+  }
+  loader_pass(const loader_pass&) = delete;
+  loader_pass& operator=(const loader_pass&) = delete;
+  ~loader_pass() {
+    if (!worker_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    worker_.join();
+  }
+
+  /// The next batch, or nothing after the last; rethrows what went wrong in making it.
+  std::optional<batch_type> next() {
+    if (taken_ == batches_) return std::nullopt;
+    std::unique_lock lock(mutex_);
+    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+    if (ready_.empty()) {
+      lock.unlock();
+      if (!failure_) return make(taken_++);
+      taken_ = batches_;
+      std::rethrow_exception(failure_);
+    }
+    std::optional<batch_type> b(std::move(ready_.front()));
+    ready_.pop_front();
+    ++taken_;
+    lock.unlock();
+    changed_.notify_all();
+    return b;
+  }
+
+  /// Batches that next() has given.
+  index_t taken() const { return taken_; }
+
+  /// For fork_watch.
+  void at_fork(fork_step step) noexcept {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child && worker_.joinable()) {
+      forget_thread(worker_);
+      // The old one is not destroyed: that would wait for its waiters.
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  batch_type make(index_t number) const {
+    const index_t first = number * options_.batch_size, left = share_.count() - first;
+    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+    std::vector<index_t> rows;
+    if (!order_.defined() || !share_.is_dense()) {
+      rows.resize(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const index_t place = share_.place(first + static_cast<index_t>(i));
+        rows[i] = order_.defined() ? order_.data()[place] : place;
+      }
+    }
+    const auto turn = turns_->take();
+    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                     : std::span<const index_t>(rows));
+  }
+
+  void work() noexcept {
+    for (index_t number = 0; number < batches_; ++number) {
+      try {
+        batch_type b = make(number);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+        if (stop_) return;
+        ready_.push_back(std::move(b));
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+        number = batches_;
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const Set& set_;
+  std::shared_ptr<dataset_turns> turns_;
+  tensor<index_t, 1> order_;
+  epoch_share share_;
+  index_t batches_, taken_ = 0;
+  loader_options options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<batch_type> ready_;
+  std::exception_ptr failure_;
+  bool stop_ = false;
+  std::thread worker_;
+  fork_watch watch_{*this};
+};
+
+}  // namespace detail
+
+/// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
+/// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
+/// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
+/// dataset of negative size; what the dataset throws reaches the loop.
+///
+///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
+///     for (auto& [x, y] : loader) step(x, y);
+///
+/// What is left of an epoch is a loop of its own. It may have another number of ranks and another batch size:
+///
+///     const loader_position here = loader.position();  // in the loop, after a step
+///     again.set_position(here);                        // of another run
+///     for (auto& [x, y] : again) step(x, y);           // the batches that follow, then the loop ends
+template <dataset Set>
+class data_loader {
+ public:
+  using pass = detail::loader_pass<Set>;
+  using batch_type = typename pass::batch_type;
+
+ private:
+  using loop = detail::loader_progress::loop;
+
+ public:
+  explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
+    if (options.batch_size < 1)
+      detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
+    if (options.prefetch < 0)
+      detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
+  }
+
+  /// Number of batches in an epoch, those of this rank.
+  index_t size() const { return batches_of(sampler().count(samples())); }
+  const Set& dataset() const { return set_; }
+  const loader_options& options() const { return options_; }
+
+  /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
+  index_t epoch() const { return progress_.next().epoch; }
+  void set_epoch(index_t epoch) { progress_.set({epoch, 0}); }
+
+  /// How far the loop has come that began last: its epoch, and how many samples of it all ranks together have been
+  /// given, the current batch included; those made ahead do not count, nor do repeated ones. With the last batch that
+  /// is the size of the dataset, whatever was left out. When the loop has ended it is {epoch + 1, 0}; after a `break`
+  /// it stays where the loop was left, although the next loop will begin another epoch. All ranks have the same, except
+  /// that without padding some end earlier: rank 0 is never among them.
+  loader_position position() const { return progress_.reached(); }
+  /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
+  /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
+  void set_position(loader_position position) {
+    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+    check_position(position, samples());
+    progress_.set(position);
+  }
+
+  class iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = batch_type;
+    using difference_type = std::ptrdiff_t;
+
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
+        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+      ++*this;
+    }
+    batch_type& operator*() const { return *current_; }
+    iterator& operator++() {
+      current_.reset();
+      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+      loader_->progress_.reach(loop_, reached());
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
+
+   private:
+    loader_position reached() const {
+      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+      if (current_ == nullptr) return {epoch + 1, 0};
+      const bool last = taken == loader_->batches_of(share_.most());
+      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+    }
+
+    std::unique_ptr<pass> pass_;
+    std::unique_ptr<batch_type> current_;
+    data_loader* loader_;
+    loop loop_;
+    detail::epoch_share share_;
+  };
+
+  iterator begin() {
+    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+    const index_t n = samples();
+    check_position(progress_.next(), n);
+    const loop l = progress_.begin();
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  index_t samples() const {
+    const index_t n = set_.size();
+    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+    return n;
+  }
+  static void check_position(const loader_position& at, index_t samples) {
+    if (at.samples < 0 || at.samples > samples)
+      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                                   ": the dataset has ", samples});
+  }
+  /// Batches are left out for all ranks alike.
+  distributed_sampler sampler() const {
+    const distributed_sampler& s = options_.sampler;
+    return {s.rank(), s.size(), {s.options().pad, s.options().drop_last || options_.drop_last}};
+  }
+  index_t batches_of(index_t n) const {
+    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
+  }
+  /// Undefined without shuffling: an order of a huge dataset would fill the memory.
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
+    if (!options_.shuffle) return {};
+    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+    return randperm<index_t>(gen, n);
+  }
+
+  Set set_;
+  loader_options options_;
+  std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
+  detail::loader_progress progress_;
+};
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_LOADER_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+#define SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+// sinter/io/run_file.hpp: the file of a run_checkpoint: several parts of texts and tensors in one safetensors file,
+// with checksums.
+//
+// Version 1. The metadata has "format", "version" and "kinds", the kinds of the parts in their order, with a blank
+// between two. What part n says has keys that begin with "n."; its tensors have names that begin with "n.kind.".
+// "checksums" are those of the tensors in the order of their names, "checksum" is that of all other metadata and of the
+// names, types and shapes.
+
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
+
+#ifndef SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+// sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
+
+#ifndef SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
+#define SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
+// sinter/io/elements.hpp: elements out of the bytes of a file, in either byte order, converted where that is asked for.
+
+namespace sinter::detail {
+
+/// Turns the bytes of each element around.
+SINTER_COLD inline void swap_bytes(char* data, std::size_t bytes, std::size_t element_size) {
+  for (std::size_t i = 0; i < bytes; i += element_size) std::reverse(data + i, data + i + element_size);
+}
+
+/// Fills `to` with n elements that fetch(place, count, bytes) supplies: it writes `count` bytes of the elements, from
+/// byte `place` of them on, and is called for whole elements. They are of `kind` and in the byte order of the machine,
+/// or `swapped`. Needs a bounded amount of memory beside `to`. Errors: io_error for an element that does not fit T;
+/// `what` begins its text.
+template <element T, class Fetch>
+void fetch_elements(element_kind kind, bool swapped, std::size_t n, T* to, Fetch fetch, const std::string& what) {
+  if (kind == kind_of_element<T>() && !std::is_same_v<T, bool>) {
+    auto* const bytes = reinterpret_cast<char*>(to);
+    if (n > 0) fetch(std::size_t{0}, n * sizeof(T), bytes);
+    if (swapped) swap_bytes(bytes, n * sizeof(T), sizeof(T));
+    return;
+  }
+  const std::size_t size = element_size(kind), at_once = std::size_t{1} << 16;  // elements
+  std::string piece;
+  for (std::size_t i = 0; i < n; i += at_once) {
+    const std::size_t count = n - i < at_once ? n - i : at_once;
+    piece.resize(count * size);
+    fetch(i * size, count * size, piece.data());
+    if (swapped) swap_bytes(piece.data(), piece.size(), size);
+    with_element(kind, [&](auto from) {
+      using From = decltype(from);
+      const std::size_t done = convert_elements<From>(piece.data(), count, to + i);
+      if (done < count)
+        refuse<io_error>({what, ": ", unfit_text<From, T>(piece.data(), done, i + done), "; read another type"});
+    });
+  }
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_JSON_HPP
+#define SINTER_SINGLE_SINTER_IO_JSON_HPP
+// sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
+
+#ifndef SINTER_SINGLE_SINTER_IO_UTF8_HPP
+#define SINTER_SINGLE_SINTER_IO_UTF8_HPP
+// sinter/io/utf8.hpp: where the characters of a text in UTF-8 end.
+
+namespace sinter::detail {
+
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8. RFC 3629.
+SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
+  const std::uint32_t first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return 0;
+  std::uint32_t code = first & (0x7Fu >> size);
+  for (char c : text.substr(1, size - 1)) {
+    if ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u) return 0;
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  }
+  const bool shortest = code >= (size == 2 ? 0x80u : size == 3 ? 0x800u : 0x10000u);
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return shortest && !surrogate && code < 0x110000 ? size : 0;
+}
+
+/// The place of the first byte that is no part of a character; the size of the text if there is none.
+SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t size = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_size(text.substr(at));
+    if (size == 0) break;
+    at += size;
+  }
+  return at;
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_UTF8_HPP
+
+namespace sinter::detail {
+
+/// Walks over a JSON text value by value, in the order in which its user asks. Takes what RFC 8259 allows and nothing
+/// else; values lie in at most `max_depth` objects and arrays. The text must live on; `source` begins messages. Errors:
+/// io_error with the source and the byte.
+class json_reader {
+ public:
+  static constexpr int max_depth = 64;
+
+  json_reader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
+    if (const std::size_t good = valid_utf8(text_); good < text_.size()) {
+      at_ = good;
+      fail({"not UTF-8"});
+    }
+  }
+
+  /// Calls member(name) for each member of an object; it has to read the value.
+  template <class F>
+  void object(F member) {
+    enter('{', "an object");
+    if (!accept('}')) do {
+        const std::string name = string();
+        expect(':', "':' after the name of a member");
+        member(name);
+      } while (accept(',') || (expect('}', "',' or '}' after a member"), false));
+    --depth_;
+  }
+
+  /// Calls element() for each element of an array; it has to read the element.
+  template <class F>
+  void array(F element) {
+    enter('[', "an array");
+    if (!accept(']')) do
+        element();
+      while (accept(',') || (expect(']', "',' or ']' after an element"), false));
+    --depth_;
+  }
+
+  SINTER_COLD std::string string() {
+    expect('"', "a string");
+    std::string value;
+    for (;;) {
+      const char c = next("a string has no end");
+      if (c == '"') return value;
+      if (static_cast<unsigned char>(c) < 0x20) fail({"a control character in a string; write it as \\u00XX"});
+      if (c != '\\') value += c;
+      else escape(value);
+    }
+  }
+
+  /// An integer from 0 to 2^63 - 1, without a fraction or an exponent.
+  SINTER_COLD std::int64_t natural() {
+    skip_blanks();
+    const std::string_view digits = number();
+    if (digits.find_first_not_of("0123456789") != std::string_view::npos)
+      fail({digits.substr(0, 24), " where an integer of 0 or more is expected"});
+    std::int64_t value = 0;
+    for (char c : digits) {
+      if (value > (INT64_MAX - (c - '0')) / 10) fail({digits.substr(0, 24), " overflows an integer of 64 bits"});
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  }
+
+  /// Reads any value and forgets it.
+  SINTER_COLD void skip() {
+    skip_blanks();
+    switch (peek()) {
+      case '{':
+        return object([&](const std::string&) { skip(); });
+      case '[':
+        return array([&] { skip(); });
+      case '"':
+        string();
+        return;
+      default:
+        for (std::string_view word : {"true", "false", "null"})
+          if (text_.substr(at_).starts_with(word)) {
+            at_ += word.size();
+            return;
+          }
+        number();
+    }
+  }
+
+  /// Errors: io_error if anything but blanks is left.
+  SINTER_COLD void finish() {
+    skip_blanks();
+    if (at_ < text_.size()) fail({"more text after the end of the object"});
+  }
+
+  /// Throws io_error that names the source and the byte reached.
+  [[noreturn]] SINTER_COLD void fail(std::initializer_list<text_piece> what) const {
+    refuse<io_error>({source_, ", byte ", at_, ": ", joined(what)});
+  }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  char next(const char* otherwise) {
+    if (at_ == text_.size()) fail({otherwise});
+    return text_[at_++];
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+  }
+  bool accept(char c) {
+    skip_blanks();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  SINTER_COLD void expect(char c, const char* what) {
+    if (!accept(c)) fail({what, " is expected"});
+  }
+  SINTER_COLD void enter(char open, const char* what) {
+    expect(open, what);
+    if (++depth_ > max_depth) fail({"more than ", max_depth, " objects and arrays within each other"});
+  }
+
+  /// The text of a number.
+  SINTER_COLD std::string_view number() {
+    const std::size_t begin = at_;
+    const auto digits = [&] {
+      if (peek() < '0' || peek() > '9') fail({"a value is expected"});
+      while (peek() >= '0' && peek() <= '9') ++at_;
+    };
+    if (peek() == '-') ++at_;
+    if (peek() == '0') ++at_;
+    else digits();
+    if (peek() >= '0' && peek() <= '9') fail({"a number begins with 0"});
+    if (peek() == '.') {
+      ++at_;
+      digits();
+    }
+    if (peek() == 'e' || peek() == 'E') {
+      ++at_;
+      if (peek() == '+' || peek() == '-') ++at_;
+      digits();
+    }
+    return text_.substr(begin, at_ - begin);
+  }
+
+  SINTER_COLD void escape(std::string& to) {
+    const char c = next("a string has no end");
+    constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+    if (const std::size_t i = letters.find(c); i != std::string_view::npos) {
+      to += meanings[i];
+      return;
+    }
+    if (c != 'u') fail({"an unknown escape in a string"});
+    std::uint32_t code = four_digits();
+    if (code >= 0xDC00 && code < 0xE000) fail({"half of a surrogate pair in a string"});
+    if (code >= 0xD800 && code < 0xDC00) {
+      if (next("a string has no end") != '\\' || next("a string has no end") != 'u')
+        fail({"half of a surrogate pair in a string"});
+      const std::uint32_t low = four_digits();
+      if (low < 0xDC00 || low >= 0xE000) fail({"half of a surrogate pair in a string"});
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    append_utf8(to, code);
+  }
+
+  SINTER_COLD std::uint32_t four_digits() {
+    std::uint32_t code = 0;
+    for (int i = 0; i < 4; ++i) {
+      const char c = next("a string has no end");
+      const bool digit = c >= '0' && c <= '9', lower = c >= 'a' && c <= 'f', upper = c >= 'A' && c <= 'F';
+      if (!digit && !lower && !upper) fail({"\\u is not followed by four hexadecimal digits"});
+      code = code << 4 | static_cast<std::uint32_t>(digit ? c - '0' : lower ? c - 'a' + 10 : c - 'A' + 10);
+    }
+    return code;
+  }
+
+  static void append_utf8(std::string& to, std::uint32_t code) {
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
+    const std::uint32_t marks[] = {0, 0xC0, 0xE0, 0xF0};
+    to += static_cast<char>(marks[more] | code >> (6 * more));
+    for (int i = more - 1; i >= 0; --i) to += static_cast<char>(0x80u | (code >> (6 * i) & 0x3Fu));
+  }
+
+  std::string_view text_;
+  std::string source_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+/// The text in quotes, with the escapes that JSON needs and no others.
+SINTER_COLD inline std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
+    if (const std::size_t i = meanings.find(c); i != std::string_view::npos) {
+      quoted += {'\\', letters[i]};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      const char* const digits = "0123456789abcdef";
+      quoted += "\\u00";
+      quoted += {digits[c >> 4], digits[c & 15]};
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_JSON_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+#define SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+// sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
+
+#include <sys/mman.h>
+
+#ifndef SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
+#define SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
+// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+namespace sinter::detail {
+
+SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
+
+/// The result of a system call, made again for as long as signals interrupt it.
+template <class F>
+auto restarted(F call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Owns an open file; -1: none.
+class descriptor {
+ public:
+  descriptor() = default;
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~descriptor() { close(); }
+
+  int get() const { return number_; }
+  bool is_open() const { return number_ != -1; }
+
+  /// The error of closing, 0 if there is none. A close that a signal interrupts has closed the file all the same.
+  int close() {
+    const int number = std::exchange(number_, -1);
+    return number == -1 || ::close(number) == 0 || errno == EINTR ? 0 : errno;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+/// Not open, with errno set, if the system refuses.
+inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
+  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+}
+
+/// Up to n bytes; 0 at the end; -1 with errno set on failure.
+inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
+  return restarted([&] { return ::read(from.get(), to, n); });
+}
+
+/// Writes all bytes; returns the error, or 0.
+inline int write_all(const descriptor& to, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// Reads n bytes from a place in the file; returns how many there were, or -1 with errno set.
+SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t n, std::size_t place) {
+  std::size_t total = 0;
+  while (total < n) {
+    const ssize_t got = restarted([&] {
+      return ::pread(from.get(), static_cast<char*>(to) + total, n - total, static_cast<off_t>(place + total));
+    });
+    if (got < 0) return -1;
+    if (got == 0) break;
+    total += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(total);
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
+
+namespace sinter::detail {
+
+/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+class file_mapping {
+ public:
+  SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+    if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+  }
+  file_mapping(const file_mapping&) = delete;
+  file_mapping& operator=(const file_mapping&) = delete;
+  ~file_mapping() { ::munmap(data_, size_); }
+
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+/// Storage of a tensor inside a mapping, which it keeps.
+SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
+                                              std::size_t bytes) {
+  struct owner : storage {
+    std::shared_ptr<const file_mapping> mapping;
+  };
+  auto* s = new owner;
+  s->mapping = std::move(mapping);
+  s->data = data;
+  s->bytes = bytes;
+  s->borrowed = true;
+  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  return storage_ptr(s);
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+
+namespace sinter {
+
+/// Free text under names.
+using safetensors_metadata = std::vector<std::pair<std::string, std::string>>;
+
+struct safetensors_options {
+  bool map = false;  ///< maps the file into memory; tensors then share its pages instead of copying them
+};
+
+namespace detail {
+
+struct safetensors_type {
+  std::string_view name;
+  std::size_t bits;
+  element_kind element;
+};
+
+/// In the order of the reference implementation, which sorts by it when it writes.
+inline constexpr safetensors_type safetensors_types[] = {
+    {"BOOL", 8, element_kind::boolean},      {"F4", 4, element_kind::other},
+    {"F6_E2M3", 6, element_kind::other},     {"F6_E3M2", 6, element_kind::other},
+    {"U8", 8, element_kind::uint8},          {"I8", 8, element_kind::int8},
+    {"F8_E5M2", 8, element_kind::other},     {"F8_E4M3", 8, element_kind::other},
+    {"F8_E8M0", 8, element_kind::other},     {"F8_E4M3FNUZ", 8, element_kind::other},
+    {"F8_E5M2FNUZ", 8, element_kind::other}, {"I16", 16, element_kind::int16},
+    {"U16", 16, element_kind::uint16},       {"F16", 16, element_kind::float16},
+    {"BF16", 16, element_kind::bfloat16},    {"I32", 32, element_kind::int32},
+    {"U32", 32, element_kind::uint32},       {"F32", 32, element_kind::float32},
+    {"C64", 64, element_kind::other},        {"F64", 64, element_kind::float64},
+    {"I64", 64, element_kind::int64},        {"U64", 64, element_kind::uint64},
+};
+
+inline constexpr std::size_t safetensors_max_header = 100'000'000;
+inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTorch
+inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
+
+/// A name of the file as it may stand in a message.
+SINTER_COLD inline std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_COLD inline std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+/// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
+/// one std::sort for all orders, which is much less to compile.
+template <class F>
+std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
+  return sorted_numbers(n, &less,
+                        [](const void* f, std::size_t a, std::size_t b) { return (*static_cast<const F*>(f))(a, b); });
+}
+
+/// What the header says of a tensor.
+struct safetensors_info {
+  const safetensors_type* type = nullptr;
+  std::vector<index_t> shape;
+  std::size_t begin = 0, end = 0;  ///< in the data
+};
+
+/// An open file whose header has been read and checked.
+class safetensors_file {
+ public:
+  SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
+    file_ = open_file(path, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
+    struct stat info;
+    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    const auto size = static_cast<std::size_t>(info.st_size);
+    unsigned char length[8];
+    if (size < sizeof length)
+      refuse<io_error>({path, ": has ", size, " bytes, too few for the length of a header", safetensors_advice});
+    read(0, sizeof length, reinterpret_cast<char*>(length));
+    std::uint64_t header = 0;
+    for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (header > safetensors_max_header)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
+                        safetensors_advice});
+    if (header > size - sizeof length)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but ", size - sizeof length,
+                        " follow; it is cut short", safetensors_advice});
+    data_begin_ = sizeof length + static_cast<std::size_t>(header);
+    std::string text(static_cast<std::size_t>(header), '\0');
+    read(sizeof length, text.size(), text.data());
+    parse(text);
+    check_offsets(size - data_begin_);
+    if (map) mapping_ = std::make_shared<const file_mapping>(path, file_, size);
+  }
+
+  /// Null if there is none of that name.
+  const safetensors_info* find(std::string_view name) const {
+    std::size_t first = 0, last = by_name_.size();
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (names[by_name_[middle]] < name) first = middle + 1;
+      else last = middle;
+    }
+    return first < by_name_.size() && names[by_name_[first]] == name ? &infos_[by_name_[first]] : nullptr;
+  }
+  const safetensors_info& at(std::string_view name) const {
+    const safetensors_info* const r = find(name);
+    if (r == nullptr)
+      refuse<io_error>(
+          {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
+    return *r;
+  }
+
+  /// Copies bytes of the data.
+  SINTER_COLD void copy(std::size_t place, std::size_t n, char* to) const {
+    if (n == 0) return;
+    if (mapping_) std::memcpy(to, mapping_->data() + data_begin_ + place, n);
+    else read(data_begin_ + place, n, to);
+  }
+  const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
+  char* mapped(const safetensors_info& r) const { return mapping_->data() + data_begin_ + r.begin; }
+
+  std::string path;
+  std::vector<std::string> names;  ///< in the order of the header
+  safetensors_metadata metadata;
+
+ private:
+  void read(std::size_t place, std::size_t n, char* to) const {
+    const ssize_t got = read_at(file_, to, n, place);
+    if (got < 0) refuse<io_error>({path, ": reading failed: ", system_text(errno)});
+    if (static_cast<std::size_t>(got) < n) refuse<io_error>({path, ": was cut short after it had been opened"});
+  }
+
+  SINTER_COLD void parse(const std::string& text) {
+    json_reader json(text, path + ": header");
+    if (!text.starts_with('{')) json.fail({"a header begins with '{'", safetensors_advice});
+    bool has_metadata = false;
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") {
+        if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
+        json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
+      } else {
+        infos_.push_back(read_info(json, name));
+        names.push_back(name);
+      }
+    });
+    json.finish();
+    by_name_ = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    for (std::size_t i = 1; i < names.size(); ++i)
+      if (const std::string& name = names[by_name_[i]]; name == names[by_name_[i - 1]])
+        refuse<io_error>({path, ": names ", quoted_name(name), " twice", safetensors_advice});
+    const std::vector<std::size_t> keys = sorted_numbers(
+        metadata.size(), [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+    for (std::size_t i = 1; i < keys.size(); ++i)
+      if (const std::string& key = metadata[keys[i]].first; key == metadata[keys[i - 1]].first)
+        refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
+  }
+
+  SINTER_COLD safetensors_info read_info(json_reader& json, const std::string& name) const {
+    safetensors_info r;
+    unsigned seen = 0;  // a bit for each member
+    const auto once = [&](unsigned bit, const char* member) {
+      if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
+      seen |= bit;
+    };
+    json.object([&](const std::string& member) {
+      if (member == "dtype") {
+        once(1, "dtype");
+        const std::string type = json.string();
+        for (const safetensors_type& known : safetensors_types)
+          if (known.name == type) r.type = &known;
+        if (r.type == nullptr)
+          json.fail({quoted_name(name), " has the unknown dtype ", quoted_name(type), "; save it as another type"});
+      } else if (member == "shape") {
+        once(2, "shape");
+        json.array([&] {
+          if (r.shape.size() == safetensors_max_rank)
+            json.fail({quoted_name(name), " has more than ", safetensors_max_rank, " extents", safetensors_advice});
+          r.shape.push_back(json.natural());
+        });
+      } else if (member == "data_offsets") {
+        once(4, "data_offsets");
+        int count = 0;
+        json.array([&] {
+          const auto offset = static_cast<std::size_t>(json.natural());
+          if (++count > 2) return;
+          (count == 1 ? r.begin : r.end) = offset;
+        });
+        if (count != 2) json.fail({"data_offsets of ", quoted_name(name), " are not two numbers", safetensors_advice});
+      } else {
+        json.skip();  // what later versions may add
+      }
+    });
+    if (seen != 7) json.fail({quoted_name(name), " lacks dtype, shape or data_offsets", safetensors_advice});
+    return r;
+  }
+
+  /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
+  SINTER_COLD void check_offsets(std::size_t data) const {
+    const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
+      const safetensors_info &x = infos_[a], &y = infos_[b];
+      return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
+    });
+    std::size_t reached = 0;
+    for (const std::size_t i : order) {
+      const safetensors_info& r = infos_[i];
+      if (r.begin != reached || r.end < r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
+                          reached, " is the next; ",
+                          r.begin < reached ? "it overlaps another tensor"
+                          : r.end < r.begin ? "it ends before it begins"
+                                            : "there is a gap before it",
+                          safetensors_advice});
+      if (const std::size_t bytes = bytes_of(r, names[i]); bytes != r.end - r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets for ", r.end - r.begin,
+                          " bytes, but its shape ", shape_of(r), " of ", r.type->name, " needs ", bytes,
+                          safetensors_advice});
+      reached = r.end;
+    }
+    if (reached != data)
+      refuse<io_error>({path, ": its tensors need ", reached, " bytes of data, but ", data,
+                        reached > data ? " follow the header; it is cut short" : " follow the header; it is too long",
+                        safetensors_advice});
+  }
+
+  static shape_piece shape_of(const safetensors_info& r) { return {r.shape.data(), static_cast<int>(r.shape.size())}; }
+
+  SINTER_COLD std::size_t bytes_of(const safetensors_info& r, const std::string& name) const {
+    std::size_t bits = 0;
+    try {
+      bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
+                                                                   static_cast<int>(r.shape.size()), r.type->bits));
+    } catch (const shape_error&) {
+      refuse<io_error>({path, ": ", quoted_name(name), " overflows: its shape ", shape_of(r),
+                        " has more elements than can be addressed", safetensors_advice});
+    }
+    if (bits % 8 != 0)
+      refuse<io_error>({path, ": ", quoted_name(name), " is misaligned: its shape ", shape_of(r), " of ", r.type->name,
+                        " does not fill whole bytes", safetensors_advice});
+    return bits / 8;
+  }
+
+  descriptor file_;
+  std::size_t data_begin_ = 0;
+  std::shared_ptr<const file_mapping> mapping_;
+  std::vector<safetensors_info> infos_;
+  std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
+};
+
+}  // namespace detail
+
+/// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
+/// them. Copies of this object share the file; threads may read from it at the same time. Made by read_safetensors.
+class safetensors {
+ public:
+  /// In the order of the header.
+  const std::vector<std::string>& names() const { return file_->names; }
+  std::size_t size() const { return names().size(); }
+  bool contains(std::string_view name) const { return file_->find(name) != nullptr; }
+  /// What `__metadata__` says, in the order of the header.
+  const safetensors_metadata& metadata() const { return file_->metadata; }
+
+  /// Errors of all that take a name: io_error if the file holds no tensor of that name.
+  const std::vector<index_t>& shape(std::string_view name) const { return file_->at(name).shape; }
+  element_kind kind(std::string_view name) const { return file_->at(name).type->element; }
+  /// The type as the file names it, such as "F32".
+  std::string_view dtype(std::string_view name) const { return file_->at(name).type->name; }
+
+  /// The tensor of that name, on the host. With `map` in the options it shares the memory of the mapped file, if its
+  /// elements are aligned there and no bool. Errors: io_error for another element type or rank.
+  ///
+  ///     tensor w = file.get<float, 2>("0.weight");
+  template <element T, int R>
+  tensor<T, R> get(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    if (r.type->element != kind_of_element<T>())
+      refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
+                    ", not ", element_name<T>(),
+                    r.type->element == element_kind::other ? "; save it as another type" : "; get_as converts"});
+    const extents<R> shape = shape_as<R>(r, name);
+    if constexpr (std::endian::native == std::endian::little && !std::is_same_v<T, bool>)
+      if (file_->mapping() && r.end > r.begin) {
+        char* const data = file_->mapped(r);
+        if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0)
+          return detail::access::make<T, R, cpu>(detail::mapped_storage(file_->mapping(), data, r.end - r.begin),
+                                                 reinterpret_cast<T*>(data), shape, detail::row_major_strides(shape));
+      }
+    return fetch<T, R>(r, shape, name);
+  }
+
+  /// The same of any element type, converted: floating-point elements are rounded to the nearest. Errors: io_error for
+  /// another rank, and for a number that T cannot hold, such as 0.5 as int32 or 1e300 as float.
+  ///
+  ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
+  template <element T, int R>
+  tensor<T, R> get_as(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    if (r.type->element == element_kind::other)
+      refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
+    return fetch<T, R>(r, shape_as<R>(r, name), name);
+  }
+
+  /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
+  SINTER_COLD named_tensor entry(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
+    constexpr bool little = std::endian::native == std::endian::little;
+    const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
+      return host_tensor(r.type->element, r.shape, std::as_bytes(std::span(data, bytes)), std::move(owner));
+    };
+    if (little && file_->mapping()) return {std::string(name), value(file_->mapped(r), file_->mapping())};
+    const auto copy = std::make_shared<std::vector<char>>(bytes);
+    file_->copy(r.begin, bytes, copy->data());
+    if (!little && size > 1) detail::swap_bytes(copy->data(), bytes, size);
+    return {std::string(name), value(copy->data(), copy)};
+  }
+
+  /// All entries, in the order of the header.
+  SINTER_COLD std::vector<named_tensor> entries() const {
+    std::vector<named_tensor> all;
+    for (const std::string& name : names()) all.push_back(entry(name));
+    return all;
+  }
+  /// The same where a state is expected, as in nn::load_state(model, file).
+  operator std::vector<named_tensor>() const { return entries(); }
+
+ private:
+  friend safetensors read_safetensors(const std::string&, const safetensors_options&);
+  explicit safetensors(std::shared_ptr<const detail::safetensors_file> file) : file_(std::move(file)) {}
+
+  [[noreturn]] SINTER_COLD void refuse(std::string_view name, std::initializer_list<detail::text_piece> what) const {
+    detail::refuse<io_error>({file_->path, ": ", detail::quoted_name(name), " ", detail::joined(what)});
+  }
+
+  template <int R>
+  extents<R> shape_as(const detail::safetensors_info& r, std::string_view name) const {
+    extents<R> shape;
+    if (r.shape.size() != R)
+      refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
+                    r.shape.size(), ", not ", R});
+    std::copy(r.shape.begin(), r.shape.end(), shape.begin());
+    return shape;
+  }
+
+  template <element T, int R>
+  tensor<T, R> fetch(const detail::safetensors_info& r, const extents<R>& shape, std::string_view name) const {
+    auto t = tensor<T, R>::uninitialized(shape);
+    detail::fetch_elements<T>(
+        r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
+        [&](std::size_t place, std::size_t n, char* to) { file_->copy(r.begin + place, n, to); },
+        file_->path + ": " + detail::quoted_name(name));
+    return t;
+  }
+
+  std::shared_ptr<const detail::safetensors_file> file_;
+};
+
+/// Opens a safetensors file, reads its header and checks it against the size of the file: nothing in it is trusted.
+/// The file stays open while the result or a mapped tensor lives, and must not be written to or cut short meanwhile;
+/// replacing it by another of its name, as write_safetensors does, is fine. Errors: io_error with the reason for a file
+/// that cannot be read or is not as the format says. https://github.com/huggingface/safetensors#format
+///
+///     safetensors file = read_safetensors("model.safetensors");
+///     for (const std::string& name : file.names()) ...
+SINTER_COLD inline safetensors read_safetensors(const std::string& path, const safetensors_options& options = {}) {
+  return safetensors(std::make_shared<const detail::safetensors_file>(path, options.map));
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_HPP
+// sinter/io/write.hpp: writes files that are complete or as they were before.
+
+#include <dirent.h>
+#include <sys/file.h>
+
+namespace sinter::detail {
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_COLD inline std::string link_target(std::string path) {
+  char to[4096];
+  for (int links = 0; links < 40; ++links) {
+    const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
+    if (size < 0) break;  // not a link
+    const std::string_view target(to, static_cast<std::size_t>(size));
+    const std::size_t folder = target.starts_with('/') ? 0 : path.rfind('/') + 1;
+    path.replace(folder, std::string::npos, target);
+  }
+  return path;
+}
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
+  return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
+}
+
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_COLD inline void remove_unfinished(const std::string& folder) {
+  DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (list == nullptr) return;
+  while (const dirent* const entry = ::readdir(list)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(unfinished_prefix) || !name.ends_with(saving_suffix)) continue;
+    const std::string path = folder + entry->d_name;
+    const descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  }
+  ::closedir(list);
+}
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_COLD inline int sync_folder(const std::string& folder) {
+  const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!names.is_open()) return errno == EACCES ? 0 : errno;
+  return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old, durability until) {
+  static std::atomic<unsigned> count{0};
+  const bool on_disk = until == durability::of_the_disk;
+  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  if (on_disk) remove_unfinished(folder);
+  std::string part;
+  descriptor file;
+  bool claimed = false;
+  do {  // the name is taken where a process of another machine or container has the same number
+    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
+    file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
+    claimed = file.is_open() && (!on_disk || claim_new_file(file));
+  } while (!claimed && (file.is_open() || errno == EEXIST));
+  if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
+  int problem = 0;
+  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+  if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
+  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk) {
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  }
+  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem != 0) {
+    ::unlink(part.c_str());
+    return problem;
+  }
+  return on_disk ? sync_folder(folder) : 0;
+}
+
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system) {
+  struct stat old, target;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+  int problem = 0;
+  const std::string name = link_target(path);
+  // Links in /proc may lead to what has no name, such as a file that was removed.
+  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+    if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  } else {
+    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
+      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = replace_file(name, pieces, exists ? &old : nullptr, until);
+  }
+  if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
+}
+
+/// The same of one piece.
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+  write_file(path, std::span(&bytes, 1));
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_HPP
+
+namespace sinter {
+
+namespace detail {
+
+/// Errors: value_error for an entry that cannot be written.
+SINTER_COLD inline void check_entry(const named_tensor& entry) {
+  const host_tensor& e = entry.value;
+  const auto rank = static_cast<int>(e.shape.size());
+  const std::string name = quoted_name(entry.name);
+  if (valid_utf8(entry.name) < entry.name.size())
+    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
+  if (entry.name == "__metadata__")
+    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
+  if (e.element == element_kind::other)
+    refuse<value_error>(
+        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
+  if (e.shape.size() > safetensors_max_rank)
+    refuse<value_error>(
+        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
+  const std::size_t size = element_size(e.element);
+  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
+  if (n * size != e.bytes.size())
+    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
+                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
+}
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata) {
+  std::string text = "{";
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto& [key, value] = metadata[keys[i]];
+    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
+      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
+    if (i > 0 && key == metadata[keys[i - 1]].first)
+      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
+    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
+  }
+  if (!metadata.empty()) text += '}';
+  std::size_t at = 0;
+  for (const std::size_t i : order) {
+    const auto& [name, e] = entries[i];
+    if (text.size() > 1) text += ',';
+    text += json_string(name) +
+            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
+    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
+    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
+    at += e.bytes.size();
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > safetensors_max_header)
+    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
+                         safetensors_max_header});
+  std::string length;
+  for (int shift = 0; shift < 64; shift += 8)
+    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
+  return length + text;
+}
+
+/// The same, until it is with the system or on the disk.
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until) {
+  for (const named_tensor& e : entries) check_entry(e);
+  const auto by_name =
+      sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
+      refuse<value_error>({"write_safetensors: two entries have the name ", quoted_name(name)});
+  const auto order = sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
+    const int x = safetensors_index(entries[a].value.element), y = safetensors_index(entries[b].value.element);
+    return x != y ? x > y : entries[a].name < entries[b].name;
+  });
+  const std::string head = safetensors_head(entries, order, metadata);
+  std::vector<std::string_view> pieces = {head};
+  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
+  for (const std::size_t i : order) {
+    const std::span<const std::byte> bytes = entries[i].value.bytes;
+    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if constexpr (std::endian::native == std::endian::big) {
+      swapped[i] = pieces.back();
+      swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
+      pieces.back() = swapped[i];
+    }
+  }
+  write_file(path, pieces, until);
+}
+
+}  // namespace detail
+
+/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
+/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
+/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
+/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
+/// a negative extent; io_error if the file cannot be written.
+///
+///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {}) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+
+namespace sinter::detail {
+
+/// A sum over bytes that any change within 8 of them changes, and other changes change all but surely: each step is
+/// one-to-one in the sum and in the word.
+SINTER_COLD inline std::uint64_t checksum_of(std::string_view bytes) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
+  const auto word_at = [&](std::size_t place) {
+    unsigned char one[8] = {};
+    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
+    else
+      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
+    return word;
+  };
+  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
+  std::size_t place = 0;
+  for (; place + 32 <= bytes.size(); place += 32)
+    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
+  std::uint64_t sum = bytes.size();
+  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
+  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
+  return sum ^ sum >> 32;
+}
+
+/// The elements as they lie in the file.
+SINTER_COLD inline std::uint64_t checksum_of(const host_tensor& x) {
+  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
+  std::string swapped(bytes);
+  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
+  return checksum_of(std::string_view(swapped));
+}
+
+SINTER_COLD inline std::string hexadecimal(std::uint64_t x) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, x, 16).ptr;
+  return std::string(16 - static_cast<std::size_t>(end - digits), '0').append(digits, end);
+}
+
+inline constexpr const char* run_file_format = "sinter run checkpoint";
+inline constexpr int run_file_version = 1;
+inline constexpr const char* run_file_advice = "; load an older checkpoint";
+
+/// What is saved of one object.
+class run_part {
+ public:
+  /// `place` begins messages.
+  run_part(std::string the_kind, std::string place) : kind(std::move(the_kind)), place_(std::move(place)) {}
+
+  void put(std::string key, std::string text) { texts.emplace_back(std::move(key), std::move(text)); }
+  template <class Number>
+    requires(std::is_arithmetic_v<Number>)
+  void put(std::string key, Number x) {
+    char digits[32];
+    put(std::move(key), std::string(digits, std::to_chars(digits, digits + sizeof digits, x).ptr));
+  }
+
+  /// Errors: io_error where there is none, as in a file of another program.
+  SINTER_COLD const std::string& text(std::string_view key) const {
+    for (const auto& [name, value] : texts)
+      if (name == key) return value;
+    detail::refuse<io_error>({place_, " lacks ", quoted_name(key), run_file_advice});
+  }
+  template <class Number>
+  Number number(std::string_view key) const {
+    const std::string& digits = text(key);
+    Number x = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
+    if (error != std::errc() || end != digits.data() + digits.size())
+      detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
+    return x;
+  }
+  /// Errors: value_error, with the place before the text.
+  [[noreturn]] SINTER_COLD void misfit(std::initializer_list<text_piece> what) const {
+    detail::refuse<value_error>({place_, ": ", joined(what), "; nothing was loaded"});
+  }
+  const std::string& place() const { return place_; }
+
+  std::string kind;
+  safetensors_metadata texts;
+  std::vector<named_tensor> tensors;
+
+ private:
+  std::string place_;
+};
+
+/// "run.ckpt: object 2, an optimizer"; objects count from 1, as the arguments of save().
+SINTER_COLD inline std::string run_part_place(const std::string& path, std::size_t number, std::string_view kind) {
+  return joined({path, ": object ", number + 1, " (", kind, ")"});
+}
+
+SINTER_COLD inline std::string run_file_kinds(const std::vector<run_part>& parts, std::string_view between) {
+  std::string all;
+  for (const run_part& p : parts) all += joined({all.empty() ? "" : between, p.kind});
+  return all;
+}
+
+/// All that a header says but for "checksum", as one text.
+SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& metadata,
+                                                 const std::vector<named_tensor>& tensors) {
+  std::string all;
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (const std::size_t i : keys) {
+    const auto& [key, value] = metadata[i];
+    if (key != "checksum") all += joined({key.size(), ' ', key, ' ', value.size(), ' ', value});
+  }
+  for (const auto& [name, value] : tensors) {
+    all += joined({name.size(), ' ', name, ' ', element_name(value.element)});
+    for (const index_t n : value.shape) all += joined({' ', n});
+  }
+  return checksum_of(all);
+}
+
+SINTER_COLD inline void sort_by_name(std::vector<named_tensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const named_tensor& a, const named_tensor& b) { return a.name < b.name; });
+}
+
+/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
+SINTER_COLD inline void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
+  safetensors_metadata metadata = {{"format", run_file_format},
+                                   {"version", std::to_string(run_file_version)},
+                                   {"kinds", run_file_kinds(parts, " ")}};
+  std::vector<named_tensor> tensors;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const auto& [key, value] : parts[i].texts) metadata.emplace_back(joined({i, '.', key}), value);
+    for (const auto& [name, value] : parts[i].tensors)
+      tensors.emplace_back(joined({i, '.', parts[i].kind, '.', name}), value);
+  }
+  sort_by_name(tensors);
+  std::string sums;
+  for (const named_tensor& t : tensors) sums += (sums.empty() ? "" : " ") + hexadecimal(checksum_of(t.value));
+  metadata.emplace_back("checksums", sums);
+  metadata.emplace_back("checksum", hexadecimal(header_checksum(metadata, tensors)));
+  write_safetensors(path, tensors, metadata, durability::of_the_disk);
+}
+
+/// The value of a key; empty if there is none.
+SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value;
+  return {};
+}
+
+/// Errors: io_error for another file and for one of another version.
+SINTER_COLD inline void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
+  if (metadata_at(metadata, "format") != run_file_format)
+    refuse<io_error>({path, ": is a safetensors file, but no run checkpoint; read it by read_safetensors"});
+  if (const std::string_view version = metadata_at(metadata, "version"); version != std::to_string(run_file_version))
+    refuse<io_error>({path, ": is a run checkpoint of version ", quoted_name(version), "; this Sinter reads version ",
+                      run_file_version, "; load it with the Sinter that saved it"});
+}
+
+/// Errors: io_error for a file that is not as it was written.
+SINTER_COLD inline void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+                                       const std::vector<named_tensor>& tensors) {
+  if (hexadecimal(header_checksum(metadata, tensors)) != metadata_at(metadata, "checksum"))
+    refuse<io_error>({path, ": its header is damaged", run_file_advice});
+  std::string_view sums = metadata_at(metadata, "checksums");
+  for (const named_tensor& t : tensors) {
+    if (hexadecimal(checksum_of(t.value)) != sums.substr(0, 16))
+      refuse<io_error>({path, ": ", quoted_name(t.name), " is damaged", run_file_advice});
+    sums.remove_prefix(std::min<std::size_t>(17, sums.size()));
+  }
+}
+
+/// The parts of a file that is as it was written. Errors: io_error.
+SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) {
+  const safetensors file = read_safetensors(path);
+  const safetensors_metadata& metadata = file.metadata();
+  check_run_format(path, metadata);
+  std::vector<named_tensor> tensors = file.entries();
+  sort_by_name(tensors);
+  check_run_file(path, metadata, tensors);
+  std::vector<run_part> parts;
+  std::string_view kinds = metadata_at(metadata, "kinds");
+  while (!kinds.empty()) {
+    const std::string kind(kinds.substr(0, kinds.find(' ')));
+    kinds.remove_prefix(std::min(kind.size() + 1, kinds.size()));
+    parts.emplace_back(kind, run_part_place(path, parts.size(), kind));
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string of_texts = std::to_string(i) + '.', of_tensors = of_texts + parts[i].kind + '.';
+    for (const auto& [key, value] : metadata)
+      if (key.starts_with(of_texts)) parts[i].put(key.substr(of_texts.size()), value);
+    for (const auto& [name, value] : tensors)
+      if (name.starts_with(of_tensors)) parts[i].tensors.emplace_back(name.substr(of_tensors.size()), value);
+  }
+  return parts;
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+
+namespace sinter::detail {
+
+/// What is left to do to an object when nothing can fail any more. Schedules set a rate, which an optimizer of the same
+/// file then replaces by its own.
+struct run_commit {
+  int turn;
+  std::function<void()> write;
+};
+
+/// kind; save(object, part); plan(object, part), which checks that the part fits the object, and changes nothing.
+/// Errors of plan: value_error for a part that does not fit, io_error for one that lacks something.
+template <class X>
+struct run_part_of {};
+
+template <class X>
+concept saved_object = requires { run_part_of<X>::kind; };
+
+/// Seed and offset are all there is of a generator.
+inline void put_generator(run_part& to, const std::string& key, const generator& g) {
+  to.put(key + "seed", g.seed());
+  to.put(key + "offset", g.offset());
+}
+inline generator generator_at(const run_part& from, const std::string& key) {
+  return generator(from.number<std::uint64_t>(key + "seed"), from.number<std::uint64_t>(key + "offset"));
+}
+
+/// Parameters, buffers, and the generators among the settings.
+template <nn::is_module M>
+struct run_part_of<M> {
+  static constexpr const char* kind = "module";
+
+  static void save(const M& model, run_part& to) {
+    to.tensors = nn::state(model);
+    index_t count = 0;
+    nn::detail::for_each_generator(model, [&](const nn::detail::member_name& name, const generator& g) {
+      const std::string key = joined({"generator.", count++, '.'});
+      to.put(key + "name", name.text());
+      put_generator(to, key, g);
+    });
+    to.put("generators", count);
+  }
+
+  static run_commit plan(M& model, const run_part& from) {
+    struct work {
+      std::vector<nn::detail::stored_member> members;
+      std::vector<named_tensor> entries;
+      std::vector<nn::detail::assignment> assignments;
+      std::vector<std::pair<generator*, generator>> generators;
+    };
+    const auto w = std::make_shared<work>();
+    w->members = nn::detail::stored_members(model);
+    w->entries = from.tensors;
+    w->assignments = nn::detail::plan_assignments(from.place(), w->members, w->entries, {});
+    const auto count = from.number<index_t>("generators");
+    index_t met = 0;
+    nn::detail::for_each_generator(model, [&](const nn::detail::member_name& name, generator& g) {
+      const std::string key = joined({"generator.", met++, '.'});
+      if (met > count) return;
+      if (const std::string& saved = from.text(key + "name"); saved != name.text())
+        from.misfit({"generator ", met, " is ", quoted_name(saved), " in the file and ", quoted_name(name.text()),
+                     " in the model"});
+      w->generators.emplace_back(&g, generator_at(from, key));
+    });
+    if (met != count) from.misfit({"has ", count, " generators, but the model has ", met});
+    return {1, [w] {
+              nn::detail::write(w->assignments);
+              for (const auto& [to, value] : w->generators) *to = value;
+            }};
+  }
+};
+
+/// The learning rate and what the rule keeps for each parameter, in the order of the parameters.
+template <class Rule>
+struct run_part_of<optim::rule_optimizer<Rule>> {
+  using optimizer = optim::rule_optimizer<Rule>;
+  static constexpr const char* kind = "optimizer";
+
+  static void save(const optimizer& o, run_part& to) {
+    to.put("lr", o.lr());
+    to.put("parameters", o.size());
+    for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
+    const auto members = o.saved_members();
+    to.put("keeps", kept_names(members));
+    for (const auto& m : members)
+      if (auto value = m.actions->read(m.object)) to.tensors.emplace_back(m.name, std::move(*value));
+  }
+
+  static run_commit plan(optimizer& o, const run_part& from) {
+    const double lr = from.number<double>("lr");
+    optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
+    const auto members = o.saved_members();
+    if (const std::string& saved = from.text("keeps"); saved != kept_names(members))
+      from.misfit({"keeps ", quoted_name(saved), " for each parameter, and the optimizer ",
+                   quoted_name(kept_names(members)), "; use the optimizer that was saved"});
+    if (const auto n = from.number<std::size_t>("parameters"); n != o.size())
+      from.misfit({"has ", n, " parameters, and the optimizer ", o.size()});
+    for (std::size_t i = 0; i < o.size(); ++i)
+      if (const std::string& saved = from.text(joined({"parameter.", i})); saved != o.label(i))
+        from.misfit({"parameter ", i, " is ", quoted_name(saved), " in the file and ", quoted_name(o.label(i)),
+                     " in the optimizer"});
+    const auto staged =
+        std::make_shared<optim::detail::staged_state>(optim::detail::staged(from.place(), members, from.tensors));
+    return {1, [&o, lr, staged] {
+              staged->write();
+              o.set_lr(lr);
+            }};
+  }
+
+ private:
+  /// The names in the rule, those of parameter 0.
+  static std::string kept_names(const std::vector<optim::detail::saved_member>& members) {
+    std::string all;
+    for (const auto& m : members)
+      if (m.name.starts_with("0.")) all += (all.empty() ? "" : " ") + m.name.substr(2);
+    return all;
+  }
+};
+
+template <class S>
+struct run_part_of<optim::lr_scheduler<S>> {
+  using scheduler = optim::lr_scheduler<S>;
+  static constexpr const char* kind = "lr_scheduler";
+
+  static void save(const scheduler& s, run_part& to) {
+    to.put("base_lr", s.base_lr());
+    to.put("epoch", s.epoch());
+  }
+  static run_commit plan(scheduler& s, const run_part& from) {
+    const auto base = from.number<double>("base_lr");
+    const auto epoch = from.number<index_t>("epoch");
+    optim::detail::check_setting(from.place().c_str(), "the learning rate", s.rate(base, epoch));
+    return {0, [&s, base, epoch] { s.restore(base, epoch); }};
+  }
+};
+
+template <>
+struct run_part_of<optim::grad_scaler> {
+  static constexpr const char* kind = "grad_scaler";
+
+  static void save(const optim::grad_scaler& s, run_part& to) {
+    const auto state = s.state();
+    to.put("scale", state.scale);
+    to.put("good_updates", state.good_updates);
+  }
+  static run_commit plan(optim::grad_scaler& s, const run_part& from) {
+    const optim::grad_scaler::state_type state{from.number<double>("scale"), from.number<index_t>("good_updates")};
+    try {
+      s.check_state(state);
+    } catch (const value_error& e) {
+      from.misfit({e.what()});
+    }
+    return {1, [&s, state] { s.set_state(state); }};
+  }
+};
+
+template <>
+struct run_part_of<generator> {
+  static constexpr const char* kind = "generator";
+
+  static void save(const generator& g, run_part& to) { put_generator(to, "", g); }
+  static run_commit plan(generator& g, const run_part& from) {
+    return {1, [&g, saved = generator_at(from, "")] { g = saved; }};
+  }
+};
+
+/// The position in samples of all ranks, and what fixes their order.
+template <class Set>
+struct run_part_of<data_loader<Set>> {
+  static constexpr const char* kind = "data_loader";
+
+  static void save(const data_loader<Set>& loader, run_part& to) {
+    const loader_position at = loader.position();
+    to.put("epoch", at.epoch);
+    to.put("samples", at.samples);
+    to.put("size", index_t{loader.dataset().size()});
+    to.put("seed", loader.options().seed);
+    to.put("shuffle", loader.options().shuffle ? 1 : 0);
+  }
+  static run_commit plan(data_loader<Set>& loader, const run_part& from) {
+    const loader_position at{from.number<index_t>("epoch"), from.number<index_t>("samples")};
+    const auto same = [&](const char* what, std::uint64_t saved, std::uint64_t here) {
+      if (saved != here)
+        from.misfit({"has ", what, " ", saved, ", and the loader ", here, ", so its samples come in another order"});
+    };
+    same("a dataset of size", from.number<std::uint64_t>("size"), static_cast<std::uint64_t>(loader.dataset().size()));
+    same("shuffle", from.number<std::uint64_t>("shuffle"), loader.options().shuffle ? 1 : 0);
+    if (loader.options().shuffle) same("the seed", from.number<std::uint64_t>("seed"), loader.options().seed);
+    if (at.epoch < 0 || at.samples < 0 || at.samples > loader.dataset().size())
+      from.misfit({"has a position behind ", at.samples, " samples of epoch ", at.epoch});
+    return {1, [&loader, at] { loader.set_position(at); }};
+  }
+};
+
+/// A number of the program, such as the best accuracy.
+template <element X>
+struct run_part_of<X> {
+  static constexpr const char* kind = "number";
+
+  static void save(const X& x, run_part& to) { to.tensors.emplace_back("value", full<X>(extents<0>{}, x)); }
+  static run_commit plan(X& x, const run_part& from) {
+    if (from.tensors.size() != 1) from.misfit({"has ", from.tensors.size(), " values, not 1"});
+    try {
+      const X saved = optim::detail::saved_values<X>(from.tensors[0].value, -1)(0);
+      return {1, [&x, saved] { x = saved; }};
+    } catch (const value_error& e) {
+      from.misfit({e.what()});
+    }
+  }
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct checkpoint_cannot_hold;
+struct pass_modules_optimizers_schedulers_scalers_generators_loaders_or_numbers;
+template <class>
+struct checkpoint_cannot_load_into;
+struct pass_a_variable_that_is_not_const;
+template <class>
+struct optimizer_whose_rule_does_not_list_its_state;
+struct give_the_state_of_the_rule_a_function_each_saved;
+
+namespace detail {
+
+template <class X>
+inline constexpr bool hides_its_state = false;
+template <class Rule>
+inline constexpr bool hides_its_state<optim::rule_optimizer<Rule>> = !optim::rule_optimizer<Rule>::can_be_saved;
+
+/// What is wrong with the first of the arguments that a checkpoint cannot save, or (Load) not change.
+template <bool Load, class X, class... Rest>
+constexpr auto find_run_mistake() {
+  using Object = std::remove_cvref_t<X>;
+  if constexpr (!saved_object<Object>)
+    return mistake<checkpoint_cannot_hold<Object>,
+                   pass_modules_optimizers_schedulers_scalers_generators_loaders_or_numbers>{};
+  else if constexpr (hides_its_state<Object>)
+    return mistake<optimizer_whose_rule_does_not_list_its_state<Object>,
+                   give_the_state_of_the_rule_a_function_each_saved>{};
+  else if constexpr (Load && !(std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>>))
+    return mistake<checkpoint_cannot_load_into<std::remove_reference_t<X>>, pass_a_variable_that_is_not_const>{};
+  else if constexpr (sizeof...(Rest) == 0) return fitting<void>{};
+  else return find_run_mistake<Load, Rest...>();
+}
+template <bool Load, class... X>
+using run_mistake = decltype(find_run_mistake<Load, X...>());
+
+/// Errors: value_error for kinds that are not those of the file.
+SINTER_COLD inline void check_kinds(const std::string& path, const std::vector<run_part>& parts,
+                                    std::initializer_list<std::string_view> wanted) {
+  bool same = parts.size() == wanted.size();
+  std::string all;
+  std::size_t i = 0;
+  for (const std::string_view kind : wanted) {
+    same = same && parts[i++].kind == kind;
+    all += joined({all.empty() ? "" : ", ", kind});
+  }
+  if (!same)
+    refuse<value_error>({path, ": holds (", run_file_kinds(parts, ", "), "), but load() was given (", all,
+                         "); pass the objects that save() was given, in that order; nothing was loaded"});
+}
+
+}  // namespace detail
+
+/// The state of a training run in one file: modules with their generators, optimizers with what they keep for each
+/// parameter, lr_schedulers, grad_scalers, generators, positions of data_loaders and numbers, any of them in any order.
+/// A run that loads it goes on as if it had never stopped: bit for bit with as many ranks.
+///
+///     run_checkpoint file("run.ckpt");
+///     if (file.exists()) file.load(model, optimizer, scheduler, gen, loader);
+///     for (index_t epoch = loader.position().epoch; epoch < epochs; ++epoch) {
+///       for (auto& [x, y] : loader) {
+///         step(x, y);
+///         file.save(model, optimizer, scheduler, gen, loader);
+///       }
+///       scheduler.step();
+///     }
+///
+/// The file is a safetensors file: its tensors can be read without Sinter, under "0.module.", "1.optimizer.", ... With
+/// several ranks rank 0 saves, and all load. Settings that the program gives, such as beta1, train() or the size of a
+/// batch, are not part of it; nor are the draws of a captured step's replays.
+class run_checkpoint {
+ public:
+  explicit run_checkpoint(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  /// Whether there is a file. Errors: io_error if that cannot be told.
+  SINTER_COLD bool exists() const {
+    struct stat info;
+    if (::stat(path_.c_str(), &info) == 0) return true;
+    if (errno != ENOENT)
+      detail::refuse<io_error>({path_, ": cannot tell whether it exists: ", detail::system_text(errno)});
+    return false;
+  }
+
+  /// Writes the file. When the call returns it is on the disk; until then, and after an error or a kill, the file is
+  /// the one of before. In a loop over the loader it counts the current batch as done. Errors: io_error if the file
+  /// cannot be written; value_error for a grad_scaler between step() and update().
+  template <class... X>
+    requires(detail::is_fitting<detail::run_mistake<false, const X&...>>)
+  void save(const X&... objects) const {
+    std::vector<detail::run_part> parts;
+    (save_one(objects, parts), ...);
+    detail::write_run_file(path_, parts);
+  }
+  template <class... X, class Problem = typename detail::run_mistake<false, const X&...>::problem,
+            class Fix = typename detail::run_mistake<false, const X&...>::fix>
+  void save(const X&...) const = delete;
+
+  /// Reads the file into objects that are built as those that were saved. They may live on other devices; a loader may
+  /// have another batch size and sampler. Errors, after which all objects are as before: io_error for a file that
+  /// cannot be read, is damaged, or is of another format or version; value_error, which names the object, for one that
+  /// does not fit.
+  template <class... X>
+    requires(detail::is_fitting<detail::run_mistake<true, X && ...>>)
+  void load(X&&... objects) const {
+    const std::vector<detail::run_part> parts = detail::read_run_file(path_);
+    detail::check_kinds(path_, parts, {detail::run_part_of<std::remove_cvref_t<X>>::kind...});
+    std::vector<detail::run_commit> commits;
+    commits.reserve(sizeof...(X));
+    (commits.push_back(detail::run_part_of<std::remove_cvref_t<X>>::plan(objects, parts[commits.size()])), ...);
+    for (const int turn : {0, 1})
+      for (const detail::run_commit& c : commits)
+        if (c.turn == turn) c.write();
+  }
+  template <class... X, class Problem = typename detail::run_mistake<true, X&&...>::problem,
+            class Fix = typename detail::run_mistake<true, X&&...>::fix>
+  void load(X&&...) const = delete;
+
+ private:
+  template <class X>
+  void save_one(const X& object, std::vector<detail::run_part>& to) const {
+    const char* const kind = detail::run_part_of<X>::kind;
+    to.emplace_back(kind, detail::run_part_place(path_, to.size(), kind));
+    detail::run_part_of<X>::save(object, to.back());
+  }
+
+  std::string path_;
+};
+
+}  // namespace sinter
 // sinter/parallel/socket_communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
 // sockets.
 
@@ -49961,6 +54897,193 @@ void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/parallel/sync_batch_norm.hpp: a batch norm by the moments of the samples of all ranks.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct module_that_is_no_batch_norm;
+struct wrap_nn_batch_norm1d_or_batch_norm2d;
+
+struct pass_a_communicator_that_reaches_it_as_well;
+
+namespace nn {
+
+template <communicator C>
+inline constexpr bool is_setting<C> = true;
+
+namespace detail {
+
+/// The share of `count` of this rank in all, and the moments (2,C) of all ranks, which merge theirs in their order.
+template <class C, class T, device D>
+struct moments_of_ranks {
+  double count = 0;  ///< of all ranks
+  tensor<T, 2, D> all;
+
+  moments_of_ranks(C& ranks, const tensor<T, 2, D>& own, index_t own_count) {
+    constexpr index_t base = 4096;  // a count in two parts, which every element type holds exactly
+    const index_t channels = own.extent(1), each = 2 * channels + 2;
+    const tensor<T, 1, cpu> parts{static_cast<T>(own_count / base), static_cast<T>(own_count % base)};
+    auto mine = tensor<T, 1, D>::uninitialized(extents<1>{{each}});
+    mine.slice(0, 0, 2 * channels).in_place() = own.flatten();
+    mine.slice(0, 2 * channels, each).in_place() = parts.template to<D>();
+    const auto gathered = ranks.all_gather(mine, "moments of a batch norm").get();
+    const auto counts = gathered.template to<cpu>();
+    merged_moments<T, D> merged;
+    for (index_t r = 0; r < ranks.size(); ++r) {
+      const T* const parts_of_r = counts.data() + r * each + 2 * channels;
+      const index_t n = static_cast<index_t>(parts_of_r[0]) * base + static_cast<index_t>(parts_of_r[1]);
+      if (n == 0) continue;
+      const tensor<T, 1, D> of_r = gathered.slice(0, r * each, r * each + 2 * channels);
+      merged.add(n, of_r.reshape({2, channels}));
+    }
+    count = merged.count;
+    all = merged.moments(channels);
+  }
+};
+
+/// The merged moments as a function of this rank's. With n of N elements of a channel here, mean m here and M of all,
+/// and gradients a and b of mean and variance, summed over the ranks:
+/// dmean = n / N (a + 2 b (m - M)), dvariance = n / N b.
+template <class C, class Own>
+auto merged_over_ranks(C& ranks, const Own& own, index_t own_count, double& count) {
+  const auto merge = with_gradient(
+      [&ranks, &count, own_count](const auto& x) {
+        const moments_of_ranks merged(ranks, x, own_count);
+        count = merged.count;
+        const double share = merged.count > 0 ? static_cast<double>(own_count) / merged.count : 0;
+        return with_saved(merged.all, x, merged.all, share, ranks);
+      },
+      [](const auto& g, const auto& x, const auto& all, double share, const C& through) {
+        using T = element_of<decltype(x)>;
+        C again = through;
+        const auto sums = again.all_reduce(g.clone().flatten(), reduction::sum, "gradients of a batch norm").get();
+        const auto dx = zeros<T, device_of<decltype(x)>>(x.shape());
+        if (share > 0) {
+          const auto both = sums.reshape({2, x.extent(1)});
+          const auto w = static_cast<T>(share);
+          dx[0].in_place() = w * (both[0] + 2 * both[1] * (x[0] - all[0]));
+          dx[1].in_place() = w * both[1];
+        }
+        return dx;
+      },
+      "sync_batch_norm");
+  return eval(merge(own));
+}
+
+template <class M>
+struct batch_norm_kind {
+  static constexpr bool is_one = false;
+};
+template <bool Affine, bool Running>
+struct known_batch_norm {
+  static constexpr bool is_one = true, is_affine = Affine, is_running = Running;
+};
+template <class T, device D, class Kind, bool Affine, bool Running>
+struct batch_norm_kind<batch_norm1d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
+template <class T, device D, class Kind, bool Affine, bool Running>
+struct batch_norm_kind<batch_norm2d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
+
+template <class C, class Norm>
+constexpr auto find_sync_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!batch_norm_kind<Norm>::is_one)
+    return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_or_batch_norm2d>{};
+  else if constexpr (!C::template reaches<device_of<Norm>>)
+    return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
+  else return sinter::detail::fitting<Norm>{};
+}
+template <class C, class Norm>
+using sync_mistake = decltype(find_sync_mistake<C, Norm>());
+
+}  // namespace detail
+
+/// A batch norm that trains by the moments of the samples of all ranks, as torch.nn.SyncBatchNorm: ranks that have a
+/// part of a batch each compute what one rank with all of it would. Parameters, buffers and their names are those of
+/// the batch norm. In training all ranks call it in the same step, forward and backward; one without samples calls it
+/// with an x (0,C,...), else the others fail with a mismatch or a timeout. In run() of distributed all ranks need
+/// equally many batches. Errors: those of batch_norm; shape_error where all ranks together have one value a channel;
+/// communication_error.
+///
+///     nn::sequential block{nn::conv2d(3, 16, 3, gen), nn::sync_batch_norm(world, nn::batch_norm2d(16)), nn::relu()};
+template <communicator C, is_module Norm>
+struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
+  using device_type = device_of<Norm>;
+  using kind = typename Norm::kind;
+  template <class D, class Kind>
+  using rebind = sync_batch_norm<C, typename Norm::template rebind<D, Kind>>;
+
+  sync_batch_norm() = default;
+  sync_batch_norm(const C& world, Norm wrapped)
+    requires(sinter::detail::is_fitting<detail::sync_mistake<C, Norm>>)
+      : norm(std::move(wrapped)), ranks(world) {}
+  template <class M = Norm, class Problem = typename detail::sync_mistake<C, M>::problem,
+            class Fix = typename detail::sync_mistake<C, M>::fix>
+  sync_batch_norm(const C&, Norm) = delete;
+
+  Norm norm;
+  std::optional<C> ranks;
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    Norm::visit(f, m.norm...);
+    f("ranks", m.ranks...);
+  }
+
+  template <class X>
+  static constexpr auto mistake() {
+    return Norm::template mistake<X>();
+  }
+  template <class X>
+  auto forward(X&& operand) const {
+    if constexpr (std::is_same_v<kind, plain>) {
+      return norm(std::forward<X>(operand));
+    } else {
+      const auto x = eval(std::forward<X>(operand));
+      const auto moments = moments_for(x);
+      if constexpr (traits::is_affine)
+        return sinter::detail::normalised_channels(x, moments, norm.settings.eps, norm.weight, norm.bias);
+      else return sinter::detail::normalised_channels(x, moments, norm.settings.eps);
+    }
+  }
+
+ private:
+  using traits = detail::batch_norm_kind<Norm>;
+
+  /// As batch_norm takes them, but of all ranks.
+  template <class X>
+  auto moments_for(const X& x) const {
+    using both = detail::bare<decltype(eval(batch_moments(x)))>;
+    using one = detail::bare<decltype(std::declval<const both&>()[0])>;
+    using result = sinter::detail::channel_moments<one>;
+    sinter::detail::check_channel_operand("sync_batch_norm", "running mean", x, norm.running_mean.value());
+    if constexpr (traits::is_running) {
+      if (!norm.state.training) {
+        const no_grad untracked;
+        return result{one(norm.running_mean.value()), one(norm.running_var.value())};
+      }
+    }
+    const index_t channels = x.extent(1), count = channels > 0 ? x.numel() / channels : 0;
+    C through = *ranks;
+    double of_all = 0;
+    const both now = detail::merged_over_ranks(through, eval(batch_moments(x)), count, of_all);
+    if (norm.state.training && of_all == 1)
+      sinter::detail::refuse<shape_error>(
+          {"sync_batch_norm: all ranks together have one value for each channel, which has no variance to train with"});
+    if constexpr (traits::is_running) {
+      if (of_all > 0) {
+        const no_grad untracked;
+        sinter::detail::move_running(norm.running_mean.value(), norm.running_var.value(), sinter::detail::untrack(now),
+                                     norm.next_momentum(), static_cast<index_t>(of_all));
+      }
+    }
+    return result{now[0], now[1]};
+  }
+};
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/parallel/thread_communicator.hpp: ranks that are threads of one process, over links with emulated times.
 
 #include <map>
@@ -51168,35 +56291,6 @@ auto run_sum(Call& call, const Chains& chains, const A& a, const B& b) {
 }  // namespace sinter::nn::detail
 
 namespace sinter::nn::detail {
-
-/// Mean and variance of every channel, merged from parts one after the other: Chan, Golub, LeVeque, 1979.
-template <class C, device D>
-struct merged_moments {
-  double count = 0;
-  tensor<C, 1, D> mean, distances;  ///< and the sum of squared distances from the mean
-
-  /// Adds `n` values of each channel, with mean and variance of shape (2,C).
-  void add(index_t n, const tensor<C, 2, D>& moments) {
-    const double now = static_cast<double>(n), total = count + now;
-    if (count == 0) {
-      mean = moments[0].clone();
-      distances = moments[1] * static_cast<C>(now);
-    } else {
-      const tensor<C, 1, D> step = moments[0] - mean;
-      distances += moments[1] * static_cast<C>(now) + step * step * static_cast<C>(count * now / total);
-      mean += step * static_cast<C>(now / total);
-    }
-    count = total;
-  }
-  /// (2,C): mean and biased variance; NaN where there are no values.
-  tensor<C, 2, D> moments(index_t channels) const {
-    const auto both = full<C, D>(extents<2>{{2, channels}}, std::numeric_limits<double>::quiet_NaN());
-    if (count == 0) return both;
-    both[0].in_place() = mean;
-    both[1].in_place() = distances * static_cast<C>(1 / count);
-    return both;
-  }
-};
 
 /// Batch norm and elementwise modules behind it. The moments are leaves of each tile's graph.
 template <class Call, class In, class Out, class... Graph>
