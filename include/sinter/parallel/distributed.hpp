@@ -111,6 +111,12 @@ class distributed {
   int size() const { return std::get<0>(ranks_).size(); }
   M& model() const { return model_; }
 
+  /// f(world, more...), for other calls of all ranks between steps. What it throws ends the work of all ranks.
+  template <class F>
+  void with_communicators(const F& f) {
+    guarded([&] { over_all(f); });
+  }
+
   /// Tells the other ranks how many samples this one has in the step that begins. Called before the forward pass it
   /// costs no time; where it was not called backward() does. Errors: value_error for a negative number.
   void begin(index_t samples) {
