@@ -35,6 +35,8 @@
 #include "sinter/parallel/schedule_run.hpp"
 #include "sinter/parallel/segment_times.hpp"
 #include "sinter/parallel/segments.hpp"
+#include "sinter/parallel/shard_ranks.hpp"
+#include "sinter/parallel/sharded.hpp"
 #include "sinter/parallel/shards.hpp"
 #include "sinter/parallel/socket_communicator.hpp"
 #include "sinter/parallel/socket_lane.hpp"

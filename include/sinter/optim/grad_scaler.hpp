@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <vector>
 
 #include "sinter/ops/cast.hpp"
@@ -16,6 +17,14 @@ struct grad_scaler_options {
   double backoff_factor = 0.5;
   index_t growth_interval = 2000;  ///< updates without overflow before the scale grows
   bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
+};
+
+/// An optimizer that multiplies gradients by a factor and tells whether they are finite, and that takes a step in which
+/// they count so many times: rule_optimizer, and sharded.
+template <class O>
+concept scaled_optimizer = std::derived_from<O, optimizer> && requires(O& o, double factor) {
+  { o.scale_gradients(factor) } -> std::same_as<bool>;
+  o.step(factor);
 };
 
 /// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to
@@ -54,8 +63,8 @@ class grad_scaler {
   /// Divides the gradients of the optimizer's parameters by the scale, so that they can be read or clipped
   /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
   /// Errors: value_error for a second time, or after step(), before update().
-  template <class Rule>
-  void unscale(rule_optimizer<Rule>& optimizer) {
+  template <scaled_optimizer O>
+  void unscale(O& optimizer) {
     if (!options_.enabled) return;
     use& u = use_of(&optimizer);
     if (u.unscaled || u.stepped)
@@ -67,8 +76,8 @@ class grad_scaler {
 
   /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second
   /// step before update().
-  template <class Rule>
-  bool step(rule_optimizer<Rule>& optimizer) {
+  template <scaled_optimizer O>
+  bool step(O& optimizer) {
     if (options_.enabled) {
       use& u = use_of(&optimizer);
       if (u.stepped)

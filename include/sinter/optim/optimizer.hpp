@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -205,9 +206,17 @@ class rule_optimizer : public optimizer {
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
   void step(double gradient_scale = 1) {
-    for (const auto& i : items_) i->reserve(options_);  // what may fail, before anything has changed
-    in_few_kernels([this](item& i) { i.count(options_, lr()); });
-    in_few_kernels([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
+    step_those([](std::size_t) { return true; }, gradient_scale);
+  }
+  /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
+  template <class F>
+  void step_those(const F& of_these, double gradient_scale = 1) {
+    std::vector<item*> those;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (of_these(i)) those.push_back(items_[i].get());
+    for (item* i : those) i->reserve(options_);  // what may fail, before anything has changed
+    in_few_kernels(those, [this](item& i) { i.count(options_, lr()); });
+    in_few_kernels(those, [this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
   }
 
   void zero_grad() const {
@@ -231,9 +240,13 @@ class rule_optimizer : public optimizer {
   /// What it keeps from step to step for each parameter.
   std::vector<detail::saved_member> saved_members() const {
     std::vector<detail::saved_member> all;
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(std::to_string(i) + '.', all);
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(i, all);
     return all;
   }
+  /// Its value on the host; nothing before the first step.
+  std::optional<host_tensor> saved_value(const detail::saved_member& m) const { return m.actions->read(m.object); }
+  /// Whether it is updated, and so put back, here.
+  bool keeps(const detail::saved_member&) const { return true; }
   /// Name, shape and order in memory of a parameter.
   const std::string& label(std::size_t parameter) const { return items_[parameter]->label; }
 
@@ -246,7 +259,7 @@ class rule_optimizer : public optimizer {
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
-    virtual void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) = 0;
+    virtual void list_saved(std::size_t number, std::vector<detail::saved_member>& to) = 0;
     std::string label;
   };
   template <class T, device D>
@@ -271,10 +284,11 @@ class rule_optimizer : public optimizer {
     void zero_grad() const override { parameter.zero_grad(); }
     void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
     bool finite() const override { return scaled.finite(); }
-    void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) override {
+    void list_saved(std::size_t number, std::vector<detail::saved_member>& to) override {
       if constexpr (can_be_saved)
         state.each_saved([&]<class X>(const char* name, X& x) {
-          to.push_back({prefix + name, &x, &detail::saved_type<X>::actions, parameter.numel()});
+          to.push_back(
+              {std::to_string(number) + '.' + name, &x, &detail::saved_type<X>::actions, parameter.numel(), number});
         });
     }
 
@@ -284,9 +298,9 @@ class rule_optimizer : public optimizer {
   };
 
   template <class F>
-  void in_few_kernels(const F& f) {
+  static void in_few_kernels(const std::vector<item*>& items, const F& f) {
     sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) f(*i);
+    for (item* i : items) f(*i);
     gathered.run();
   }
 

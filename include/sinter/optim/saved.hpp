@@ -44,6 +44,7 @@ struct saved_member {
   void* object;
   const saved_actions* actions;
   index_t numel;
+  std::size_t parameter;  ///< its number
 };
 
 /// The values of `from`. Errors: value_error unless it has n elements of type T in one axis, or is a number for n = -1.
@@ -105,9 +106,11 @@ struct staged_state {
   }
 };
 
-/// Finds an entry for every member. Errors: value_error that lists what does not fit, is missing or is left.
-SINTER_COLD inline staged_state staged(std::string_view op, const std::vector<saved_member>& members,
-                                       const std::vector<named_tensor>& entries) {
+/// Finds an entry for every member, and stages those for which keeps(member) is true. Errors: value_error that lists
+/// what does not fit, is missing or is left.
+template <class F>
+SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_member>& members,
+                                const std::vector<named_tensor>& entries, const F& keeps) {
   staged_state all;
   std::string problems;
   const auto report = [&](const std::string& name, std::string_view what) {
@@ -118,7 +121,8 @@ SINTER_COLD inline staged_state staged(std::string_view op, const std::vector<sa
   for (const saved_member& m : members) {
     const auto entry = by_name.find(m.name);
     try {
-      all.parts.push_back({m, m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel)});
+      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
+      if (keeps(m)) all.parts.push_back({m, std::move(made)});
     } catch (const value_error& e) {
       report(m.name, e.what());
     }

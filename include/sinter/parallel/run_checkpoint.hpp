@@ -27,9 +27,7 @@ struct give_the_state_of_the_rule_a_function_each_saved;
 namespace detail {
 
 template <class X>
-inline constexpr bool hides_its_state = false;
-template <class Rule>
-inline constexpr bool hides_its_state<optim::rule_optimizer<Rule>> = !optim::rule_optimizer<Rule>::can_be_saved;
+inline constexpr bool hides_its_state = requires { requires !X::can_be_saved; };
 
 /// What is wrong with the first of the arguments that a checkpoint cannot save, or (Load) not change.
 template <bool Load, class X, class... Rest>

@@ -84,23 +84,23 @@ struct run_part_of<M> {
   }
 };
 
-/// The learning rate and what the rule keeps for each parameter, in the order of the parameters.
-template <class Rule>
-struct run_part_of<optim::rule_optimizer<Rule>> {
-  using optimizer = optim::rule_optimizer<Rule>;
+/// The learning rate and what the rule keeps for each parameter, in the order of the parameters. Optimizer is a
+/// rule_optimizer, or sharded.
+template <class Optimizer>
+struct optimizer_part {
   static constexpr const char* kind = "optimizer";
 
-  static void save(const optimizer& o, run_part& to) {
+  static void save(const Optimizer& o, run_part& to) {
     to.put("lr", o.lr());
     to.put("parameters", o.size());
     for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
     const auto members = o.saved_members();
     to.put("keeps", kept_names(members));
     for (const auto& m : members)
-      if (auto value = m.actions->read(m.object)) to.tensors.emplace_back(m.name, std::move(*value));
+      if (auto value = o.saved_value(m)) to.tensors.emplace_back(m.name, std::move(*value));
   }
 
-  static run_commit plan(optimizer& o, const run_part& from) {
+  static run_commit plan(Optimizer& o, const run_part& from) {
     const double lr = from.number<double>("lr");
     optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
     const auto members = o.saved_members();
@@ -113,11 +113,12 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
       if (const std::string& saved = from.text(joined({"parameter.", i})); saved != o.label(i))
         from.misfit({"parameter ", i, " is ", quoted_name(saved), " in the file and ", quoted_name(o.label(i)),
                      " in the optimizer"});
-    const auto staged =
-        std::make_shared<optim::detail::staged_state>(optim::detail::staged(from.place(), members, from.tensors));
+    const auto staged = std::make_shared<optim::detail::staged_state>(optim::detail::staged(
+        from.place(), members, from.tensors, [&o](const optim::detail::saved_member& m) { return o.keeps(m); }));
     return {1, [&o, lr, staged] {
               staged->write();
               o.set_lr(lr);
+              if constexpr (requires { o.forget_gathered(); }) o.forget_gathered();
             }};
   }
 
@@ -130,6 +131,9 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
     return all;
   }
 };
+
+template <class Rule>
+struct run_part_of<optim::rule_optimizer<Rule>> : optimizer_part<optim::rule_optimizer<Rule>> {};
 
 template <class S>
 struct run_part_of<optim::lr_scheduler<S>> {

@@ -1,0 +1,15 @@
+// tests/compile_fail/sharded_of_no_rule.cpp: what is sharded is not an optimizer.
+// FIRST-LINE: optim::sharded<...> takes a rule_optimizer, such as optim::adam or optim::sgd
+#include <sinter/parallel.hpp>
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+#ifdef SINTER_MUST_FAIL
+using inner = optim::adam_options;
+#else
+using inner = optim::adam;
+#endif
+void f(nn::distributed<nn::linear<float>, thread_communicator>& ranks) {
+  optim::sharded<inner> optimizer(ranks, {.lr = 1e-3});
+}
