@@ -11,6 +11,8 @@
 #include "sinter/parallel/distributed.hpp"
 #include "sinter/parallel/gradient_buckets.hpp"
 #include "sinter/parallel/gradient_exchange.hpp"
+#include "sinter/parallel/hierarchical_communicator.hpp"
+#include "sinter/parallel/hierarchical_transport.hpp"
 #include "sinter/parallel/hmac.hpp"
 #include "sinter/parallel/host_communicator.hpp"
 #if SINTER_WITH_MPI

@@ -4,7 +4,11 @@
 #include "sinter/core/unfinished.hpp"
 #include "sinter/parallel/communication.hpp"
 
-namespace sinter::detail {
+namespace sinter {
+
+class hierarchical_communicator;
+
+namespace detail {
 
 /// What thread_communicator, socket_communicator and mpi_communicator (Self) share; see the concept `communicator`.
 template <class Self>
@@ -133,15 +137,7 @@ class host_communicator {
   /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
   /// (key, rank). Errors: value_error for a negative color.
   Self split(int color, int key) {
-    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
-    auto made = std::make_shared<std::unique_ptr<transport>>();
-    auto c = std::make_shared<call>();
-    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
-    c->run = [made, color, key](transport& over, const call& one) {
-      *made = over.split(one.header, color, key, one.on->until);
-    };
-    state_->post(c)->wait(std::nullopt);
-    return Self(std::move(*made), state_->limits(), Self::thread_of_split(state_->thread()));
+    return Self(split_off(color, key), state_->limits(), Self::thread_of_split(state_->thread()));
   }
 
   /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
@@ -157,6 +153,25 @@ class host_communicator {
   }
 
  private:
+  friend class sinter::hierarchical_communicator;
+
+  std::unique_ptr<transport> split_off(int color, int key) {
+    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    auto made = std::make_shared<std::unique_ptr<transport>>();
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
+    c->run = [made, color, key](transport& over, const call& one) {
+      *made = over.split(one.header, color, key, one.on->until);
+    };
+    state_->post(c)->wait(std::nullopt);
+    return std::move(*made);
+  }
+  /// Where the calls of a communicator of several transports run: transports of MPI work on one thread only.
+  std::shared_ptr<communication_thread> shared_thread() const {
+    auto own = Self::thread_of_split(state_->thread());
+    return own == state_->thread() ? own : nullptr;
+  }
+
   template <class T, class D>
   static std::byte* bytes_of(const tensor<T, 1, D>& x) {
     return reinterpret_cast<std::byte*>(x.data());
@@ -192,4 +207,5 @@ class host_communicator {
   std::shared_ptr<communication> state_;
 };
 
-}  // namespace sinter::detail
+}  // namespace detail
+}  // namespace sinter

@@ -135,24 +135,31 @@ SINTER_COLD inline std::string rank_list(const std::vector<int>& ranks) {
   return text;
 }
 
-/// Until when a transport may wait. A thread that waits for the result may bring it forward.
-class deadline {
- public:
-  communication_clock::time_point at() const {
-    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
-  }
-  bool is_over() const { return communication_clock::now() >= at(); }
-  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
-
- private:
-  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
-};
-
 /// t seconds after `from`; centuries are enough.
 inline communication_clock::time_point after(communication_clock::time_point from, double t) {
   using seconds = std::chrono::duration<double>;
   return from + std::chrono::duration_cast<communication_clock::duration>(seconds(t < 1e9 ? (t > 0 ? t : 0) : 1e9));
 }
+
+/// Until when a transport may wait. A thread that waits for the result may bring it forward.
+class deadline {
+ public:
+  deadline() = default;
+  /// So many seconds later than `base`, also when that is changed.
+  deadline(const deadline& base, double later) : base_(&base), later_(later) {}
+  communication_clock::time_point at() const {
+    if (base_ != nullptr) return base_->is_set() ? after(base_->at(), later_) : base_->at();
+    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
+  }
+  bool is_set() const { return at() != communication_clock::time_point::max(); }
+  bool is_over() const { return communication_clock::now() >= at(); }
+  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
+
+ private:
+  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
+  const deadline* base_ = nullptr;
+  double later_ = 0;
+};
 
 /// Memory on its way to or from another rank.
 struct transfer {
