@@ -142,6 +142,10 @@ TEST_CASE("sharded: each rank keeps its part of the state only", "[parallel][sha
       if (turn == 0) require(now - before >= moments && now - before < moments + moments / 50, "bytes of all ranks");
       else require(now - before < moments / 50, "bytes of the second step");
     }
+    optimizer.zero_grad();
+    const double busy = world.time_spent().under_way;
+    optimizer.step();
+    require(world.time_spent().under_way == busy, "parameters without a gradient are not sent");
   });
 }
 
