@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include <sinter/data.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 

@@ -1,5 +1,6 @@
 // tests/mpi/ranks.cpp: what the ranks of tests/mpi/mpi.py do. Each says in a closing line how it ended.
 #include <sinter/parallel/distributed.hpp>
+#include <sinter/parallel/hierarchical_communicator.hpp>
 #include <sinter/parallel/mpi_communicator.hpp>
 #include <sinter/sinter.hpp>
 
@@ -44,6 +45,7 @@ void play(const std::string& scenario, mpi_communicator ranks) {
   const auto sum = [&](index_t n) { ranks.all_reduce(ones<float>({n}), reduction::sum, "bucket").get(); };
   if (scenario == "calls") {
     check_all(ranks, false);
+    check_all(hierarchical_communicator(ranks, 2), false);
     tensor<float, 1> x{me == ranks.size() - 1 ? std::nanf("") : 1.f};
     return require(std::isnan(ranks.all_reduce(x, reduction::max).get()(0)), "the maximum is NaN where an element is");
   }

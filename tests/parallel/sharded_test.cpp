@@ -108,6 +108,8 @@ void check_bits(const typename Optimizer::options_type& options) {
 TEST_CASE("sharded: the same bits as one optimizer for all", "[parallel][sharded]") {
   check_bits<optim::sgd>({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
   check_bits<optim::adam>({.lr = 0.01});
+  check_bits<optim::adamw>({.lr = 0.01});
+  check_bits<optim::rmsprop>({.lr = 0.01, .momentum = 0.5});
 }
 
 TEST_CASE("sharded: sizes are dealt out to the rank that has least", "[parallel][sharded]") {

@@ -32,9 +32,9 @@ concept has_transport = std::derived_from<C, host_communicator<C>> && !std::same
 ///     hierarchical_communicator ranks(world, 8);  // ranks 0 to 7 are on one machine, 8 to 15 on the next
 ///     nn::distributed train(model, ranks);
 ///
-/// The sum is the same bit by bit on all ranks and each time, but not that of a flat communicator: half and bfloat16
-/// are rounded once more for each step. Where one rank fails, all do, as with any communicator; peer() is the rank
-/// among all.
+/// The sum is the same bit by bit on all ranks and, over threads and sockets, each time. It is not that of a flat
+/// communicator: half and bfloat16 are rounded once more for each step. Where one rank fails, all do, as with any
+/// communicator; peer() is the rank among all.
 ///
 /// It takes nothing from the communicators that it is made of: they stay as they were. Calls run on a thread of its
 /// own, which communicators made by split() share, so each rank makes the calls of both in one order; over MPI it is
