@@ -42271,6 +42271,7 @@ struct saved_member {
   void* object;
   const saved_actions* actions;
   index_t numel;
+  std::size_t parameter;  ///< its number
 };
 
 /// The values of `from`. Errors: value_error unless it has n elements of type T in one axis, or is a number for n = -1.
@@ -42332,9 +42333,11 @@ struct staged_state {
   }
 };
 
-/// Finds an entry for every member. Errors: value_error that lists what does not fit, is missing or is left.
-SINTER_COLD inline staged_state staged(std::string_view op, const std::vector<saved_member>& members,
-                                       const std::vector<named_tensor>& entries) {
+/// Finds an entry for every member, and stages those for which keeps(member) is true. Errors: value_error that lists
+/// what does not fit, is missing or is left.
+template <class F>
+SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_member>& members,
+                                const std::vector<named_tensor>& entries, const F& keeps) {
   staged_state all;
   std::string problems;
   const auto report = [&](const std::string& name, std::string_view what) {
@@ -42345,7 +42348,8 @@ SINTER_COLD inline staged_state staged(std::string_view op, const std::vector<sa
   for (const saved_member& m : members) {
     const auto entry = by_name.find(m.name);
     try {
-      all.parts.push_back({m, m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel)});
+      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
+      if (keeps(m)) all.parts.push_back({m, std::move(made)});
     } catch (const value_error& e) {
       report(m.name, e.what());
     }
@@ -42682,9 +42686,17 @@ class rule_optimizer : public optimizer {
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
   void step(double gradient_scale = 1) {
-    for (const auto& i : items_) i->reserve(options_);  // what may fail, before anything has changed
-    in_few_kernels([this](item& i) { i.count(options_, lr()); });
-    in_few_kernels([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
+    step_those([](std::size_t) { return true; }, gradient_scale);
+  }
+  /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
+  template <class F>
+  void step_those(const F& of_these, double gradient_scale = 1) {
+    std::vector<item*> those;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (of_these(i)) those.push_back(items_[i].get());
+    for (item* i : those) i->reserve(options_);  // what may fail, before anything has changed
+    in_few_kernels(those, [this](item& i) { i.count(options_, lr()); });
+    in_few_kernels(those, [this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
   }
 
   void zero_grad() const {
@@ -42708,9 +42720,13 @@ class rule_optimizer : public optimizer {
   /// What it keeps from step to step for each parameter.
   std::vector<detail::saved_member> saved_members() const {
     std::vector<detail::saved_member> all;
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(std::to_string(i) + '.', all);
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(i, all);
     return all;
   }
+  /// Its value on the host; nothing before the first step.
+  std::optional<host_tensor> saved_value(const detail::saved_member& m) const { return m.actions->read(m.object); }
+  /// Whether it is updated, and so put back, here.
+  bool keeps(const detail::saved_member&) const { return true; }
   /// Name, shape and order in memory of a parameter.
   const std::string& label(std::size_t parameter) const { return items_[parameter]->label; }
 
@@ -42723,7 +42739,7 @@ class rule_optimizer : public optimizer {
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
-    virtual void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) = 0;
+    virtual void list_saved(std::size_t number, std::vector<detail::saved_member>& to) = 0;
     std::string label;
   };
   template <class T, device D>
@@ -42748,10 +42764,11 @@ class rule_optimizer : public optimizer {
     void zero_grad() const override { parameter.zero_grad(); }
     void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
     bool finite() const override { return scaled.finite(); }
-    void list_saved(const std::string& prefix, std::vector<detail::saved_member>& to) override {
+    void list_saved(std::size_t number, std::vector<detail::saved_member>& to) override {
       if constexpr (can_be_saved)
         state.each_saved([&]<class X>(const char* name, X& x) {
-          to.push_back({prefix + name, &x, &detail::saved_type<X>::actions, parameter.numel()});
+          to.push_back(
+              {std::to_string(number) + '.' + name, &x, &detail::saved_type<X>::actions, parameter.numel(), number});
         });
     }
 
@@ -42761,9 +42778,9 @@ class rule_optimizer : public optimizer {
   };
 
   template <class F>
-  void in_few_kernels(const F& f) {
+  static void in_few_kernels(const std::vector<item*>& items, const F& f) {
     sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) f(*i);
+    for (item* i : items) f(*i);
     gathered.run();
   }
 
@@ -43147,6 +43164,14 @@ struct grad_scaler_options {
   bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
 };
 
+/// An optimizer that multiplies gradients by a factor and tells whether they are finite, and that takes a step in which
+/// they count so many times: rule_optimizer, and sharded.
+template <class O>
+concept scaled_optimizer = std::derived_from<O, optimizer> && requires(O& o, double factor) {
+  { o.scale_gradients(factor) } -> std::same_as<bool>;
+  o.step(factor);
+};
+
 /// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to
 /// 0, and the step divides by it again, in the precision of the update. Where one of them is not finite the step is
 /// left out, and update() makes the scale smaller; after growth_interval updates without that it makes it larger. For
@@ -43183,8 +43208,8 @@ class grad_scaler {
   /// Divides the gradients of the optimizer's parameters by the scale, so that they can be read or clipped
   /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
   /// Errors: value_error for a second time, or after step(), before update().
-  template <class Rule>
-  void unscale(rule_optimizer<Rule>& optimizer) {
+  template <scaled_optimizer O>
+  void unscale(O& optimizer) {
     if (!options_.enabled) return;
     use& u = use_of(&optimizer);
     if (u.unscaled || u.stepped)
@@ -43196,8 +43221,8 @@ class grad_scaler {
 
   /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second
   /// step before update().
-  template <class Rule>
-  bool step(rule_optimizer<Rule>& optimizer) {
+  template <scaled_optimizer O>
+  bool step(O& optimizer) {
     if (options_.enabled) {
       use& u = use_of(&optimizer);
       if (u.stepped)
@@ -46454,24 +46479,31 @@ SINTER_COLD inline std::string rank_list(const std::vector<int>& ranks) {
   return text;
 }
 
-/// Until when a transport may wait. A thread that waits for the result may bring it forward.
-class deadline {
- public:
-  communication_clock::time_point at() const {
-    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
-  }
-  bool is_over() const { return communication_clock::now() >= at(); }
-  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
-
- private:
-  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
-};
-
 /// t seconds after `from`; centuries are enough.
 inline communication_clock::time_point after(communication_clock::time_point from, double t) {
   using seconds = std::chrono::duration<double>;
   return from + std::chrono::duration_cast<communication_clock::duration>(seconds(t < 1e9 ? (t > 0 ? t : 0) : 1e9));
 }
+
+/// Until when a transport may wait. A thread that waits for the result may bring it forward.
+class deadline {
+ public:
+  deadline() = default;
+  /// So many seconds later than `base`, also when that is changed.
+  deadline(const deadline& base, double later) : base_(&base), later_(later) {}
+  communication_clock::time_point at() const {
+    if (base_ != nullptr) return base_->is_set() ? after(base_->at(), later_) : base_->at();
+    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
+  }
+  bool is_set() const { return at() != communication_clock::time_point::max(); }
+  bool is_over() const { return communication_clock::now() >= at(); }
+  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
+
+ private:
+  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
+  const deadline* base_ = nullptr;
+  double later_ = 0;
+};
 
 /// Memory on its way to or from another rank.
 struct transfer {
@@ -48862,6 +48894,12 @@ class distributed {
   int size() const { return std::get<0>(ranks_).size(); }
   M& model() const { return model_; }
 
+  /// f(world, more...), for other calls of all ranks between steps. What it throws ends the work of all ranks.
+  template <class F>
+  void with_communicators(const F& f) {
+    guarded([&] { over_all(f); });
+  }
+
   /// Tells the other ranks how many samples this one has in the step that begins. Called before the forward pass it
   /// costs no time; where it was not called backward() does. Errors: value_error for a negative number.
   void begin(index_t samples) {
@@ -49059,119 +49097,193 @@ distributed(M&, const C&, const C2&, distributed_options) -> distributed<M, C, C
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
+// sinter/parallel/hierarchical_communicator.hpp: ranks on nodes with fast links, and slower ones between nodes.
+
+// sinter/parallel/hierarchical_transport.hpp: collectives in steps: inside each node, between nodes, and inside again.
 
 namespace sinter::detail {
 
-using sha256_digest = std::array<std::uint8_t, 32>;
+/// Made of transports of the ranks of this node, of the first ranks of all nodes, the leaders, and of all ranks.
+class hierarchical_transport final : public transport {
+  struct place {
+    std::int32_t leader, local, node_size;
+  };
+  /// In a trouble that ranks tell each other -2 stands for rank 0 of all, -3 for rank 1, ...: numbers from 0 are those
+  /// of the transport that found it.
+  static constexpr int first_coded = -2;
+  /// Each step waits so many seconds longer than the one before: the rank that waits for the one to blame speaks first.
+  static constexpr double grace = 0.2;
 
-/// FIPS 180-4, "Secure Hash Standard", 2015.
-class sha256 {
- public:
-  void add(const void* data, std::size_t n) {
-    const auto* from = static_cast<const std::uint8_t*>(data);
-    length_ += n;
-    while (n > 0) {
-      const std::size_t room = sizeof block_ - filled_, m = n < room ? n : room;
-      std::memcpy(block_ + filled_, from, m);
-      filled_ += m;
-      from += m;
-      n -= m;
-      if (filled_ == sizeof block_) mix();
+  template <class X>
+  static auto bytes(X* x) {
+    return reinterpret_cast<std::conditional_t<std::is_const_v<X>, const std::byte*, std::byte*>>(x);
+  }
+  template <class F>
+  void each(const F& f) {
+    f(*node_);
+    f(*leaders_);
+    f(*world_);
+  }
+  /// f(), which calls the transport that has these ranks; its trouble is told in ranks of all.
+  template <class F>
+  static auto in(const char* where, const std::vector<int>& ranks, const F& f) {
+    try {
+      return f();
+    } catch (const trouble& t) {
+      if (t.peer <= first_coded) throw trouble{t.kind, first_coded - t.peer, t.text};
+      if (t.peer < 0) throw;
+      const int peer = ranks.at(static_cast<std::size_t>(t.peer));
+      throw trouble{t.kind, peer, joined({where, ", where rank ", t.peer, " is rank ", peer, " of all: ", t.text})};
     }
   }
-  sha256_digest digest() {
-    const std::uint64_t bits = length_ * 8;
-    const std::uint8_t one = 0x80, zero = 0;
-    add(&one, 1);
-    while (filled_ != 56) add(&zero, 1);
-    std::uint8_t length[8];
-    for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
-    add(length, 8);
-    sha256_digest out;
-    for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
-    return out;
+  template <class F>
+  auto inside(const F& f) const {
+    return in("inside the node", ranks_here_, f);
+  }
+  template <class F>
+  auto between(const F& f) const {
+    return in("between the nodes", leader_ranks_, f);
+  }
+  template <class F>
+  auto over_all(const F& f) const {
+    try {
+      return f();
+    } catch (const trouble& t) {
+      if (t.peer > first_coded) throw;
+      throw trouble{t.kind, first_coded - t.peer, t.text};
+    }
+  }
+
+ public:
+  /// All ranks call it. Errors: a trouble; value_error on all ranks where nodes overlap.
+  hierarchical_transport(std::unique_ptr<transport> node, std::unique_ptr<transport> world, const deadline& until)
+      : node_(std::move(node)),
+        world_(std::move(world)),
+        name_(joined({"hierarchical: ", node_->name(), ", ", world_->name()})) {
+    std::int32_t leader = world_->rank();
+    node_->broadcast(header_of(operation::broadcast, 1), bytes(&leader), until);
+    const place mine{leader, node_->rank(), node_->size()};
+    places_.resize(static_cast<std::size_t>(size()));
+    world_->all_gather(header_of(operation::all_gather, sizeof mine / sizeof leader), bytes(&mine), bytes(&places_[0]),
+                       until);
+    for (int r = 0; r < size(); ++r) {
+      if (place_of(r).leader == leader) ranks_here_.push_back(r);
+      if (place_of(r).leader == r) leader_ranks_.push_back(r);
+    }
+    std::sort(ranks_here_.begin(), ranks_here_.end(),
+              [&](int a, int b) { return place_of(a).local < place_of(b).local; });
+    require_parts_of_all();
+    leaders_ = world_->split(header_of(operation::split, 0), is_leader() ? 0 : 1, 0, until);
+  }
+
+  const char* name() const override { return name_.c_str(); }
+  int rank() const override { return world_->rank(); }
+  int size() const override { return world_->size(); }
+  bool keeps_time() const override { return node_->keeps_time() && world_->keeps_time(); }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    return over_all([&] { return world_->exchange(h, until); });
+  }
+  /// The sum of a node is the same on its ranks, and that of all nodes is made once for each leader from the same
+  /// numbers.
+  void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
+    inside([&] { node_->all_reduce(h, data, until); });
+    if (nodes() == 1) return;
+    const deadline second(until, grace), third(until, 2 * grace);
+    if (is_leader()) between([&] { leaders_->all_reduce(h, data, second); });
+    inside([&] { node_->broadcast(from(0, h), data, third); });
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
+    const place root = place_of(h.root);
+    const bool is_here = root.leader == place_of(rank()).leader;
+    const auto nodes_before = std::lower_bound(leader_ranks_.begin(), leader_ranks_.end(), root.leader);
+    if (is_here) inside([&] { node_->broadcast(from(root.local, h), data, until); });
+    const deadline second(until, grace), third(until, 2 * grace);
+    if (is_leader() && nodes() > 1)
+      between(
+          [&] { leaders_->broadcast(from(static_cast<int>(nodes_before - leader_ranks_.begin()), h), data, second); });
+    if (!is_here) inside([&] { node_->broadcast(from(0, h), data, third); });
+  }
+  void all_gather(const call_header& h, const std::byte* mine, std::byte* all, const deadline& until) override {
+    over_all([&] { world_->all_gather(h, mine, all, until); });
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* mine, const deadline& until) override {
+    over_all([&] { world_->reduce_scatter(h, all, mine, until); });
+  }
+  std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
+    auto node = inside([&] { return node_->split(h, color, key, until); });
+    auto world = over_all([&] { return world_->split(h, color, key, until); });
+    return std::make_unique<hierarchical_transport>(std::move(node), std::move(world), until);
+  }
+
+  void start(transfer& t) override {
+    over_all([&] { world_->start(t); });
+  }
+  bool test(transfer& t) override {
+    return over_all([&] { return world_->test(t); });
+  }
+
+  void tell(const trouble& why) noexcept override {
+    trouble coded{why.kind, why.peer, {}};
+    try {
+      coded.text = why.text;
+    } catch (...) {  // NOLINT: without memory without a text
+    }
+    if (why.peer >= 0) coded.peer = first_coded - why.peer;
+    each([&](transport& one) { one.tell(coded); });
+  }
+  void close() override {
+    each([](transport& one) { one.close(); });
+  }
+  void wake() override {
+    each([&](transport& one) {
+      if (is_interrupted()) one.interrupt();
+      else one.wake();
+    });
   }
 
  private:
-  void mix() {
-    static constexpr std::uint32_t k[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-    std::uint32_t w[64];
-    for (std::size_t i = 0; i < 16; ++i)
-      w[i] = static_cast<std::uint32_t>(block_[4 * i]) << 24 | static_cast<std::uint32_t>(block_[4 * i + 1]) << 16 |
-             static_cast<std::uint32_t>(block_[4 * i + 2]) << 8 | block_[4 * i + 3];
-    for (std::size_t i = 16; i < 64; ++i) {
-      const std::uint32_t a = w[i - 15], b = w[i - 2];
-      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
-             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
-    }
-    std::uint32_t s[8];
-    std::memcpy(s, state_, sizeof s);
-    for (std::size_t i = 0; i < 64; ++i) {
-      const std::uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
-                          majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-      const std::uint32_t t1 =
-          s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + choice + k[i] + w[i];
-      const std::uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + majority;
-      for (std::size_t j = 7; j > 0; --j) s[j] = s[j - 1];
-      s[4] += t1;
-      s[0] = t1 + t2;
-    }
-    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
-    filled_ = 0;
+  static call_header header_of(operation op, std::size_t count) {
+    return make_header(op, element_kind::int32, count, 0, false, "nodes");
   }
-
-  std::uint32_t state_[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::uint8_t block_[64];
-  std::size_t filled_ = 0;
-  std::uint64_t length_ = 0;
-};
-
-/// RFC 2104, "HMAC: Keyed-Hashing for Message Authentication", 1997, with SHA-256.
-inline sha256_digest hmac(std::string_view key, std::string_view message) {
-  std::uint8_t padded[64] = {};
-  if (key.size() > sizeof padded) {
-    sha256 h;
-    h.add(key.data(), key.size());
-    const sha256_digest short_key = h.digest();
-    std::memcpy(padded, short_key.data(), short_key.size());
-  } else if (!key.empty()) {
-    std::memcpy(padded, key.data(), key.size());
-  }
-  const auto keyed = [&](std::uint8_t pad) {
-    std::uint8_t block[64];
-    for (std::size_t i = 0; i < sizeof block; ++i) block[i] = padded[i] ^ pad;
-    sha256 h;
-    h.add(block, sizeof block);
+  /// The same call as a broadcast of that rank.
+  static call_header from(int root, call_header h) {
+    h.op = operation::broadcast;
+    h.root = root;
+    h.is_max = 0;
     return h;
-  };
-  sha256 inner = keyed(0x36), outer = keyed(0x5c);
-  inner.add(message.data(), message.size());
-  const sha256_digest first = inner.digest();
-  outer.add(first.data(), first.size());
-  return outer.digest();
-}
+  }
 
-/// Takes as long for every pair, so that a stranger learns nothing from the time.
-inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
+  const place& place_of(int r) const { return places_[static_cast<std::size_t>(r)]; }
+  bool is_leader() const { return node_->rank() == 0; }
+  std::size_t nodes() const { return leader_ranks_.size(); }
+
+  SINTER_COLD void require_parts_of_all() const {
+    for (int r = 0; r < size(); ++r) {
+      const auto same = [&](const place& p) { return p.leader == place_of(r).leader; };
+      const auto n = std::count_if(places_.begin(), places_.end(), same);
+      if (n != place_of(r).node_size)
+        refuse<value_error>({"hierarchical_communicator: the node of rank ", r, " has ", place_of(r).node_size,
+                             " ranks, but ", n, " of all ranks name rank ", place_of(r).leader,
+                             " as the first of their node; give communicators that together have each rank once"});
+    }
+  }
+
+  std::unique_ptr<transport> node_, world_, leaders_;  ///< leaders_ of a rank that is none is of these others
+  std::string name_;
+  std::vector<place> places_;      ///< of all ranks
+  std::vector<int> ranks_here_;    ///< by their number in the node
+  std::vector<int> leader_ranks_;  ///< by the number of the node
+};
 
 }  // namespace sinter::detail
 // sinter/parallel/host_communicator.hpp: the calls of communicators that reach the host's memory.
 
-namespace sinter::detail {
+namespace sinter {
+
+class hierarchical_communicator;
+
+namespace detail {
 
 /// What thread_communicator, socket_communicator and mpi_communicator (Self) share; see the concept `communicator`.
 template <class Self>
@@ -49300,15 +49412,7 @@ class host_communicator {
   /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
   /// (key, rank). Errors: value_error for a negative color.
   Self split(int color, int key) {
-    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
-    auto made = std::make_shared<std::unique_ptr<transport>>();
-    auto c = std::make_shared<call>();
-    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
-    c->run = [made, color, key](transport& over, const call& one) {
-      *made = over.split(one.header, color, key, one.on->until);
-    };
-    state_->post(c)->wait(std::nullopt);
-    return Self(std::move(*made), state_->limits(), Self::thread_of_split(state_->thread()));
+    return Self(split_off(color, key), state_->limits(), Self::thread_of_split(state_->thread()));
   }
 
   /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
@@ -49324,6 +49428,25 @@ class host_communicator {
   }
 
  private:
+  friend class sinter::hierarchical_communicator;
+
+  std::unique_ptr<transport> split_off(int color, int key) {
+    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    auto made = std::make_shared<std::unique_ptr<transport>>();
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
+    c->run = [made, color, key](transport& over, const call& one) {
+      *made = over.split(one.header, color, key, one.on->until);
+    };
+    state_->post(c)->wait(std::nullopt);
+    return std::move(*made);
+  }
+  /// Where the calls of a communicator of several transports run: transports of MPI work on one thread only.
+  std::shared_ptr<communication_thread> shared_thread() const {
+    auto own = Self::thread_of_split(state_->thread());
+    return own == state_->thread() ? own : nullptr;
+  }
+
   template <class T, class D>
   static std::byte* bytes_of(const tensor<T, 1, D>& x) {
     return reinterpret_cast<std::byte*>(x.data());
@@ -49358,6 +49481,221 @@ class host_communicator {
 
   std::shared_ptr<communication> state_;
 };
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class C>
+struct hierarchy_of_what_is_no_host_communicator;
+struct pass_communicators_of_threads_sockets_or_mpi;
+
+namespace detail {
+
+/// Communicators that a hierarchical_communicator is made of.
+template <class C>
+concept has_transport = std::derived_from<C, host_communicator<C>> && !std::same_as<C, hierarchical_communicator>;
+
+}  // namespace detail
+
+/// Ranks on several nodes, of which links inside are fast and links between are slow. all_reduce adds inside each node,
+/// then between the first ranks of the nodes, and spreads the sum inside; broadcast goes the same way. So a node sends
+/// and receives a tensor once, not once for each rank. Other calls go over all ranks. Nodes may have different numbers
+/// of ranks. See the concept `communicator`.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     hierarchical_communicator ranks(world, 8);  // ranks 0 to 7 are on one machine, 8 to 15 on the next
+///     nn::distributed train(model, ranks);
+///
+/// The sum is the same bit by bit on all ranks and, over threads and sockets, each time. It is not that of a flat
+/// communicator: half and bfloat16 are rounded once more for each step. Where one rank fails, all do, as with any
+/// communicator; peer() is the rank among all.
+///
+/// It takes nothing from the communicators that it is made of: they stay as they were. Calls run on a thread of its
+/// own, which communicators made by split() share, so each rank makes the calls of both in one order; over MPI it is
+/// MPI's thread.
+class hierarchical_communicator : public detail::host_communicator<hierarchical_communicator> {
+ public:
+  /// `node` has the ranks of this rank's node, `world` has all ranks; they may be of different kinds. All ranks call
+  /// it. Errors, on all ranks: value_error where the nodes do not have each rank once; communication_error.
+  template <detail::has_transport Inner, detail::has_transport Outer>
+  hierarchical_communicator(Inner node, Outer world)
+      : hierarchical_communicator(node.split_off(0, node.rank()), world.split_off(0, world.rank()),
+                                  world.state_->limits(), thread_for(node, world)) {}
+  /// Nodes of `ranks_per_node` ranks one after the other; the last one may have fewer. Errors: value_error for a
+  /// number below 1; communication_error.
+  template <detail::has_transport C>
+  hierarchical_communicator(C world, int ranks_per_node)
+      : hierarchical_communicator(world.split_off(node_of(world.rank(), ranks_per_node), world.rank()),
+                                  world.split_off(0, world.rank()), world.state_->limits(), thread_for(world, world)) {}
+  template <class C, class X, class Problem = hierarchy_of_what_is_no_host_communicator<C>,
+            class Fix = pass_communicators_of_threads_sockets_or_mpi>
+    requires(!detail::has_transport<C>)
+  hierarchical_communicator(const C&, const X&) = delete;
+
+ private:
+  using base = detail::host_communicator<hierarchical_communicator>;
+  friend base;
+  using base::base;
+
+  hierarchical_communicator(std::unique_ptr<detail::transport> node, std::unique_ptr<detail::transport> world,
+                            detail::communication_limits limits, std::shared_ptr<detail::communication_thread> thread)
+      : base(made_of(std::move(node), std::move(world), limits, *thread), limits, thread) {}
+
+  static int node_of(int rank, int ranks_per_node) {
+    if (ranks_per_node < 1)
+      detail::refuse<value_error>({"hierarchical_communicator: ", ranks_per_node, " ranks per node; give at least 1"});
+    return rank / ranks_per_node;
+  }
+  template <class Inner, class Outer>
+  static std::shared_ptr<detail::communication_thread> thread_for(const Inner& node, const Outer& world) {
+    if (auto thread = node.shared_thread()) return thread;
+    if (auto thread = world.shared_thread()) return thread;
+    return std::make_shared<detail::communication_thread>();
+  }
+  static std::shared_ptr<detail::communication_thread> thread_of_split(
+      const std::shared_ptr<detail::communication_thread>& thread) {
+    return thread;
+  }
+  static std::unique_ptr<detail::transport> made_of(std::unique_ptr<detail::transport> node,
+                                                    std::unique_ptr<detail::transport> world,
+                                                    const detail::communication_limits& limits,
+                                                    detail::communication_thread& thread) {
+    const int rank = world->rank(), size = world->size();
+    struct parts {
+      std::unique_ptr<detail::transport> node, world, made;
+      detail::deadline until;
+    };
+    const auto p = std::make_shared<parts>();
+    p->node = std::move(node);
+    p->world = std::move(world);
+    p->until.set(detail::after(detail::communication_clock::now(), limits.timeout));
+    try {
+      thread.call_last([p] {
+        p->made = std::make_unique<detail::hierarchical_transport>(std::move(p->node), std::move(p->world), p->until);
+      });
+    } catch (const detail::trouble& t) {
+      throw communication_error(
+          detail::joined({"communicator (hierarchical), rank ", rank, " of ", size, ": beginning: ", t.text}).c_str(),
+          t.kind, rank, t.peer, 0, {});
+    }
+    return std::move(p->made);
+  }
+};
+
+static_assert(communicator_on<hierarchical_communicator, cpu> && communicator_on<hierarchical_communicator, numa<0>>);
+
+}  // namespace sinter
+// sinter/parallel/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
+
+namespace sinter::detail {
+
+using sha256_digest = std::array<std::uint8_t, 32>;
+
+/// FIPS 180-4, "Secure Hash Standard", 2015.
+class sha256 {
+ public:
+  void add(const void* data, std::size_t n) {
+    const auto* from = static_cast<const std::uint8_t*>(data);
+    length_ += n;
+    while (n > 0) {
+      const std::size_t room = sizeof block_ - filled_, m = n < room ? n : room;
+      std::memcpy(block_ + filled_, from, m);
+      filled_ += m;
+      from += m;
+      n -= m;
+      if (filled_ == sizeof block_) mix();
+    }
+  }
+  sha256_digest digest() {
+    const std::uint64_t bits = length_ * 8;
+    const std::uint8_t one = 0x80, zero = 0;
+    add(&one, 1);
+    while (filled_ != 56) add(&zero, 1);
+    std::uint8_t length[8];
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
+    add(length, 8);
+    sha256_digest out;
+    for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
+    return out;
+  }
+
+ private:
+  void mix() {
+    static constexpr std::uint32_t k[64] = {
+        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    std::uint32_t w[64];
+    for (std::size_t i = 0; i < 16; ++i)
+      w[i] = static_cast<std::uint32_t>(block_[4 * i]) << 24 | static_cast<std::uint32_t>(block_[4 * i + 1]) << 16 |
+             static_cast<std::uint32_t>(block_[4 * i + 2]) << 8 | block_[4 * i + 3];
+    for (std::size_t i = 16; i < 64; ++i) {
+      const std::uint32_t a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
+             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
+    }
+    std::uint32_t s[8];
+    std::memcpy(s, state_, sizeof s);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const std::uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
+                          majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+      const std::uint32_t t1 =
+          s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + choice + k[i] + w[i];
+      const std::uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + majority;
+      for (std::size_t j = 7; j > 0; --j) s[j] = s[j - 1];
+      s[4] += t1;
+      s[0] = t1 + t2;
+    }
+    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
+    filled_ = 0;
+  }
+
+  std::uint32_t state_[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::uint8_t block_[64];
+  std::size_t filled_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+/// RFC 2104, "HMAC: Keyed-Hashing for Message Authentication", 1997, with SHA-256.
+inline sha256_digest hmac(std::string_view key, std::string_view message) {
+  std::uint8_t padded[64] = {};
+  if (key.size() > sizeof padded) {
+    sha256 h;
+    h.add(key.data(), key.size());
+    const sha256_digest short_key = h.digest();
+    std::memcpy(padded, short_key.data(), short_key.size());
+  } else if (!key.empty()) {
+    std::memcpy(padded, key.data(), key.size());
+  }
+  const auto keyed = [&](std::uint8_t pad) {
+    std::uint8_t block[64];
+    for (std::size_t i = 0; i < sizeof block; ++i) block[i] = padded[i] ^ pad;
+    sha256 h;
+    h.add(block, sizeof block);
+    return h;
+  };
+  sha256 inner = keyed(0x36), outer = keyed(0x5c);
+  inner.add(message.data(), message.size());
+  const sha256_digest first = inner.digest();
+  outer.add(first.data(), first.size());
+  return outer.digest();
+}
+
+/// Takes as long for every pair, so that a stranger learns nothing from the time.
+inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
 
 }  // namespace sinter::detail
 #if SINTER_WITH_MPI
@@ -53273,23 +53611,23 @@ struct run_part_of<M> {
   }
 };
 
-/// The learning rate and what the rule keeps for each parameter, in the order of the parameters.
-template <class Rule>
-struct run_part_of<optim::rule_optimizer<Rule>> {
-  using optimizer = optim::rule_optimizer<Rule>;
+/// The learning rate and what the rule keeps for each parameter, in the order of the parameters. Optimizer is a
+/// rule_optimizer, or sharded.
+template <class Optimizer>
+struct optimizer_part {
   static constexpr const char* kind = "optimizer";
 
-  static void save(const optimizer& o, run_part& to) {
+  static void save(const Optimizer& o, run_part& to) {
     to.put("lr", o.lr());
     to.put("parameters", o.size());
     for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
     const auto members = o.saved_members();
     to.put("keeps", kept_names(members));
     for (const auto& m : members)
-      if (auto value = m.actions->read(m.object)) to.tensors.emplace_back(m.name, std::move(*value));
+      if (auto value = o.saved_value(m)) to.tensors.emplace_back(m.name, std::move(*value));
   }
 
-  static run_commit plan(optimizer& o, const run_part& from) {
+  static run_commit plan(Optimizer& o, const run_part& from) {
     const double lr = from.number<double>("lr");
     optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
     const auto members = o.saved_members();
@@ -53302,11 +53640,12 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
       if (const std::string& saved = from.text(joined({"parameter.", i})); saved != o.label(i))
         from.misfit({"parameter ", i, " is ", quoted_name(saved), " in the file and ", quoted_name(o.label(i)),
                      " in the optimizer"});
-    const auto staged =
-        std::make_shared<optim::detail::staged_state>(optim::detail::staged(from.place(), members, from.tensors));
+    const auto staged = std::make_shared<optim::detail::staged_state>(optim::detail::staged(
+        from.place(), members, from.tensors, [&o](const optim::detail::saved_member& m) { return o.keeps(m); }));
     return {1, [&o, lr, staged] {
               staged->write();
               o.set_lr(lr);
+              if constexpr (requires { o.forget_gathered(); }) o.forget_gathered();
             }};
   }
 
@@ -53319,6 +53658,9 @@ struct run_part_of<optim::rule_optimizer<Rule>> {
     return all;
   }
 };
+
+template <class Rule>
+struct run_part_of<optim::rule_optimizer<Rule>> : optimizer_part<optim::rule_optimizer<Rule>> {};
 
 template <class S>
 struct run_part_of<optim::lr_scheduler<S>> {
@@ -53430,9 +53772,7 @@ struct give_the_state_of_the_rule_a_function_each_saved;
 namespace detail {
 
 template <class X>
-inline constexpr bool hides_its_state = false;
-template <class Rule>
-inline constexpr bool hides_its_state<optim::rule_optimizer<Rule>> = !optim::rule_optimizer<Rule>::can_be_saved;
+inline constexpr bool hides_its_state = requires { requires !X::can_be_saved; };
 
 /// What is wrong with the first of the arguments that a checkpoint cannot save, or (Load) not change.
 template <bool Load, class X, class... Rest>
@@ -53547,6 +53887,401 @@ class run_checkpoint {
 };
 
 }  // namespace sinter
+// sinter/parallel/shard_ranks.hpp: the parameters of a model dealt out to ranks, and how their owners spread new
+// values.
+
+namespace sinter::optim::detail {
+
+/// The owner of each parameter: the largest are dealt out first, each to the rank that has the fewest bytes so far.
+inline std::vector<int> deal_to_ranks(const std::vector<std::size_t>& bytes, int ranks) {
+  std::vector<std::size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::vector<int> owners(bytes.size());
+  std::vector<std::size_t> load(static_cast<std::size_t>(ranks));
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += bytes[i];
+    owners[i] = static_cast<int>(least - load.begin());
+  }
+  return owners;
+}
+
+/// Parameters of one element type on one device.
+class shard_group {
+ public:
+  explicit shard_group(const void* of_kind) : kind(of_kind) {}
+  virtual ~shard_group() = default;
+  shard_group(const shard_group&) = delete;
+  shard_group& operator=(const shard_group&) = delete;
+  /// Each rank begins to send those of its own that have a gradient, the others to receive them.
+  virtual void start() = 0;
+  virtual void finish() = 0;
+
+  const void* const kind;
+};
+
+template <class T, device D, class C>
+class typed_shard_group final : public shard_group {
+  /// A parameter of so many bytes is sent from its own memory; smaller ones are put together.
+  static constexpr std::size_t large = 1 << 20;
+  struct parameter {
+    sinter::detail::state_ptr state;
+    tensor<T, 1, D> values;  ///< its memory
+    int owner;
+  };
+  struct package {
+    int owner;
+    std::vector<const parameter*> parts;
+    work<tensor<T, 1, D>> coming;
+  };
+
+ public:
+  typed_shard_group(const void* of_kind, C& ranks) : shard_group(of_kind), ranks_(ranks) {}
+
+  template <class V>
+  void add(const V& v, int owner) {
+    if (v.numel() > 0)
+      parameters_.push_back({access::state_of(v), access::in_memory_order(access::value_of(v)), owner});
+  }
+
+  void start() override {
+    for (int owner = 0; owner < ranks_.size(); ++owner) {
+      const std::string name = sinter::detail::joined({"parameters of rank ", owner});
+      std::vector<const parameter*> joint;
+      for (const parameter& p : parameters_) {
+        if (p.owner != owner || p.state->kept_gradient() == nullptr) continue;
+        if (static_cast<std::size_t>(p.values.numel()) * sizeof(T) < large) joint.push_back(&p);
+        else packages_.push_back({owner, {}, ranks_.broadcast(p.values, owner, name)});
+      }
+      if (!joint.empty()) packages_.push_back({owner, joint, ranks_.broadcast(joined_values(joint), owner, name)});
+    }
+  }
+  void finish() override {
+    for (package& one : packages_) {
+      const tensor<T, 1, D> values = one.coming.get();
+      if (one.owner == ranks_.rank()) continue;
+      index_t begin = 0;
+      for (const parameter* p : one.parts) {
+        const index_t end = begin + p->values.numel();
+        p->values.in_place() = values.slice(0, begin, end);
+        begin = end;
+      }
+    }
+    packages_.clear();
+  }
+
+ private:
+  /// Room for the values of these parameters of one rank, and on that rank the values.
+  tensor<T, 1, D> joined_values(const std::vector<const parameter*>& parts) const {
+    index_t end = 0;
+    for (const parameter* p : parts) end += p->values.numel();
+    auto all = tensor<T, 1, D>::uninitialized(extents<1>{{end}});
+    if (parts.front()->owner != ranks_.rank()) return all;
+    end = 0;
+    for (const parameter* p : parts) {
+      const index_t begin = end;
+      end += p->values.numel();
+      all.slice(0, begin, end).in_place() = p->values;
+    }
+    return all;
+  }
+
+  C& ranks_;
+  std::vector<parameter> parameters_;
+  std::vector<package> packages_;  ///< under way
+};
+
+/// What an optimizer needs of a model on several ranks, free of the types of the model and of the communicators.
+class shard_ranks {
+ public:
+  virtual ~shard_ranks() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// f(); what it throws ends the work of all ranks.
+  virtual void guarded(const std::function<void()>& f) = 0;
+  /// All ranks get the values of the owners' parameters, those with a gradient.
+  virtual void spread() = 0;
+  /// On rank 0: the bytes of all ranks, in their order. On others: nothing.
+  virtual std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) = 0;
+  /// By the number of the parameter.
+  std::vector<int> owners;
+};
+
+template <class Distributed>
+class typed_shard_ranks final : public shard_ranks {
+ public:
+  explicit typed_shard_ranks(Distributed& ranks) : ranks_(ranks) {
+    std::vector<std::size_t> bytes;  // of what a rule keeps, up to a factor that is the same for all
+    for_each_variable(ranks.model(), [&](const std::string&, const auto& v) {
+      bytes.push_back(static_cast<std::size_t>(v.numel()) * sizeof(compute_type<element_of<decltype(v)>>));
+    });
+    owners = deal_to_ranks(bytes, ranks.size());
+    ranks_.with_communicators([&](auto&... all) {
+      std::size_t number = 0;
+      for_each_variable(ranks.model(), [&](const std::string&, const auto& v) {
+        using T = element_of<decltype(v)>;
+        using D = device_of<decltype(v)>;
+        const int owner = owners[number++];
+        if constexpr (sinter::detail::is_fitting<
+                          nn::detail::reach_mistake<bare<decltype(v)>, bare<decltype(all)>...>>) {
+          auto& own = nn::detail::communicator_for<D>(all...);
+          using group = typed_shard_group<T, D, bare<decltype(own)>>;
+          const void* const kind = &nn::detail::bucket_kind<T, D>;
+          const auto same = [&](const auto& g) { return g->kind == kind; };
+          auto at = std::find_if(groups_.begin(), groups_.end(), same);
+          if (at == groups_.end()) at = groups_.insert(at, std::make_unique<group>(kind, own));
+          static_cast<group&>(**at).add(v, owner);
+        }
+      });
+    });
+  }
+
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  void guarded(const std::function<void()>& f) override {
+    ranks_.with_communicators([&](auto&...) { f(); });
+  }
+  void spread() override {
+    for (const auto& g : groups_) g->start();
+    for (const auto& g : groups_) g->finish();
+  }
+  std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) override {
+    std::vector<tensor<std::uint8_t, 1>> all;
+    ranks_.with_communicators([&](auto& world, auto&...) {
+      const tensor<std::int64_t, 1> sizes =
+          world.all_gather(tensor<std::int64_t, 1>{mine.numel()}, "sizes of optimizer states").get();
+      if (rank() > 0) return world.send(mine, 0).get();
+      all.push_back(mine);
+      for (int r = 1; r < size(); ++r) all.push_back(world.template receive<std::uint8_t>(sizes(r), r).get());
+    });
+    return all;
+  }
+
+ private:
+  Distributed& ranks_;
+  std::vector<std::unique_ptr<shard_group>> groups_;
+};
+
+/// Values of any types in one row of bytes: for each its rank (-1: none), element type and shape, then its elements.
+class packed_values {
+ public:
+  void add(const std::optional<host_tensor>& x) {
+    if (!x) return add_number(-1);
+    add_number(static_cast<std::int64_t>(x->shape.size()));
+    add_number(static_cast<std::int64_t>(x->element));
+    for (const index_t n : x->shape) add_number(n);
+    add_bytes(x->bytes.data(), x->bytes.size());
+  }
+  tensor<std::uint8_t, 1> take() const {
+    auto all = tensor<std::uint8_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(bytes_.size())}});
+    if (!bytes_.empty()) std::memcpy(all.data(), bytes_.data(), bytes_.size());
+    return all;
+  }
+
+ private:
+  void add_bytes(const void* from, std::size_t n) {
+    const auto* const first = static_cast<const unsigned char*>(from);
+    bytes_.insert(bytes_.end(), first, first + n);
+  }
+  void add_number(std::int64_t x) { add_bytes(&x, sizeof x); }
+  std::vector<unsigned char> bytes_;
+};
+
+/// Takes them out again.
+class unpacked_values {
+ public:
+  explicit unpacked_values(tensor<std::uint8_t, 1> from)
+      : from_(std::make_shared<const tensor<std::uint8_t, 1>>(from)) {}
+  /// Shares the memory of the row. Errors: value_error where it does not fit.
+  std::optional<host_tensor> next() {
+    const std::int64_t rank = number();
+    if (rank < 0) return std::nullopt;
+    host_tensor x;
+    x.element = static_cast<element_kind>(number());
+    std::size_t count = 1;
+    for (std::int64_t d = 0; d < rank; ++d) count *= static_cast<std::size_t>(x.shape.emplace_back(number()));
+    x.bytes = {static_cast<const std::byte*>(bytes(count * element_size(x.element))), count * element_size(x.element)};
+    x.owner = from_;
+    return x;
+  }
+  /// Errors: value_error where something is left.
+  void require_end() const {
+    if (place_ != size()) refuse();
+  }
+
+ private:
+  [[noreturn]] SINTER_COLD static void refuse() {
+    throw value_error("sharded: the ranks keep different states; make the same optimizer on all of them");
+  }
+  std::size_t size() const { return static_cast<std::size_t>(from_->numel()); }
+  const void* bytes(std::size_t n) {
+    if (n > size() - place_) refuse();
+    return from_->data() + std::exchange(place_, place_ + n);
+  }
+  std::int64_t number() {
+    std::int64_t x;
+    std::memcpy(&x, bytes(sizeof x), sizeof x);
+    return x;
+  }
+  std::shared_ptr<const tensor<std::uint8_t, 1>> from_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace sinter::optim::detail
+// sinter/parallel/sharded.hpp: an optimizer whose state is spread over the ranks that train a model.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct sharding_over_what_is_not_distributed;
+struct pass_the_nn_distributed_of_the_model;
+
+}  // namespace sinter
+
+namespace sinter::optim {
+
+/// The optimizer of a model that several ranks train (ZeRO, stage 1): each rank keeps the optimizer's state of a part
+/// of the parameters, and updates these; then it sends their new values to the others. The state takes 1/R of its
+/// memory on each of R ranks. Parameters are what they would be with `Optimizer` on each rank, bit for bit.
+///
+///     nn::distributed ranks(model, world);
+///     optim::sharded<optim::adam> optimizer(ranks, {.lr = 1e-3});
+///     for (auto& [x, y] : loader) {
+///       optimizer.zero_grad();
+///       ranks.backward(cross_entropy(model(x), y), x.extent(0));
+///       optimizer.step();
+///     }
+///
+/// `Optimizer` is any rule_optimizer: sgd, adam, adamw, rmsprop or one of a rule of your own; options are its. Whole
+/// parameters are dealt out, the largest first, each to the rank with the fewest bytes so far; so one that is larger
+/// than all others together limits what is saved. lr_scheduler, clip_grad_norm and grad_scaler work as without ranks:
+/// every rank has all gradients, so all see the same norm, and all leave out the same steps.
+///
+/// All ranks call step(), after the backward() of `ranks`. Parameters without a gradient are neither updated nor sent.
+/// A parameter of 1 MiB or more is sent from its own memory; smaller ones are put together, by owner, element type and
+/// device, in memory that is freed after the step.
+///
+/// For a run_checkpoint all ranks call gather_state(), then rank 0 saves. Any number of ranks loads the file, and so
+/// does `Optimizer` itself. The distributed must outlive it. Errors: those of `Optimizer`; communication_error.
+/// Source: Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020;
+/// parameters are dealt out as by torch.distributed.optim.ZeroRedundancyOptimizer.
+template <class Optimizer>
+class sharded {
+  static_assert(!std::is_same_v<Optimizer, Optimizer>,
+                "sinter: optim::sharded<...> takes a rule_optimizer, such as optim::adam or optim::sgd");
+};
+
+template <class Rule>
+class sharded<rule_optimizer<Rule>> : public optimizer {
+ public:
+  using options_type = typename Rule::options;
+
+  /// The parameters of the model of `ranks`. All ranks give the same options. Errors: value_error for a setting that
+  /// makes no sense and for a model without tracked parameters.
+  template <nn::is_module M, communicator C, communicator... More>
+  explicit sharded(nn::distributed<M, C, More...>& ranks, const options_type& options = {})
+      : optimizer(options.lr),
+        inner_(ranks.model(), options),
+        ranks_(std::make_unique<detail::typed_shard_ranks<nn::distributed<M, C, More...>>>(ranks)) {}
+  template <class X, class Problem = sharding_over_what_is_not_distributed<X>,
+            class Fix = pass_the_nn_distributed_of_the_model>
+  explicit sharded(X&, const options_type& = {}) = delete;
+  sharded(const sharded&) = delete;
+  template <class Problem = copy_of_an_optimizer_which_would_count_steps_of_its_own,
+            class Fix = take_a_reference_or_std_move_it>
+  sharded(sharded&) = delete;
+  sharded(sharded&&) noexcept = default;
+  sharded& operator=(const sharded&) = delete;
+  sharded& operator=(sharded&&) noexcept = default;
+
+  /// Updates every parameter that has a gradient, on the rank that owns it, and spreads the new values. All ranks call
+  /// it. Errors, which end the work of all ranks: those of rule_optimizer::step; communication_error.
+  void step(double gradient_scale = 1) {
+    ranks_->guarded([&] {
+      forget_gathered();
+      inner_.set_lr(lr());
+      inner_.step_those([this](std::size_t i) { return owner(i) == ranks_->rank(); }, gradient_scale);
+      ranks_->spread();
+    });
+  }
+  void zero_grad() const { inner_.zero_grad(); }
+  /// Multiplies all gradients by a factor; whether all of them are finite.
+  bool scale_gradients(double factor) { return inner_.scale_gradients(factor); }
+
+  const options_type& options() const { return inner_.options(); }
+  /// Number of parameters, those of all ranks.
+  std::size_t size() const { return inner_.size(); }
+  /// The rank that updates a parameter.
+  int owner(std::size_t parameter) const { return ranks_->owners[parameter]; }
+
+  /// Brings the state of all ranks to rank 0, which may then save it in a run_checkpoint; until the next step() or load
+  /// rank 0 keeps it, on the host. All ranks call it. Errors: communication_error.
+  ///
+  ///     optimizer.gather_state();
+  ///     if (ranks.rank() == 0) file.save(model, optimizer);
+  void gather_state()
+    requires(rule_optimizer<Rule>::can_be_saved)
+  {
+    ranks_->guarded([&] {
+      forget_gathered();
+      const auto members = inner_.saved_members();
+      detail::packed_values mine;
+      for (const auto& m : members)
+        if (keeps(m) && ranks_->rank() > 0) mine.add(inner_.saved_value(m));
+      std::vector<detail::unpacked_values> all;
+      for (const auto& bytes : ranks_->gather(mine.take())) all.emplace_back(bytes);
+      if (ranks_->rank() == 0)
+        for (const auto& m : members) {
+          auto value = keeps(m) ? inner_.saved_value(m) : all[static_cast<std::size_t>(owner(m.parameter))].next();
+          if (value) gathered_.emplace(m.name, std::move(*value));
+        }
+      for (const auto& rest : all) rest.require_end();
+      is_gathered_ = true;
+    });
+  }
+
+  // For checkpoints; see rule_optimizer.
+  static constexpr bool can_be_saved = rule_optimizer<Rule>::can_be_saved;
+  std::vector<detail::saved_member> saved_members() const { return inner_.saved_members(); }
+  std::optional<host_tensor> saved_value(const detail::saved_member& m) const {
+    if (!is_gathered_)
+      throw value_error(
+          "sharded: every rank keeps a part of the optimizer's state; call gather_state() on all ranks after the last "
+          "step, then save on rank 0");
+    if (ranks_->rank() > 0)
+      sinter::detail::refuse<value_error>(
+          {"sharded: rank ", ranks_->rank(), " does not have the state; rank 0 does, so save there"});
+    const auto at = gathered_.find(m.name);
+    return at == gathered_.end() ? std::nullopt : std::optional(at->second);
+  }
+  bool keeps(const detail::saved_member& m) const { return owner(m.parameter) == ranks_->rank(); }
+  void forget_gathered() {
+    gathered_.clear();
+    is_gathered_ = false;
+  }
+  const std::string& label(std::size_t parameter) const { return inner_.label(parameter); }
+
+ private:
+  rule_optimizer<Rule> inner_;  ///< of all parameters; those of other ranks have no state
+  std::unique_ptr<detail::shard_ranks> ranks_;
+  std::unordered_map<std::string, host_tensor> gathered_;
+  bool is_gathered_ = false;
+};
+
+static_assert(scaled_optimizer<rule_optimizer<detail::sgd_rule>> &&
+              scaled_optimizer<sharded<rule_optimizer<detail::sgd_rule>>>);
+
+}  // namespace sinter::optim
+
+namespace sinter::detail {
+
+template <class Rule>
+struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
+    : optimizer_part<optim::sharded<optim::rule_optimizer<Rule>>> {};
+
+}  // namespace sinter::detail
 // sinter/parallel/socket_communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
 // sockets.
 
