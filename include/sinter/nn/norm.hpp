@@ -34,6 +34,7 @@ struct batch_norm : module<Self> {
   using device_type = D;
   using kind = Kind;
   using moment = compute_type<T>;
+  static constexpr bool is_affine = Affine, keeps_running_moments = Running;
 
   batch_norm() = default;
   explicit batch_norm(index_t channels, const batch_norm_settings& how = {}) : settings(how) {

@@ -82,22 +82,12 @@ auto merged_over_ranks(C& ranks, const Own& own, index_t own_count, double& coun
 }
 
 template <class M>
-struct batch_norm_kind {
-  static constexpr bool is_one = false;
-};
-template <bool Affine, bool Running>
-struct known_batch_norm {
-  static constexpr bool is_one = true, is_affine = Affine, is_running = Running;
-};
-template <class T, device D, class Kind, bool Affine, bool Running>
-struct batch_norm_kind<batch_norm1d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
-template <class T, device D, class Kind, bool Affine, bool Running>
-struct batch_norm_kind<batch_norm2d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
+concept is_batch_norm = requires { M::is_affine&& M::keeps_running_moments; };
 
 template <class C, class Norm>
 constexpr auto find_sync_mistake() {
   using sinter::detail::mistake;
-  if constexpr (!batch_norm_kind<Norm>::is_one)
+  if constexpr (!is_batch_norm<Norm>)
     return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_or_batch_norm2d>{};
   else if constexpr (!C::template reaches<device_of<Norm>>)
     return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
@@ -151,15 +141,13 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     } else {
       const auto x = eval(std::forward<X>(operand));
       const auto moments = moments_for(x);
-      if constexpr (traits::is_affine)
+      if constexpr (Norm::is_affine)
         return sinter::detail::normalised_channels(x, moments, norm.settings.eps, norm.weight, norm.bias);
       else return sinter::detail::normalised_channels(x, moments, norm.settings.eps);
     }
   }
 
  private:
-  using traits = detail::batch_norm_kind<Norm>;
-
   /// As batch_norm takes them, but of all ranks.
   template <class X>
   auto moments_for(const X& x) const {
@@ -167,7 +155,7 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     using one = detail::bare<decltype(std::declval<const both&>()[0])>;
     using result = sinter::detail::channel_moments<one>;
     sinter::detail::check_channel_operand("sync_batch_norm", "running mean", x, norm.running_mean.value());
-    if constexpr (traits::is_running) {
+    if constexpr (Norm::keeps_running_moments) {
       if (!norm.state.training) {
         const no_grad untracked;
         return result{one(norm.running_mean.value()), one(norm.running_var.value())};
@@ -180,7 +168,7 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     if (norm.state.training && of_all == 1)
       sinter::detail::refuse<shape_error>(
           {"sync_batch_norm: all ranks together have one value for each channel, which has no variance to train with"});
-    if constexpr (traits::is_running) {
+    if constexpr (Norm::keeps_running_moments) {
       if (of_all > 0) {
         const no_grad untracked;
         sinter::detail::move_running(norm.running_mean.value(), norm.running_var.value(), sinter::detail::untrack(now),

@@ -65,19 +65,10 @@ struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call,
   }
 };
 
-template <class M>
-inline constexpr bool has_affine = false;
-template <class M>
-inline constexpr bool keeps_running_moments = false;
-template <class T, device D, class Kind, bool Affine, bool Running>
-inline constexpr bool has_affine<batch_norm2d<T, D, Kind, Affine, Running>> = Affine;
-template <class T, device D, class Kind, bool Affine, bool Running>
-inline constexpr bool keeps_running_moments<batch_norm2d<T, D, Kind, Affine, Running>> = Running;
-
 template <class M, class X, class V>
 auto normalised_on_tile(const M& m, const X& x, const V& mean, const V& variance) {
   const sinter::detail::channel_moments<V> moments{mean, variance};
-  if constexpr (has_affine<M>) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
+  if constexpr (M::is_affine) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
   else return sinter::detail::normalised_channels(x, moments, m.settings.eps);
 }
 
@@ -89,8 +80,8 @@ void check_norm(const M& m, const extents<4>& x, bool of_batch) {
     const extents<4>& shape() const { return all; }
   };
   const shape_of_x whole{x};
-  if constexpr (has_affine<M>) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
-  if constexpr (keeps_running_moments<M>)
+  if constexpr (M::is_affine) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
+  if constexpr (M::keeps_running_moments)
     sinter::detail::check_channel_operand("batch_norm", "running mean", whole, m.running_mean);
   if (of_batch && m.state.training && x[1] > 0 && x.numel() / x[1] == 1)
     sinter::detail::refuse<shape_error>(
@@ -115,7 +106,7 @@ auto moments_of_tiles(Call& call, const M& m, const In& in) {
       if (one.defined()) all.add(in->each.template at<part()>().value.numel() / in->shape[1], one.template to<D>());
     });
     const tensor<C, 2, D> both = all.moments(in->shape[1]);
-    if constexpr (keeps_running_moments<M>)
+    if constexpr (M::keeps_running_moments)
       if (all.count > 0)
         sinter::detail::move_running(m.running_mean.value(), m.running_var.value(), both, m.next_momentum(),
                                      static_cast<index_t>(all.count));
@@ -140,7 +131,7 @@ auto run_norm(Call& call, const Chains& chains, const In& in) {
   using M = bare<decltype(first)>;
   using C = typename M::moment;
   bool of_batch = true;
-  if constexpr (keeps_running_moments<M>) of_batch = first.state.training;
+  if constexpr (M::keeps_running_moments) of_batch = first.state.training;
   check_norm(first, in->shape, of_batch);
   tensor<C, 2, device_of<M>> moments;
   if (of_batch) moments = moments_of_tiles(call, first, in);
