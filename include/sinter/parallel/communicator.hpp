@@ -192,6 +192,7 @@ struct communicator_cannot_add_elements_of;
 template <int Rank>
 struct communicator_takes_flat_tensors_and_not_rank;
 struct copy_it_with_dot_to_a_device_that_it_reaches;
+struct pass_a_communicator_that_reaches_it_as_well;
 struct convert_it_with_cast;
 struct write_dot_flatten;
 struct assign_it_to_a_tensor_first;

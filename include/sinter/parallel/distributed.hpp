@@ -2,9 +2,8 @@
 #pragma once
 
 #include <exception>
-#include <optional>
-#include <string>
 #include <tuple>
+#include <vector>
 
 #include "sinter/parallel/gradient_exchange.hpp"
 #include "sinter/parallel/rank_buffers.hpp"
@@ -94,7 +93,10 @@ class distributed {
           if constexpr (sinter::detail::is_fitting<detail::reach_mistake<X, C, More...>>) {
             auto& ranks = detail::communicator_for<device_of<X>>(first, rest...);
             if constexpr (detail::is_buffer<X>) buffers_.add(name.text(), x, ranks);
-            else if constexpr (detail::is_variable<X>) exchange_.add(name.text(), x, ranks, task);
+            else if constexpr (detail::is_variable<X>) {
+              parameters_.push_back(sinter::detail::access::state_of(x).get());
+              exchange_.add(name.text(), x, ranks, task);
+            }
           }
         });
         exchange_.make_buckets();
@@ -129,9 +131,8 @@ class distributed {
 
   /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
   /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
-  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where
-  /// begin() was told another number, and where a parameter was replaced; those of variable::backward;
-  /// communication_error.
+  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where begin() was told another number,
+  /// and where a parameter was replaced; those of variable::backward; communication_error.
   template <class T, auto S, device D, int Order>
   void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
     guarded([&] {
@@ -174,16 +175,18 @@ class distributed {
     return guarded([&] {
       distributed_run seen;
       double sum_of_losses = 0;
-      const auto take = [&](index_t n, bool finished, const auto& pass) {
+      // Forward and backward of a step; null: of a rank without samples.
+      const auto take = [&]<class Pass>(index_t n, bool finished, const Pass& pass) {
+        constexpr bool has_pass = !std::is_null_pointer_v<Pass>;
         exchange_.begin(n, finished);
-        const bool no_loss = pass();
+        if constexpr (has_pass) pass();
         const detail::step_word word = exchange_.agreed();
         if (word.samples == 0) {
           exchange_.skip();
           seen.stopped = word.stopping > 0;
           return word.finished < size() && !seen.stopped;
         }
-        if (no_loss) answer(nullptr);
+        if constexpr (!has_pass) answer(nullptr);
         step();
         ++seen.steps;
         seen.samples += word.samples;
@@ -193,17 +196,16 @@ class distributed {
       bool goes_on = true;
       for (auto&& batch : loader) {
         const index_t n = batch.size();
-        goes_on = take(n, false, [&] {
-          if (n == 0) return true;
+        const auto pass = [&] {
           const samples_from own(rank(), size());
           const variable l = loss(batch);
           sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
           backward(l, n);
-          return false;
-        });
+        };
+        goes_on = n > 0 ? take(n, false, pass) : take(0, false, nullptr);
         if (!goes_on) break;
       }
-      while (goes_on) goes_on = take(0, true, [] { return true; });
+      while (goes_on) goes_on = take(0, true, nullptr);
       const tensor<double, 1> sums =
           std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
       if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
@@ -283,12 +285,10 @@ class distributed {
   }
   void require_same_parameters() {
     std::size_t i = 0;
-    sinter::detail::addresses seen;
     detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int) {
       if constexpr (detail::is_variable<detail::bare<decltype(x)>>) {
-        const auto* const state = sinter::detail::access::state_of(x).get();
-        if (state == nullptr || !seen.add(state)) return;
-        if (!exchange_.is_leaf(i++, state))
+        const std::size_t number = i++;
+        if (number >= parameters_.size() || parameters_[number] != sinter::detail::access::state_of(x).get())
           sinter::detail::refuse<value_error>(
               {"distributed: '", name.text(), "' of shape ", x.shape(),
                " was replaced since distributed was made; write to its value, or make distributed anew"});
@@ -299,6 +299,7 @@ class distributed {
   M& model_;
   std::tuple<C, More...> ranks_;
   distributed_options options_;
+  std::vector<const sinter::detail::grad_state*> parameters_;  ///< in the order of the lists, tied ones again
   detail::gradient_exchange<C> exchange_;
   detail::rank_buffers buffers_;
 };

@@ -2,7 +2,9 @@
 // soon as a backward pass has made its last gradient.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "sinter/grad/home.hpp"
@@ -15,6 +17,7 @@ namespace sinter::nn::detail {
 
 using sinter::detail::access;
 using sinter::detail::state_ptr;
+
 /// Its address stands for an element type on a device.
 template <class T, class D>
 inline constexpr char bucket_kind = 0;
@@ -24,12 +27,8 @@ class gradient_bucket;
 /// A parameter, free of its type. Its gradient lies in a bucket.
 class bucket_leaf {
  public:
-  bucket_leaf(std::string n, state_ptr s, index_t size, std::size_t element_bytes, int of_task)
-      : name(std::move(n)),
-        state(std::move(s)),
-        numel(size),
-        bytes(static_cast<std::size_t>(size) * element_bytes),
-        task(of_task) {}
+  bucket_leaf(state_ptr s, index_t size, std::size_t element_bytes, int of_task)
+      : state(std::move(s)), numel(size), bytes(static_cast<std::size_t>(size) * element_bytes), task(of_task) {}
   virtual ~bucket_leaf() = default;
   bucket_leaf(const bucket_leaf&) = delete;
   bucket_leaf& operator=(const bucket_leaf&) = delete;
@@ -43,7 +42,6 @@ class bucket_leaf {
   virtual void move_out() = 0;
   virtual void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) = 0;
 
-  const std::string name;
   const state_ptr state;
   const index_t numel;
   const std::size_t bytes;
@@ -160,8 +158,8 @@ class typed_leaf final : public bucket_leaf {
   using D = device_of<V>;
 
  public:
-  typed_leaf(std::string n, const V& v, C& ranks, int of_task)
-      : bucket_leaf(std::move(n), access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
+  typed_leaf(const V& v, C& ranks, int of_task)
+      : bucket_leaf(access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
 
   const void* kind() const override { return &bucket_kind<T, D>; }
   std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) override {

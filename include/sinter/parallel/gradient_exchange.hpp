@@ -2,8 +2,7 @@
 // and the sums of their gradients during it.
 #pragma once
 
-#include <cmath>
-#include <functional>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -83,7 +82,7 @@ class gradient_exchange {
     if (state->at_home)
       sinter::detail::refuse<value_error>(
           {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
-    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(name, v, ranks, task);
+    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
     tasks_ = std::max(tasks_, task);
     bucket_leaf& l = *leaf;
     const auto number = static_cast<std::int32_t>(leaves_.size());
@@ -102,12 +101,6 @@ class gradient_exchange {
     for (std::size_t i = leaves_.size(); i-- > 0;) order.push_back(static_cast<std::int32_t>(i));
     make_buckets(order);
   }
-  /// True where these are still the parameters.
-  template <class F>
-  bool is_leaf(std::size_t i, const F& state) const {
-    return i < leaves_.size() && leaves_[i]->state.get() == state;
-  }
-  std::size_t size() const { return leaves_.size(); }
 
   void begin(index_t samples, bool finished) {
     if (samples < 0)

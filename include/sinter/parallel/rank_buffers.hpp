@@ -8,6 +8,7 @@
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/ops/multiply.hpp"
 #include "sinter/parallel/gradient_buckets.hpp"
+#include "sinter/parallel/replicas.hpp"
 
 namespace sinter::nn::detail {
 
@@ -64,9 +65,6 @@ class typed_buffers final : public buffer_group {
     index_t begin;
     std::uint64_t seen;
   };
-  static std::uint64_t version_of(const tensor<T, 1, D>& x) {
-    return access::storage_of(x)->version.load(std::memory_order_relaxed);
-  }
 
   C& ranks_;
   std::vector<one> all_;

@@ -11,13 +11,6 @@
 #include "sinter/nn/module.hpp"
 #include "sinter/parallel/communicator.hpp"
 
-namespace sinter {
-
-// In messages.
-struct pass_a_communicator_that_reaches_it_as_well;
-
-}  // namespace sinter
-
 namespace sinter::nn::detail {
 
 /// One of several communicators, which reaches D: the first that does.

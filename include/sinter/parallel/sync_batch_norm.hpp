@@ -15,8 +15,6 @@ template <class>
 struct module_that_is_no_batch_norm;
 struct wrap_nn_batch_norm1d_or_batch_norm2d;
 
-struct pass_a_communicator_that_reaches_it_as_well;
-
 namespace nn {
 
 template <communicator C>
