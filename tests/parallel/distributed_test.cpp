@@ -310,6 +310,11 @@ TEST_CASE("distributed: sync_batch_norm computes as one rank with the whole batc
       }
       require(norm.named_parameters()[0].name == "weight" && norm.named_buffers()[2].name == "num_batches_tracked",
               "names");
+      nn::sync_batch_norm flat(world, nn::batch_norm2d<double>(2));
+      nn::sync_batch_norm deep(world, nn::batch_norm3d<double>(2));
+      const tensor of_flat = eval(flat(x)).value();
+      const tensor of_deep = eval(deep(x.unsqueeze(4))).value();
+      for (index_t i = 0; i < x.numel(); ++i) near(of_deep.flatten()(i), of_flat.flatten()(i));
       norm.eval();
       const tensor a = eval(infer(norm)(x)), b = eval(reader(x)), c = eval(norm(x)).value();
       for (index_t i = 0; i < a.numel(); ++i) {

@@ -89,17 +89,18 @@ class caching_arena {
     ++stats_.allocations;
     std::vector<free_block>& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
+    const bool beside = copies_run_beside();
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
     std::uint64_t freed = 0;
     if (p == nullptr && !list.empty() && fits(size)) {
-      const auto at = copies_run_beside() ? list.begin() : list.end() - 1;
+      const auto at = beside ? list.begin() : list.end() - 1;
       p = at->at;
       freed = at->freed;
       list.erase(at);
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
-    if (copies_run_beside()) given_beside() = {p, freed};
+    if (beside) given_beside() = {p, freed};
     if (recorded) {
       try {
         reserve_of_[p] = open_;

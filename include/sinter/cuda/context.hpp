@@ -246,8 +246,7 @@ class context {
   std::mutex making_;
   owned_stream copy_stream_;
   std::mutex waiting_;
-  std::uint64_t waited_for_ =
-      0;  // copy_stream_ waits for all users of blocks that were freed until memory_ counted this
+  std::uint64_t waited_for_ = 0;  // the count of memory_.frees() up to which copy_stream_ waits for users of blocks
   owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
   owned<unsigned, cudaFree> arrivals_;

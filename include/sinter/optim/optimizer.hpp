@@ -211,12 +211,13 @@ class rule_optimizer : public optimizer {
   /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
   template <class F>
   void step_those(const F& of_these, double gradient_scale = 1) {
-    std::vector<item*> those;
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      if (of_these(i)) those.push_back(items_[i].get());
-    for (item* i : those) i->reserve(options_);  // what may fail, before anything has changed
-    in_few_kernels(those, [this](item& i) { i.count(options_, lr()); });
-    in_few_kernels(those, [this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
+    const auto each = [this, &of_these](const auto& f) {
+      for (std::size_t i = 0; i < items_.size(); ++i)
+        if (of_these(i)) f(*items_[i]);
+    };
+    each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
+    in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
   }
 
   void zero_grad() const {
@@ -298,9 +299,9 @@ class rule_optimizer : public optimizer {
   };
 
   template <class F>
-  static void in_few_kernels(const std::vector<item*>& items, const F& f) {
+  static void in_few_kernels(const F& passes) {
     sinter::detail::independent_passes gathered;
-    for (item* i : items) f(*i);
+    passes();
     gathered.run();
   }
 

@@ -13,7 +13,7 @@ namespace sinter {
 // Names in messages.
 template <class>
 struct module_that_is_no_batch_norm;
-struct wrap_nn_batch_norm1d_or_batch_norm2d;
+struct wrap_nn_batch_norm1d_2d_or_3d;
 
 namespace nn {
 
@@ -86,7 +86,7 @@ template <class C, class Norm>
 constexpr auto find_sync_mistake() {
   using sinter::detail::mistake;
   if constexpr (!is_batch_norm<Norm>)
-    return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_or_batch_norm2d>{};
+    return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_2d_or_3d>{};
   else if constexpr (!C::template reaches<device_of<Norm>>)
     return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
   else return sinter::detail::fitting<Norm>{};
