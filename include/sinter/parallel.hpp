@@ -20,6 +20,7 @@
 #include "sinter/parallel/mpi_runtime.hpp"
 #endif
 #include "sinter/parallel/merged_moments.hpp"
+#include "sinter/parallel/network_model.hpp"
 #include "sinter/parallel/offloaded.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/pipeline.hpp"
@@ -27,6 +28,8 @@
 #include "sinter/parallel/pipeline_step.hpp"
 #include "sinter/parallel/placed.hpp"
 #include "sinter/parallel/placement_cost.hpp"
+#include "sinter/parallel/plan.hpp"
+#include "sinter/parallel/plan_report.hpp"
 #include "sinter/parallel/rank_buffers.hpp"
 #include "sinter/parallel/rank_state.hpp"
 #include "sinter/parallel/rank_sum.hpp"

@@ -187,7 +187,9 @@ class distributed {
           return word.finished < size() && !seen.stopped;
         }
         if constexpr (!has_pass) answer(nullptr);
+        const auto start = sinter::detail::communication_clock::now();
         step();
+        exchange_.trace().optimizer = sinter::detail::seconds_since(start);
         ++seen.steps;
         seen.samples += word.samples;
         seen.stopped = word.stopping > 0;
@@ -274,6 +276,7 @@ class distributed {
     if (!options_.merge_buffers) return;
     buffers_.start(weight);
     buffers_.finish();
+    exchange_.trace().buffers = buffers_.bytes();
   }
 
   void open_step(index_t samples) {

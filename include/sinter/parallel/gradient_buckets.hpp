@@ -73,6 +73,12 @@ class gradient_bucket {
   /// Waits for it. Leaves that have a gradient on any rank have it here, too.
   virtual void finish() = 0;
   virtual index_t bytes() const = 0;
+  /// Of the gradients alone, by which buckets are made.
+  index_t gradient_bytes() const {
+    std::size_t all = 0;
+    for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
+    return static_cast<index_t>(all);
+  }
 
   const std::vector<bucket_leaf*> leaves;
   std::size_t missing = 0;  ///< leaves that the pass has not told of

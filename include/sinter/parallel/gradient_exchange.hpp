@@ -22,13 +22,15 @@ struct distributed_options {
 /// What a rank did in its last backward(), in seconds; see plan.
 struct step_trace {
   struct bucket {
-    index_t bytes;
-    double ready;  ///< from the begin of the pass to the last gradient of the bucket
+    index_t bytes;  ///< of its gradients
+    double ready;   ///< from the begin of the pass to the last gradient of the bucket
   };
-  double forward = 0;   ///< from begin() to backward()
-  double backward = 0;  ///< the pass
-  double waited = 0;    ///< after the pass, for the sums
+  double forward = 0;    ///< from begin() to backward()
+  double backward = 0;   ///< the pass
+  double waited = 0;     ///< after the pass, for the sums
+  double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
   std::vector<bucket> buckets;
+  std::vector<index_t> buffers;  ///< bytes of each sum of buffers, after the pass
 };
 
 /// Sums over the steps of a rank so far.
@@ -164,7 +166,7 @@ class gradient_exchange {
     for (const auto& bucket : buckets_)
       if (bucket->started) bucket->finish();
     trace_.waited = sinter::detail::seconds_since(end);
-    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->bytes(), bucket->ready});
+    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->gradient_bytes(), bucket->ready});
     ++report_.steps;
     report_.samples += word_.samples;
     if (plans_left_ > 0) plan();
@@ -176,6 +178,7 @@ class gradient_exchange {
 
   const distributed_report& report() const { return report_; }
   const step_trace& trace() const { return trace_; }
+  step_trace& trace() { return trace_; }
 
  private:
   void tell(bucket_leaf& l) {

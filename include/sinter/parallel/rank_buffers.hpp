@@ -19,6 +19,7 @@ class buffer_group {
   virtual const void* kind() const = 0;
   virtual void start(double weight) = 0;
   virtual void finish() = 0;
+  virtual index_t bytes() const = 0;
 };
 
 /// Where any rank has written to a buffer since the last time, it becomes the mean of the ranks' values by their
@@ -57,6 +58,9 @@ class typed_buffers final : public buffer_group {
         b.value.in_place() = merged.slice(0, b.begin, b.begin + b.value.numel());
       b.seen = version_of(b.value);
     }
+  }
+  index_t bytes() const override {
+    return (total_ + static_cast<index_t>(all_.size())) * static_cast<index_t>(sizeof(T));
   }
 
  private:
@@ -99,6 +103,12 @@ class rank_buffers {
   }
   void finish() {
     for (const auto& group : groups_) group->finish();
+  }
+  /// Of each sum.
+  std::vector<index_t> bytes() const {
+    std::vector<index_t> all;
+    for (const auto& group : groups_) all.push_back(group->bytes());
+    return all;
   }
 
  private:
