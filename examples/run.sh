@@ -16,6 +16,7 @@ handwritten digits that are in this repository.
                      05_devices       one network on several devices in six ways
                      06_distributed   one network on several ranks, with --ranks N: by mpirun, with MPI, which is
                                       installed where it is missing; with --sockets as well, without MPI
+                     07_plan          measures one rank, and predicts the step on 1 to 4096 ranks
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example

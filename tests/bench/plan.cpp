@@ -3,6 +3,7 @@
 //
 //   g++ -std=c++20 -O2 -march=native -I include -isystem /usr/include/eigen3 tests/bench/plan.cpp -pthread
 //   bash tests/bench/plan.sh
+#include <sinter/io/svg.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
@@ -101,7 +102,8 @@ double emulate(int R, const link_model& link, int steps) {
   return median(seconds);
 }
 
-int over_threads(int steps) {
+int over_threads(int steps, const char* picture) {
+  std::vector<line_plot> plots;
   const nn::step_trace trace = trace_of_one_rank();
   double worst = 0;
   for (const link_model& link : {link_model{0.2e-3, 8e6}, {0.1e-3, 1.5e6}, {1e-3, 100e6}}) {
@@ -118,16 +120,27 @@ int over_threads(int steps) {
         "%%\n",
         1e3 * link.latency, 1e-6 * link.bandwidth, 1e3 * fit.link.latency, 1e-6 * fit.link.bandwidth, 1e3 * fit.call,
         100 * fit.error);
+    char name[64];
+    std::snprintf(name, sizeof name, "%.1f ms and %.1f MB/s", 1e3 * link.latency, 1e-6 * link.bandwidth);
+    line_plot plot{std::string("ms of a step, links of ") + name,
+                   "log2 of the number of ranks",
+                   {{"predicted", {}}, {"measured", {}}}};
     std::printf("%6s %13s %12s %8s %11s %9s\n", "ranks", "predicted ms", "measured ms", "off", "exposed ms", "hidden");
     for (const int R : {2, 4, 8, 16, 32, 64}) {
       const nn::step_prediction p = predict(trace, fit, R);
       const double measured = emulate(R, link, steps), off = p.step / measured - 1;
       worst = std::max(worst, std::fabs(off));
+      for (const auto i : {0u, 1u}) {
+        plot.lines[i].x.push_back(std::log2(R));
+        plot.lines[i].y.push_back(1e3 * (i == 0 ? p.step : measured));
+      }
       std::printf("%6d %13.1f %12.1f %6.1f %% %11.1f %7.0f %%\n", R, 1e3 * p.step, 1e3 * measured, 100 * off,
                   1e3 * p.exposed, 100 * (1 - p.exposed / p.communication));
       std::fflush(stdout);
     }
+    plots.push_back(plot);
   }
+  if (picture != nullptr) write_plots(picture, plots);
   std::printf("largest difference %.1f %% (floor 10 %%, target 3 %%)\n", 100 * worst);
   return worst < 0.1 ? 0 : 1;
 }
@@ -165,12 +178,12 @@ int over_mpi(const char* file) {
 
 }  // namespace
 
-/// plan [STEPS], or over MPI: plan FILE
+/// plan [STEPS [PICTURE]], or over MPI: plan FILE
 int main(int argc, char** argv) {
   set_num_threads(1);
 #if SINTER_WITH_MPI
   return over_mpi(argc > 1 ? argv[1] : "plan_samples.txt");
 #else
-  return over_threads(argc > 1 ? std::atoi(argv[1]) : 5);
+  return over_threads(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? argv[2] : nullptr);
 #endif
 }

@@ -6,7 +6,7 @@ usage() {
   cat <<'TEXT'
 Usage: bash tests/bench/plan.sh [STEPS]
 
-Measures STEPS (default: 5) steps for each number of ranks. Exit code: 0; 1 if a prediction for emulated links is off by
+Measures STEPS (default: 5) steps for each number of ranks, and draws both in build/bench/plan.svg. Exit code: 0; 1 if a prediction for emulated links is off by
 10 % or more.
 TEXT
 }
@@ -21,7 +21,7 @@ mkdir -p "$out"
 flags=(-std=c++20 -O2 -march=native -I "$here/include" -isystem /usr/include/eigen3 "$here/tests/bench/plan.cpp" -pthread)
 "${CXX:-g++}" "${flags[@]}" -o "$out/plan"
 code=0
-"$out/plan" "${1:-5}" || code=$?
+"$out/plan" "${1:-5}" "$out/plan.svg" || code=$?
 
 if ! command -v mpicxx >/dev/null || ! command -v mpirun >/dev/null; then
   echo "no mpicxx and mpirun: not compared with MPI" >&2

@@ -21,11 +21,11 @@ struct plan_options {
   collective_choice collectives = collective_choice::cheapest;
   /// Of gradients, as in distributed_options; 0: plan() tries powers of two, predict_step() leaves the trace's buckets.
   index_t bucket_bytes = 0;
-  index_t first_bucket_bytes = 1 << 20;
-  double slowdown = 0;            ///< of a backward pass while sums are under way, as a part of its time
-  double checkpoint_seconds = 0;  ///< in which no rank computes
-  double hours_to_failure = 0;    ///< mean time between failures of one rank; 0: none fails
-  double restart_seconds = 0;     ///< from a failure until ranks compute again
+  index_t first_bucket_bytes = 1 << 20;  ///< where plan() tries sizes, no more than the one it tries
+  double slowdown = 0;                   ///< of a backward pass while sums are under way, as a part of its time
+  double checkpoint_seconds = 0;         ///< in which no rank computes
+  double hours_to_failure = 0;           ///< mean time between failures of one rank; 0: none fails
+  double restart_seconds = 0;            ///< from a failure until ranks compute again
 };
 
 /// The trace whose times are the medians of the traces', one of a step each. Errors: value_error for none, and for
@@ -182,6 +182,8 @@ inline plan_report plan(const std::vector<step_trace>& steps, const network_mode
     plan_options o = options;
     const auto step_with = [&](index_t bytes, const network_model& n) {
       o.bucket_bytes = bytes;
+      o.first_bucket_bytes =
+          options.bucket_bytes > 0 ? options.first_bucket_bytes : std::min(options.first_bucket_bytes, bytes);
       return predict_step(trace, n, ranks, o);
     };
     plan_row row{ranks};
