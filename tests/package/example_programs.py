@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the programs 03_convnet, 04_cifar and 05_devices with right and wrong options and data, and checks exit codes, messages and files.
+"""Runs the programs 03_convnet, 04_cifar, 05_devices and 07_plan with right and wrong options and data, and checks exit codes, messages and files.
 
   example_programs.py FOLDER    the folder of the programs
 """
@@ -36,7 +36,7 @@ def safetensors(tensors):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    convnet, cifar, devices = (Path(sys.argv[1]).resolve() / name for name in ("03_convnet", "04_cifar", "05_devices"))
+    convnet, cifar, devices, plan = (Path(sys.argv[1]).resolve() / name for name in ("03_convnet", "04_cifar", "05_devices", "07_plan"))
     failures, checks = [], 0
 
     def check(program, options, exit_code, *texts):
@@ -128,6 +128,22 @@ def main():
         check(devices, ["--data", folder / "nowhere"], 1, f"{folder}/nowhere: holds neither digits.csv")
         check(devices, ["--data", DIGITS, "--steps", "1", "--batch", "3", "--threads", "2"], 0, "steps: 1 of 3 samples, with 2 threads", "differ by")
         check(devices, ["--data", DIGITS, "--steps", "20", "--lr", "1e30"], 1, "devices: the losses differ")
+
+        # A plan. Sums that cost nothing cost no efficiency.
+        few = ["--data", DIGITS, "--steps", "2", "--out", folder]
+        check(plan, ["--help"], 0, "--latency US", "Exit code:")
+        check(plan, ["--latency", "5"], 2, "--latency and --bandwidth are given together or not at all")
+        check(plan, ["--collectives", "fast"], 2, "--collectives is cheapest or ring, not 'fast'")
+        check(plan, ["--steps", "0"], 2, "--steps needs a whole number from 1 to 1000000, not '0'")
+        check(plan, [*few, "--batch", "1438"], 2, "--batch 1438: there are 1437 samples")
+        check(plan, ["--data", folder / "nowhere", "--out", folder], 1, f"{folder}/nowhere: holds neither digits.csv")
+        check(plan, [*few[:-1], folder / "nowhere"], 1, f"{folder}/nowhere")
+        said = check(plan, [*few, "--latency", "0", "--bandwidth", "1e9", "--failure-hours", "0"], 0, "network as given", "Not modelled: contention")
+        checks += 1
+        rows = [line.split() for line in said.splitlines() if re.match(r" *[0-9]+ +[0-9.]+ ", line)]
+        if [row[0] for row in rows] != [str(1 << i) for i in range(13)] or any(float(row[6]) > 0.01 for row in rows):
+            failures.append(("plan over a network that takes no time", said))
+        check_file(folder / "plan.svg")
     tools.report("example_programs", failures, checks)
 
 
