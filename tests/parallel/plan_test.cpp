@@ -199,6 +199,9 @@ TEST_CASE("plan: gradients are joined as distributed joins them", "[parallel][pl
         nn::joined_buckets(buckets({.bucket_bytes = 1, .first_bucket_bytes = 1}), bytes, first);
     const nn::step_trace real = buckets({.bucket_bytes = bytes, .first_bucket_bytes = first});
     INFO(first << " and " << bytes << " bytes");
+    index_t gradients = 0;
+    for (const nn::step_trace::bucket& b : real.buckets) gradients += b.bytes;
+    CHECK(gradients == 4 * model.parameter_count());
     REQUIRE(joined.buckets.size() == real.buckets.size());
     for (std::size_t i = 0; i < real.buckets.size(); ++i) CHECK(joined.buckets[i].bytes == real.buckets[i].bytes);
   }
