@@ -100,11 +100,10 @@ class [[nodiscard]] work {
   work() = default;
   work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
   work(work&&) noexcept = default;
-  work& operator=(work&& other) noexcept {
+  void operator=(work&& other) noexcept {  // no result: nvcc would warn of one that nobody uses
     finish();
     state_ = std::move(other.state_);
     value_ = std::move(other.value_);
-    return *this;
   }
   ~work() { finish(); }
 
