@@ -15,9 +15,14 @@
 #include "sinter/parallel/hierarchical_transport.hpp"
 #include "sinter/parallel/hmac.hpp"
 #include "sinter/parallel/host_communicator.hpp"
+#include "sinter/parallel/host_ranks.hpp"
 #if SINTER_WITH_MPI
 #include "sinter/parallel/mpi_communicator.hpp"
 #include "sinter/parallel/mpi_runtime.hpp"
+#endif
+#if SINTER_WITH_NCCL
+#include "sinter/parallel/nccl_communicator.hpp"
+#include "sinter/parallel/nccl_group.hpp"
 #endif
 #include "sinter/parallel/merged_moments.hpp"
 #include "sinter/parallel/network_model.hpp"

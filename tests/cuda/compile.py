@@ -208,14 +208,15 @@ def main():
     work = []
     alone = options.scratch / "headers.cu"
     every = sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp"))
-    of_libraries = {name: [header for header in every if header.stem.split("_")[0] == name] for name in OPTIONAL}
+    with_libraries = [*every, *sorted((tools.INCLUDE / "sinter/parallel").glob("nccl_*.hpp"))]
+    of_libraries = {name: [header for header in with_libraries if header.stem.split("_")[0] == name] for name in OPTIONAL}
     headers = [header for header in every if header.stem not in ["cub", "cub_folds"] and header not in sum(of_libraries.values(), [])]
     alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))
     work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     libraries = found_libraries(options)
     for name in libraries:
         alone = options.scratch / f"{name}.cu"
-        alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in of_libraries[name]))
+        alone.write_text("".join(f"#include <sinter/{header.parent.name}/{header.name}>\n" for header in of_libraries[name]))
         work.append((f"what calls {name}", alone, [*with_macros([name]), *ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     work.append(("the kernels of hot.cu", HERE / "hot.cu",
                  [*ARCHITECTURES, "-Xptxas=-v", READ_ONLY, "--keep", "--keep-dir", kept, "-c", "-o", "/dev/null"],

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime, cuBLASLt and cuDNN.
+"""Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime, cuBLASLt, cuDNN and NCCL.
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
 that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, of
 tests/parallel, and of tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls
-cuDNN is left out where that is not found. Exits with 77 where there is no nvcc.
+cuDNN or NCCL is left out where that is not found. Exits with 77 where there is no nvcc.
 """
 import argparse
 import re
@@ -24,6 +24,7 @@ SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOLDS = HERE.parent / "gpu/folds_by_cub_test.cu"
 FOR_GPUS = [*(HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]), *sorted((HERE.parent / "parallel").glob("*_test.cpp"))]
 OF_CUDNN = [FAKE / "cudnn_test.cu", FAKE / "fake_cudnn.cpp"]
+OF_NCCL = [FAKE / "nccl_test.cu", FAKE / "fake_nccl.cpp"]  # its kernels are run
 OF_PTX = FAKE / "ptx_checks.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
 # Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
@@ -35,8 +36,8 @@ HOST = ["-Xcompiler=-O2,-ffp-contract=off,-frounding-math", "-x", "c++"]
 def compiled(options, source):
     """The object of a source, or None and what the compiler says."""
     to = options.scratch / f"{source.stem}.o"
-    macros = ["-DSINTER_WITH_CUDNN=1"] if source in OF_CUDNN and source.suffix == ".cu" else []
-    language = RUN if source.parent != FAKE and source != MAIN else NOT_RUN if source.suffix == ".cu" else HOST
+    macros = {OF_CUDNN[0]: ["-DSINTER_WITH_CUDNN=1"], OF_NCCL[0]: ["-DSINTER_WITH_NCCL=1"]}.get(source, [])
+    language = RUN if (source.parent != FAKE and source != MAIN) or source == OF_NCCL[0] else NOT_RUN if source.suffix == ".cu" else HOST
     code, text = tools.run([options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
                             f'-DSINTER_REPOSITORY="{tools.ROOT}"', *tools.eigen_flags(options.eigen), "-Xcompiler=-Wall,-Wextra",
                             "-Werror=all-warnings", *macros, *language, "-c", source, "-o", to])
@@ -86,18 +87,21 @@ def main():
     passed = tools.Passed(options.scratch, [options.nvcc, options.compiler, options.link], tools.run([options.nvcc, "--version"])[1])
     # Those that include the simulator themselves, not by compare.hpp, are for it alone.
     run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
-    left_out = [] if "cudnn" in found_libraries(options) else OF_CUDNN
-    not_run = [test for test in sorted(FAKE.glob("*_test.cu")) if test not in left_out]
+    libraries = found_libraries(options)
+    left_out = [*OF_CUDNN * ("cudnn" not in libraries), *OF_NCCL * ("nccl" not in libraries)]
+    not_run = [test for test in sorted(FAKE.glob("*_test.cu")) if test not in [*left_out, OF_NCCL[0]]]
     with_cub = found_cub(options)
     more = [*[FOLDS] * with_cub, *FOR_GPUS * options.all]
     together = [TABLE, *[SORTS] * with_cub] if options.all else []
-    programs = len(run) + len(not_run) + len(more) + len(together) + 2
-    sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN,
+    with_nccl = OF_NCCL[0] not in left_out
+    programs = len(run) + len(not_run) + len(more) + len(together) + with_nccl + 2
+    sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, []), *OF_NCCL[:with_nccl]]), EXAMPLE, MAIN,
                *[file for file in sorted(FAKE.glob("*.cpp")) if file not in left_out]]
     folders = [HERE.parent, HERE, FAKE, *(HERE.parent / name for name in ["ops", "gpu", "parallel"])]
     helpers = [header for folder in folders for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
-                     *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
+                     *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
+                     *sorted((tools.INCLUDE / "sinter/parallel").glob("*.hpp")))
     if key in passed:
         tools.report("programs on the fake CUDA runtime", [], programs, programs)
     objects = dict(zip(sources, tools.parallel(lambda source: compiled(options, source), sources)))
@@ -106,7 +110,8 @@ def main():
         of = lambda *files: [objects[file][0] for file in files]
         runtime = of(FAKE / "fake.cpp", FAKE / "fake_blas.cpp")
         machine = [*runtime, *of(FAKE / "ptx.cpp", FAKE / "run_kernels.cpp")]
-        tests = [*[([test, *OF_CUDNN[1:]] if test in OF_CUDNN else [test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together]]
+        tests = [*[([test, *OF_CUDNN[1:]] if test in OF_CUDNN else [test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together],
+                 *[(OF_NCCL, machine)] * with_nccl]
         work = [(files[0].name, lambda files=files, rest=rest: problem_of(options, files[0].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
         work.append((OF_PTX.name, lambda: problem_of(options, OF_PTX.stem, of(OF_PTX, MAIN, FAKE / "ptx.cpp"))))
         work.append((EXAMPLE.name, lambda: trained(options, [*of(EXAMPLE), *machine])))

@@ -109,7 +109,7 @@ void check_all(C ranks, bool in_rank_order) {
   static_assert(!communicator_on<C, cuda<0>> && !C::template reaches<cuda<0>>);
   for (const index_t n : {0, 1, 5, 1000}) {
     check_sums<float>(ranks, n, in_rank_order);
-    check_sums<half>(ranks, n, in_rank_order);
+    check_sums<sinter::half>(ranks, n, in_rank_order);
   }
   check_sums<float>(ranks, 70001, in_rank_order);
   check_sums<double>(ranks, 17, in_rank_order);

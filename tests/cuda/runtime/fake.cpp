@@ -4,6 +4,7 @@
 #include "fake_inside.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -32,6 +33,7 @@ struct operation {
   std::shared_ptr<lane> after;  ///< runs when that one has done `upto` operations
   std::uint64_t upto = 0;
   std::shared_ptr<launch> started;
+  std::function<bool()> ready = nullptr;  ///< work with other GPUs: false as long as it must wait for them
 };
 
 struct recording {
@@ -46,6 +48,7 @@ struct lane {
   int gpu = 0;
   std::deque<operation> waiting;
   std::uint64_t put = 0, done = 0;
+  bool runs = false;
   std::unique_ptr<recording> captured;
 };
 
@@ -203,24 +206,43 @@ cudaError_t call(const char* function, const F& f) {
   cudaError_t status = machine_error();
   if (status == cudaSuccess && is_planned(function)) status = allocates(function) ? s.next.allocation : s.next.error;
   if (status == cudaSuccess) status = f(s);
+  // Who waits for work with other GPUs waits until these do their part.
+  for (int looks = 0; status == cudaErrorNotReady && std::strcmp(function, "cudaEventQuery") != 0; ++looks) {
+    if (looks == 20000) {
+      note(std::string(function) + " waits for work with other GPUs in vain");
+      status = cudaErrorUnknown;
+      break;
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
+    status = f(s);
+  }
   if (status != cudaSuccess) last = status;
   return status;
 }
 
 // Streams.
 
-void run_until(lane& l, std::uint64_t upto) {
+/// False where work of other GPUs has to come first.
+bool run_until(lane& l, std::uint64_t upto) {
   state& s = all();
+  if (l.done >= upto || l.runs) return l.done >= upto;
+  l.runs = true;
   while (l.done < upto && !l.waiting.empty()) {
+    const operation& next = l.waiting.front();
+    if (next.after && !run_until(*next.after, next.upto)) break;
+    if (next.ready && !next.ready()) break;
     const operation now = std::move(l.waiting.front());
     l.waiting.pop_front();
-    if (now.after) run_until(*now.after, now.upto);
     if (s.breaking != cudaSuccess && !now.after) s.broken = std::exchange(s.breaking, cudaSuccess);
     if (s.broken == cudaSuccess && now.run) now.run();
     ++l.done;
   }
+  l.runs = false;
+  return l.done >= upto;
 }
-void run_all(lane& l) { run_until(l, l.put); }
+bool run_all(lane& l) { return run_until(l, l.put); }
 
 lane* find(cudaStream_t stream) {
   const auto at = all().lanes.find(stream);
@@ -327,6 +349,19 @@ bool put_library_work(const char* function, cudaStream_t stream, std::function<v
   o.run = std::move(run);
   o.started = std::make_shared<launch>(launch{function, l->gpu, 1, 1, 0});
   return put(*l, std::move(o)) == cudaSuccess;
+}
+
+bool put_shared_work(const char* function, cudaStream_t stream, std::function<bool()> ready, std::function<void()> run,
+                     std::function<bool()>& reach) {
+  lane* const l = find(stream);
+  if (wrong_device(function, l) != cudaSuccess) return false;
+  operation o;
+  o.run = std::move(run);
+  o.ready = std::move(ready);
+  o.started = std::make_shared<launch>(launch{function, l->gpu, 1, 1, 0});
+  if (put(*l, std::move(o)) != cudaSuccess) return false;
+  reach = [own = all().lanes.at(stream), before = l->put - 1] { return run_until(*own, before); };
+  return true;
 }
 
 machine& settings() { return all().shape; }
@@ -487,7 +522,7 @@ cudaError_t cudaDeviceSynchronize() {
         return misuse("cudaDeviceSynchronize while a stream of the GPU is captured", cudaErrorStreamCaptureUnsupported);
       }
     for (auto& [handle, l] : s.lanes)
-      if (l->gpu == current) run_all(*l);
+      if (l->gpu == current && !run_all(*l)) return cudaErrorNotReady;
     if (const auto at = s.legacy.find(current); at != s.legacy.end()) run_all(*at->second);
     return s.broken;
   });
@@ -630,8 +665,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
       l->captured->valid = false;
       return misuse("cudaStreamSynchronize: the stream is captured", cudaErrorStreamCaptureUnsupported);
     }
-    run_all(*l);
-    return s.broken;
+    return run_all(*l) ? s.broken : cudaErrorNotReady;
   });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned flags) {
@@ -692,7 +726,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     if (at->second.captured)
       return misuse("cudaEventSynchronize: the event is part of a capture", cudaErrorCapturedEvent);
     if (const cudaError_t refused = unsafe("cudaEventSynchronize"); refused != cudaSuccess) return refused;
-    if (at->second.on) run_until(*at->second.on, at->second.upto);
+    if (at->second.on && !run_until(*at->second.on, at->second.upto)) return cudaErrorNotReady;
+    return s.broken;
+  });
+}
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return call("cudaEventQuery", [&](state& s) {
+    const auto at = s.events.find(handle);
+    if (at == s.events.end()) return misuse("cudaEventQuery: there is no such event", cudaErrorInvalidResourceHandle);
+    if (at->second.captured) return misuse("cudaEventQuery: the event is part of a capture", cudaErrorCapturedEvent);
+    if (const cudaError_t refused = unsafe("cudaEventQuery"); refused != cudaSuccess) return refused;
+    if (at->second.on && !run_until(*at->second.on, at->second.upto)) return cudaErrorNotReady;
     return s.broken;
   });
 }

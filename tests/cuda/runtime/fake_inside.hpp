@@ -25,6 +25,11 @@ std::size_t& live_descriptors();
 /// False if the stream does not take it.
 bool put_library_work(const char* function, cudaStream_t stream, std::function<void()> run);
 
+/// The same for work with other GPUs, which runs once ready() says so. `reach` becomes a function that runs what was
+/// put on the stream before, and says whether all of it has run.
+bool put_shared_work(const char* function, cudaStream_t stream, std::function<bool()> ready, std::function<void()> run,
+                     std::function<bool()>& reach);
+
 /// The allocation that a GPU reaches at an address: from where to where; twice null if there is none.
 std::pair<const char*, const char*> reachable(const void* p, int gpu);
 
