@@ -2,8 +2,10 @@
 // tell.
 #include "../catch.hpp"
 
+#include <sinter/parallel.hpp>
 #include <sinter/sinter.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -263,6 +265,18 @@ TEST_CASE("NCCL works in order with the statements around it", "[gpu]") {  // in
   CHECK(same(x.to<cpu>(), full<float>({100000}, 12)));
 }
 
+TEST_CASE("a communicator over NCCL works in order with the statements around it", "[gpu]") {  // of one rank
+  auto world = thread_communicator::make(1).front();
+  nccl_communicator<g0> ranks(world);
+  auto x = full<float, g0>({100000}, 3);
+  for (int i = 0; i < 3; ++i) {
+    x += 1;
+    ranks.all_reduce(x).get();
+  }
+  CHECK(same(eval(x * 2).to<cpu>(), full<float>({100000}, 12)));
+  CHECK(ranks.split(0, 0).all_gather(x).get().numel() == 100000);
+}
+
 TEST_CASE("what cannot be summed over GPUs is refused before anything is started", "[gpu]") {
   if (!available<other>()) return;  // run.sh has it available
   const auto a = full<float, g0>({2, 3}, 1), b = full<float, g0>({2, 1}, 1);
@@ -289,6 +303,30 @@ TEMPLATE_TEST_CASE("each of two GPUs gets the sum of both", "[.][two_gpus]", flo
     CHECK(eval(min(cast<float>(a))).item() == 14);
     CHECK(eval(max(cast<float>(b))).item() == 14);
   }
+}
+
+TEST_CASE("ranks with a GPU each get what the calls over NCCL promise", "[.][two_gpus]") {
+  REQUIRE(native_device<g0>() != native_device<other>());
+  std::atomic<int> right{0};
+  run_ranks(2, {.timeout = std::chrono::seconds(60)}, [&](thread_communicator world) {
+    const auto on = [&]<device D>(D) {
+      nccl_communicator<D> ranks(world, {.timeout = std::chrono::seconds(60)});
+      const int other_rank = 1 - ranks.rank();
+      for (const index_t n : {1, 1000, 300001}) {
+        const auto mine = [&] { return full<float, D>({n}, float(ranks.rank() + 1)); };
+        right += eval(min(ranks.all_reduce(mine()).get())).item() == 3;
+        right += eval(max(ranks.all_reduce(mine(), reduction::max).get())).item() == 2;
+        right += eval(max(ranks.broadcast(mine(), 1).get())).item() == 2;
+        right += eval(sum(ranks.all_gather(mine()).get())).item() == 3 * float(n);
+        auto sent = ranks.send(mine(), other_rank);
+        right += eval(min(ranks.template receive<float>(n, other_rank).get())).item() == float(other_rank + 1);
+        sent.get();
+      }
+    };
+    if (world.rank() == 0) on(g0{});
+    else on(other{});
+  });
+  CHECK(right == 30);
 }
 
 TEST_CASE("views of two GPUs are summed through", "[.][two_gpus]") {
