@@ -1,6 +1,6 @@
 // tests/bench/models.cpp: a training step of a network of examples/models, the input in memory. Usage: models THREADS
 //
-// models.py compiles it for each network, with NAME, NETWORK, ARGUMENTS, SAMPLE, CLASSES and BATCH.
+// models.py compiles it for each network, with NAME, NETWORK, ARGUMENTS, SAMPLE, CLASSES, BATCH and DEVICE.
 #include <cmath>
 #include <cstdlib>
 
@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
   generator gen(1);
   NETWORK net(ARGUMENTS gen);
   optim::sgd optimizer = make_optimizer(net);
-  const tensor x = randn<float>(gen, {BATCH, SAMPLE});
-  const tensor labels = randint(gen, 0, CLASSES, {BATCH});
+  const auto x = randn<float>(gen, {BATCH, SAMPLE}).to<DEVICE>();
+  const auto labels = randint(gen, 0, CLASSES, {BATCH}).to<DEVICE>();
   const auto step = [&] {
     variable loss = cross_entropy(net(x), labels);
     optimizer.zero_grad();

@@ -4,7 +4,7 @@
 A step is forward, loss, backward and update, the input in memory. In each turn every side runs once, directly one after the other, in
 turns forwards and backwards; a ratio is the median over turns of PyTorch's time by Sinter's within a turn. PyTorch runs with its
 tensors contiguous and, where there are images, channels_last; the better one counts. It allocates without giving memory back, so that
-it pays no page faults for results. Memory is the peak of the process, for PyTorch with what importing it takes. Compile time is
+it pays no page faults for results. On a GPU PyTorch computes in float, too, without TF32. Memory is the peak of the process, for PyTorch with what importing it takes. Compile time is
 processor time; the binary is stripped.
 """
 import argparse
@@ -22,12 +22,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "bench"
 NETWORKS = {  # name: title, type, arguments in front of the generator, a sample, classes, batch
-    "fcn_s": ("FCN-S", "models::fcn_s<>", "", "26752", 26752, 64),
-    "alexnet_s": ("AlexNet-S", "models::alexnet_s<>", "", "3, 224, 224", 1000, 16),
-    "resnet50": ("ResNet-50", "models::resnet50<>", "", "3, 224, 224", 1000, 16),
-    "fcn_r": ("FCN-R", "models::fcn_r<>", "", "784", 10, 1024),
-    "alexnet_r": ("AlexNet-R", "models::alexnet_r<>", "", "3, 32, 32", 10, 1024),
-    "resnet56": ("ResNet-56", "models::resnet_cifar<models::resnet_variant::torch>", "56,", "3, 32, 32", 10, 128),
+    "fcn_s": ("FCN-S", "models::fcn_s<DEVICE>", "", "26752", 26752, 64),
+    "alexnet_s": ("AlexNet-S", "models::alexnet_s<DEVICE>", "", "3, 224, 224", 1000, 16),
+    "resnet50": ("ResNet-50", "models::resnet50<DEVICE>", "", "3, 224, 224", 1000, 16),
+    "fcn_r": ("FCN-R", "models::fcn_r<DEVICE>", "", "784", 10, 1024),
+    "alexnet_r": ("AlexNet-R", "models::alexnet_r<DEVICE>", "", "3, 32, 32", 10, 1024),
+    "resnet56": ("ResNet-56", "models::resnet_cifar<models::resnet_variant::torch, DEVICE>", "56,", "3, 32, 32", 10, 128),
 }
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 
@@ -35,10 +35,17 @@ KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), 
 def build(name, options):
     """The program of a network: path, seconds of processor time, peak MiB of the compiler, MiB of the binary."""
     _, kind, arguments, sample, classes, batch = NETWORKS[name]
-    program = OUT / f"models_{name}"
-    defines = {"NAME": f'"{name}"', "NETWORK": kind, "ARGUMENTS": arguments, "SAMPLE": sample, "CLASSES": classes, "BATCH": batch}
-    command = [options.compiler, "-std=c++20", *shlex.split(options.flags), *(f"-D{k}={v}" for k, v in defines.items()), "-I",
-               str(ROOT / "include"), "-isystem", "/usr/include/eigen3", str(HERE / "models.cpp"), "-o", str(program), "-pthread", "-s"]
+    cuda = options.device == "cuda"
+    program = OUT / f"models_{name}{'_cuda' * cuda}"
+    if options.build == "no":
+        return program, 0, 0, 0
+    defines = {"NAME": f'"{name}"', "NETWORK": kind, "ARGUMENTS": arguments, "SAMPLE": sample, "CLASSES": classes, "BATCH": batch,
+               "DEVICE": "cuda<0>" if cuda else "cpu"}
+    kind_of_source, libraries = (["-x", "cu"], ["-lcublasLt"]) if cuda else ([], ["-pthread", "-s"])
+    source = program.with_suffix(".cpp")
+    source.write_text("".join(f"#define {k} {v}\n" for k, v in defines.items()) + f'#include "{HERE / "models.cpp"}"\n')
+    command = [options.compiler, "-std=c++20", *shlex.split(options.flags), "-I",
+               str(ROOT / "include"), "-isystem", options.eigen, *kind_of_source, str(source), "-o", str(program), *libraries]
     child = subprocess.Popen(command)
     _, status, usage = os.wait4(child.pid, 0)
     if status != 0:
@@ -79,7 +86,7 @@ def measure(name, program, threads, options):
     ours = Side(f"{shlex.quote(str(program))} {threads}")
     layouts = [] if options.python is None else ["contiguous"] + ["channels_last"] * (not name.startswith("fcn"))
     settings = " ".join(f"{k}={v}" for k, v in KEEP_MEMORY.items())
-    theirs = [Side(f"env {settings} {shlex.quote(options.python)} {shlex.quote(str(HERE / 'models_torch.py'))} {threads} {name} {layout}")
+    theirs = [Side(f"env {settings} {shlex.quote(options.python)} {shlex.quote(str(HERE / 'models_torch.py'))} {threads} {name} {layout} {options.device}")
               for layout in layouts]
     sides = [ours, *theirs]
     for side in sides:
@@ -122,13 +129,25 @@ def main():
     parser.add_argument("--turns", type=int, default=11, help="steps of each side that count, 1 or more (default: 11)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
     parser.add_argument("--python", default="python3", help="a Python with PyTorch (default: python3)")
-    parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
-    parser.add_argument("--flags", default="-O3 -march=native", help="of the compiler (default: -O3 -march=native)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of both sides; cuda is compiled by nvcc (default: cpu)")
+    parser.add_argument("--build", choices=["yes", "only", "no"], default="yes", help="no: run what an earlier call has built (default: yes)")
+    parser.add_argument("--compiler", help="default: $CXX, else g++; for cuda nvcc")
+    parser.add_argument("--flags", help="of the compiler (default: -O3 -march=native; for cuda as tests/gpu/run.sh)")
+    parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's headers (default: /usr/include/eigen3)")
     parser.add_argument("--svg", type=Path, default=OUT / "models.svg", help="the bars (default: build/bench/models.svg)")
     options = parser.parse_args()
     if options.turns < 1:
         parser.error("--turns needs 1 or more")
+    if options.device == "cuda":
+        options.threads = [1]
+    options.compiler = options.compiler or ("nvcc" if options.device == "cuda" else os.environ.get("CXX", "g++"))
+    options.flags = options.flags or ("-O3 -march=native" if options.device == "cpu" else
+                                      "--expt-relaxed-constexpr -O2 -arch=native -Xcompiler=-march=native")
     OUT.mkdir(parents=True, exist_ok=True)
+    if options.build == "only":
+        for name in options.networks:
+            build(name, options)
+        return
     found = subprocess.run([options.python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
     if found.returncode != 0:
         print(f"no PyTorch in {options.python}: its columns stay empty", file=sys.stderr)

@@ -1,4 +1,4 @@
-# tests/bench/models_torch.py: the rival of models.cpp in PyTorch. Usage: models_torch.py THREADS NETWORK LAYOUT
+# tests/bench/models_torch.py: the rival of models.cpp in PyTorch. Usage: models_torch.py THREADS NETWORK LAYOUT DEVICE
 import sys
 import time
 from pathlib import Path
@@ -9,15 +9,17 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "reference"))
 from networks import NETWORKS  # noqa: E402
 
-threads, name, layout = sys.argv[1:]
+threads, name, layout, device = sys.argv[1:]
+torch.backends.cudnn.allow_tf32 = False  # ours computes in float
+torch.backends.cudnn.benchmark = True
 torch.set_num_threads(int(threads))
 torch.manual_seed(1)
 make, shape, classes, settings, batch = NETWORKS[name]
 order = getattr(torch, f"{layout}_format" if layout == "contiguous" else layout)
-network = make().to(memory_format=order)
+network = make().to(device=device, memory_format=order)
 optimizer = torch.optim.SGD(network.parameters(), fused=True, **settings)
-x = torch.randn(batch, *shape).contiguous(memory_format=order)
-labels = torch.randint(0, classes, (batch,))
+x = torch.randn(batch, *shape).contiguous(memory_format=order).to(device)
+labels = torch.randint(0, classes, (batch,)).to(device)
 row = f"torch {name} {layout}"
 print(f"{row}\t0\n", flush=True)
 for line in sys.stdin:

@@ -86,6 +86,7 @@ link() { # link <program> <object>... [-l<library>...]
   nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
 tests=(map fold program half scan sort blas graph spill kernel_table pooling conv)
+networks=(fcn_s alexnet_s resnet50 fcn_r alexnet_r resnet56)
 parallel=()
 for source in "$here"/tests/parallel/*_test.cpp; do parallel+=("$(basename "$source" _test.cpp)"); done
 if [ $build = yes ]; then
@@ -106,6 +107,14 @@ if [ $build = yes ]; then
   done
   compile "$here/tests/gpu/native_test.cu" "${macros[@]}" &
   if [[ " ${macros[*]}" == *CUDNN* ]]; then object=conv_by_cudnn_test compile "$here/tests/cuda/conv_test.cpp" -DSINTER_WITH_CUDNN=1 & fi
+  for network in "${networks[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+    python3 "$here/tests/bench/models.py" --device cuda --networks "$network" --build only --eigen "$eigen" \
+      --flags "--expt-relaxed-constexpr -O2 -arch=$arch -Xcompiler=-march=native" >"$out/models_$network.log" 2>&1 || {
+      tail -40 "$out/models_$network.log"
+      touch "$out/not_compiled"
+    } &
+  done
   wait
   [ ! -e "$out/not_compiled" ] || exit 1
   parts=()
@@ -174,6 +183,7 @@ if python3 -c 'import torch' 2>/dev/null; then
   attempt torch python3 "$here/tests/gpu/rival_torch.py"
   beside PyTorch torch
 fi
+attempt models python3 "$here/tests/bench/models.py" --device cuda --build no --svg "$out/models.svg"
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
   for test in map fold scan sort graph conv; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
