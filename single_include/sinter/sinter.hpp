@@ -1670,17 +1670,18 @@ class caching_arena {
     ++stats_.allocations;
     std::vector<free_block>& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
+    const bool beside = copies_run_beside();
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
     std::uint64_t freed = 0;
     if (p == nullptr && !list.empty() && fits(size)) {
-      const auto at = copies_run_beside() ? list.begin() : list.end() - 1;
+      const auto at = beside ? list.begin() : list.end() - 1;
       p = at->at;
       freed = at->freed;
       list.erase(at);
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
-    if (copies_run_beside()) given_beside() = {p, freed};
+    if (beside) given_beside() = {p, freed};
     if (recorded) {
       try {
         reserve_of_[p] = open_;
@@ -27267,16 +27268,26 @@ function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, cons
 #if SINTER_WITH_CUDA
 // sinter/cuda.hpp: evaluation on GPUs, for files compiled by nvcc or clang's CUDA mode.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
+#define SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
 // sinter/cuda/backend.hpp: evaluation on GPUs.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
 // sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
 // sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
 // of it.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
 // sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where
 // they lie so.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
@@ -27571,6 +27582,7 @@ constexpr index_t blocks_for(index_t n, index_t each = 1) {
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
 
 namespace sinter::cuda_impl {
 
@@ -27671,6 +27683,7 @@ struct operand_place {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
 
 namespace sinter::cuda_impl {
 
@@ -28017,6 +28030,7 @@ element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
 
 namespace sinter::cuda_impl {
 
@@ -28056,8 +28070,13 @@ struct count_body {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
+#define SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
 // sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_MAP_HPP
+#define SINTER_SINGLE_SINTER_CUDA_MAP_HPP
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
 // A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
@@ -28457,6 +28476,9 @@ struct map_body : frame_of<Pass, Axes> {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_MAP_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
 // sinter/cuda/spill.hpp: starting a body, also one that is larger than what a kernel takes as parameters.
 //
 // Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy:
@@ -28514,6 +28536,7 @@ void launch_on(const work& w, const Body& body, const launch_shape& shape) {
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
 
 namespace sinter::cuda_impl {
 
@@ -28620,6 +28643,9 @@ class grouped final : public sinter::detail::independent_passes::kind {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
+#define SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
 // sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
 
 namespace sinter::cuda_impl {
@@ -28750,6 +28776,9 @@ void report_fault() {
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
 // A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add
@@ -29133,6 +29162,9 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
 // sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them, with what follows them.
 
 namespace sinter::ops {
@@ -29306,6 +29338,9 @@ void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
 // sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
 
 namespace sinter::cuda_impl {
@@ -29544,6 +29579,9 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
 // sinter/cuda/rows.hpp: the bodies of softmax, layer_norm and their relatives: the threads of a group share a row.
 
 namespace sinter::cuda_impl {
@@ -30003,6 +30041,9 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, So
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
+#define SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
 // sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
 
 namespace sinter::detail {
@@ -30090,6 +30131,9 @@ std::size_t launches() {
 }
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
 // sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
 // shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
 
@@ -30284,8 +30328,13 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SORT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SORT_HPP
 // sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
 // sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
 // every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
 // cuda<0> ambiguous after `using namespace sinter`.)
@@ -30294,6 +30343,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 // tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
 // manycore GPUs", 2009.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
 // sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
 
 namespace sinter::cuda_impl {
@@ -30320,6 +30371,7 @@ using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 inline std::atomic<pair_sorter> other_sorter{nullptr};
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
 
 namespace sinter::cuda_impl {
 
@@ -30513,6 +30565,9 @@ class radix_sorter {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
 // sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
 //
 // A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
@@ -30699,6 +30754,7 @@ struct select_body {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
 
 namespace sinter::cuda_impl {
 
@@ -30800,6 +30856,7 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SORT_HPP
 
 namespace sinter::cuda_impl {
 
@@ -31237,14 +31294,21 @@ struct backend<D> {
 static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
 // sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU; those of half and bfloat16 with float sums.
 
 #include <cublasLt.h>
 
 #include <map>
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
 // sinter/cuda/capture.hpp: which threads may enqueue work on a device while a step on it is captured.
 
 #include <shared_mutex>
@@ -31327,12 +31391,17 @@ class capture_state {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
+#define SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
 // sinter/cuda/staging.hpp: copies between a GPU and the memory of the program, through pinned memory, in chunks.
 //
 // The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped
 // out. A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the
 // processor.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
 // sinter/cuda/error.hpp: failures of the CUDA runtime and its libraries as Sinter's errors.
 
 #include <cuda_runtime.h>
@@ -31396,6 +31465,7 @@ template <class Status>
 void ignore(Status) noexcept {}
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
 
 namespace sinter::cuda_impl {
 
@@ -31463,6 +31533,7 @@ class staging {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
 
 namespace sinter::cuda_impl {
 
@@ -31694,8 +31765,7 @@ class context {
   std::mutex making_;
   owned_stream copy_stream_;
   std::mutex waiting_;
-  std::uint64_t waited_for_ =
-      0;  // copy_stream_ waits for all users of blocks that were freed until memory_ counted this
+  std::uint64_t waited_for_ = 0;  // the count of memory_.frees() up to which copy_stream_ waits for users of blocks
   owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
   owned<unsigned, cudaFree> arrivals_;
@@ -31748,6 +31818,7 @@ inline std::string trouble(int ordinal) {
 inline const bool trouble_is_told = (sinter::detail::cuda_trouble = &trouble, true);
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
 
 namespace sinter::cuda_impl {
 
@@ -31990,8 +32061,13 @@ blas& blas_of() {
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_GPU_HPP
+#define SINTER_SINGLE_SINTER_CUDA_GPU_HPP
 // sinter/cuda/gpu.hpp: what the backend asks of a GPU, done by CUDA.
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
 // sinter/cuda/conv_library.hpp: a convolution as it is asked of a library.
 
 namespace sinter::cuda_impl {
@@ -32034,6 +32110,9 @@ struct no_convolutions {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
 // sinter/cuda/copy_beside.hpp: one copy on a device's copy stream, beside its kernels.
 
 namespace sinter::cuda_impl {
@@ -32078,6 +32157,9 @@ class copy_beside {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
+#define SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
 // sinter/cuda/launch.hpp: running a body on a GPU.
 
 namespace sinter::cuda_impl {
@@ -32199,7 +32281,10 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 }
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
 #if SINTER_WITH_CUDNN
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
 // sinter/cuda/cudnn_conv.hpp: convolutions by cuDNN, where it has an algorithm for them that gives the same bits in
 // every run.
 
@@ -32603,8 +32688,11 @@ struct convolutions_by_cudnn {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
 #endif
 #if SINTER_WITH_CUB_FOLDS
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
 // sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the
 // results, on the way.
 //
@@ -32820,6 +32908,7 @@ struct cub_folds {
 
 }  // namespace sinter::cuda_impl
 #endif
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
 #endif
 
 namespace sinter::cuda_impl {
@@ -33031,6 +33120,7 @@ struct gpu {
 };
 
 }  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_GPU_HPP
 // sinter/cuda/graph.hpp: a step recorded once and replayed as a whole: CUDA graphs.
 
 namespace sinter {
@@ -35152,6 +35242,8 @@ inline const bool cub_sorts = (other_sorter = &sort_by_cub, true);
 #endif
 #endif
 #if SINTER_WITH_NCCL
+#ifndef SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
 // sinter/cuda/nccl.hpp: sums over tensors on several GPUs of this process, by NCCL.
 
 #if !SINTER_WITH_NCCL
@@ -35359,6 +35451,7 @@ template <class... X, class Problem = typename detail::all_reduce_mistake<X...>:
 void all_reduce(const X&...) = delete;
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
 #endif
 #endif
 #if SINTER_WITH_DATA
@@ -41175,6 +41268,7 @@ struct batch_norm : module<Self> {
   using device_type = D;
   using kind = Kind;
   using moment = compute_type<T>;
+  static constexpr bool is_affine = Affine, keeps_running_moments = Running;
 
   batch_norm() = default;
   explicit batch_norm(index_t channels, const batch_norm_settings& how = {}) : settings(how) {
@@ -42691,12 +42785,13 @@ class rule_optimizer : public optimizer {
   /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
   template <class F>
   void step_those(const F& of_these, double gradient_scale = 1) {
-    std::vector<item*> those;
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      if (of_these(i)) those.push_back(items_[i].get());
-    for (item* i : those) i->reserve(options_);  // what may fail, before anything has changed
-    in_few_kernels(those, [this](item& i) { i.count(options_, lr()); });
-    in_few_kernels(those, [this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
+    const auto each = [this, &of_these](const auto& f) {
+      for (std::size_t i = 0; i < items_.size(); ++i)
+        if (of_these(i)) f(*items_[i]);
+    };
+    each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
+    in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
   }
 
   void zero_grad() const {
@@ -42778,9 +42873,9 @@ class rule_optimizer : public optimizer {
   };
 
   template <class F>
-  static void in_few_kernels(const std::vector<item*>& items, const F& f) {
+  static void in_few_kernels(const F& passes) {
     sinter::detail::independent_passes gathered;
-    for (item* i : items) f(*i);
+    passes();
     gathered.run();
   }
 
@@ -46233,11 +46328,10 @@ class [[nodiscard]] work {
   work() = default;
   work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
   work(work&&) noexcept = default;
-  work& operator=(work&& other) noexcept {
+  void operator=(work&& other) noexcept {  // no result: nvcc would warn of one that nobody uses
     finish();
     state_ = std::move(other.state_);
     value_ = std::move(other.value_);
-    return *this;
   }
   ~work() { finish(); }
 
@@ -46325,6 +46419,7 @@ struct communicator_cannot_add_elements_of;
 template <int Rank>
 struct communicator_takes_flat_tensors_and_not_rank;
 struct copy_it_with_dot_to_a_device_that_it_reaches;
+struct pass_a_communicator_that_reaches_it_as_well;
 struct convert_it_with_cast;
 struct write_dot_flatten;
 struct assign_it_to_a_tensor_first;
@@ -48043,13 +48138,6 @@ void data_parallel(const M&) = delete;
 // sinter/parallel/rank_state.hpp: the ranks begin with the same model: its list of parameters and buffers is compared,
 // and their values are those of rank 0.
 
-namespace sinter {
-
-// In messages.
-struct pass_a_communicator_that_reaches_it_as_well;
-
-}  // namespace sinter
-
 namespace sinter::nn::detail {
 
 /// One of several communicators, which reaches D: the first that does.
@@ -48248,6 +48336,7 @@ namespace sinter::nn::detail {
 
 using sinter::detail::access;
 using sinter::detail::state_ptr;
+
 /// Its address stands for an element type on a device.
 template <class T, class D>
 inline constexpr char bucket_kind = 0;
@@ -48257,12 +48346,8 @@ class gradient_bucket;
 /// A parameter, free of its type. Its gradient lies in a bucket.
 class bucket_leaf {
  public:
-  bucket_leaf(std::string n, state_ptr s, index_t size, std::size_t element_bytes, int of_task)
-      : name(std::move(n)),
-        state(std::move(s)),
-        numel(size),
-        bytes(static_cast<std::size_t>(size) * element_bytes),
-        task(of_task) {}
+  bucket_leaf(state_ptr s, index_t size, std::size_t element_bytes, int of_task)
+      : state(std::move(s)), numel(size), bytes(static_cast<std::size_t>(size) * element_bytes), task(of_task) {}
   virtual ~bucket_leaf() = default;
   bucket_leaf(const bucket_leaf&) = delete;
   bucket_leaf& operator=(const bucket_leaf&) = delete;
@@ -48276,7 +48361,6 @@ class bucket_leaf {
   virtual void move_out() = 0;
   virtual void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) = 0;
 
-  const std::string name;
   const state_ptr state;
   const index_t numel;
   const std::size_t bytes;
@@ -48308,6 +48392,12 @@ class gradient_bucket {
   /// Waits for it. Leaves that have a gradient on any rank have it here, too.
   virtual void finish() = 0;
   virtual index_t bytes() const = 0;
+  /// Of the gradients alone, by which buckets are made.
+  index_t gradient_bytes() const {
+    std::size_t all = 0;
+    for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
+    return static_cast<index_t>(all);
+  }
 
   const std::vector<bucket_leaf*> leaves;
   std::size_t missing = 0;  ///< leaves that the pass has not told of
@@ -48393,8 +48483,8 @@ class typed_leaf final : public bucket_leaf {
   using D = device_of<V>;
 
  public:
-  typed_leaf(std::string n, const V& v, C& ranks, int of_task)
-      : bucket_leaf(std::move(n), access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
+  typed_leaf(const V& v, C& ranks, int of_task)
+      : bucket_leaf(access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
 
   const void* kind() const override { return &bucket_kind<T, D>; }
   std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) override {
@@ -48427,13 +48517,15 @@ struct distributed_options {
 /// What a rank did in its last backward(), in seconds; see plan.
 struct step_trace {
   struct bucket {
-    index_t bytes;
-    double ready;  ///< from the begin of the pass to the last gradient of the bucket
+    index_t bytes;  ///< of its gradients
+    double ready;   ///< from the begin of the pass to the last gradient of the bucket
   };
-  double forward = 0;   ///< from begin() to backward()
-  double backward = 0;  ///< the pass
-  double waited = 0;    ///< after the pass, for the sums
+  double forward = 0;    ///< from begin() to backward()
+  double backward = 0;   ///< the pass
+  double waited = 0;     ///< after the pass, for the sums
+  double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
   std::vector<bucket> buckets;
+  std::vector<index_t> buffers;  ///< bytes of each sum of buffers, after the pass
 };
 
 /// Sums over the steps of a rank so far.
@@ -48487,7 +48579,7 @@ class gradient_exchange {
     if (state->at_home)
       sinter::detail::refuse<value_error>(
           {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
-    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(name, v, ranks, task);
+    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
     tasks_ = std::max(tasks_, task);
     bucket_leaf& l = *leaf;
     const auto number = static_cast<std::int32_t>(leaves_.size());
@@ -48506,12 +48598,6 @@ class gradient_exchange {
     for (std::size_t i = leaves_.size(); i-- > 0;) order.push_back(static_cast<std::int32_t>(i));
     make_buckets(order);
   }
-  /// True where these are still the parameters.
-  template <class F>
-  bool is_leaf(std::size_t i, const F& state) const {
-    return i < leaves_.size() && leaves_[i]->state.get() == state;
-  }
-  std::size_t size() const { return leaves_.size(); }
 
   void begin(index_t samples, bool finished) {
     if (samples < 0)
@@ -48575,7 +48661,7 @@ class gradient_exchange {
     for (const auto& bucket : buckets_)
       if (bucket->started) bucket->finish();
     trace_.waited = sinter::detail::seconds_since(end);
-    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->bytes(), bucket->ready});
+    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->gradient_bytes(), bucket->ready});
     ++report_.steps;
     report_.samples += word_.samples;
     if (plans_left_ > 0) plan();
@@ -48587,6 +48673,7 @@ class gradient_exchange {
 
   const distributed_report& report() const { return report_; }
   const step_trace& trace() const { return trace_; }
+  step_trace& trace() { return trace_; }
 
  private:
   void tell(bucket_leaf& l) {
@@ -48701,6 +48788,7 @@ class buffer_group {
   virtual const void* kind() const = 0;
   virtual void start(double weight) = 0;
   virtual void finish() = 0;
+  virtual index_t bytes() const = 0;
 };
 
 /// Where any rank has written to a buffer since the last time, it becomes the mean of the ranks' values by their
@@ -48740,6 +48828,9 @@ class typed_buffers final : public buffer_group {
       b.seen = version_of(b.value);
     }
   }
+  index_t bytes() const override {
+    return (total_ + static_cast<index_t>(all_.size())) * static_cast<index_t>(sizeof(T));
+  }
 
  private:
   struct one {
@@ -48747,9 +48838,6 @@ class typed_buffers final : public buffer_group {
     index_t begin;
     std::uint64_t seen;
   };
-  static std::uint64_t version_of(const tensor<T, 1, D>& x) {
-    return access::storage_of(x)->version.load(std::memory_order_relaxed);
-  }
 
   C& ranks_;
   std::vector<one> all_;
@@ -48784,6 +48872,12 @@ class rank_buffers {
   }
   void finish() {
     for (const auto& group : groups_) group->finish();
+  }
+  /// Of each sum.
+  std::vector<index_t> bytes() const {
+    std::vector<index_t> all;
+    for (const auto& group : groups_) all.push_back(group->bytes());
+    return all;
   }
 
  private:
@@ -48877,7 +48971,10 @@ class distributed {
           if constexpr (sinter::detail::is_fitting<detail::reach_mistake<X, C, More...>>) {
             auto& ranks = detail::communicator_for<device_of<X>>(first, rest...);
             if constexpr (detail::is_buffer<X>) buffers_.add(name.text(), x, ranks);
-            else if constexpr (detail::is_variable<X>) exchange_.add(name.text(), x, ranks, task);
+            else if constexpr (detail::is_variable<X>) {
+              parameters_.push_back(sinter::detail::access::state_of(x).get());
+              exchange_.add(name.text(), x, ranks, task);
+            }
           }
         });
         exchange_.make_buckets();
@@ -48912,9 +49009,8 @@ class distributed {
 
   /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
   /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
-  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where
-  /// begin() was told another number, and where a parameter was replaced; those of variable::backward;
-  /// communication_error.
+  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where begin() was told another number,
+  /// and where a parameter was replaced; those of variable::backward; communication_error.
   template <class T, auto S, device D, int Order>
   void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
     guarded([&] {
@@ -48957,17 +49053,21 @@ class distributed {
     return guarded([&] {
       distributed_run seen;
       double sum_of_losses = 0;
-      const auto take = [&](index_t n, bool finished, const auto& pass) {
+      // Forward and backward of a step; null: of a rank without samples.
+      const auto take = [&]<class Pass>(index_t n, bool finished, const Pass& pass) {
+        constexpr bool has_pass = !std::is_null_pointer_v<Pass>;
         exchange_.begin(n, finished);
-        const bool no_loss = pass();
+        if constexpr (has_pass) pass();
         const detail::step_word word = exchange_.agreed();
         if (word.samples == 0) {
           exchange_.skip();
           seen.stopped = word.stopping > 0;
           return word.finished < size() && !seen.stopped;
         }
-        if (no_loss) answer(nullptr);
+        if constexpr (!has_pass) answer(nullptr);
+        const auto start = sinter::detail::communication_clock::now();
         step();
+        exchange_.trace().optimizer = sinter::detail::seconds_since(start);
         ++seen.steps;
         seen.samples += word.samples;
         seen.stopped = word.stopping > 0;
@@ -48976,17 +49076,16 @@ class distributed {
       bool goes_on = true;
       for (auto&& batch : loader) {
         const index_t n = batch.size();
-        goes_on = take(n, false, [&] {
-          if (n == 0) return true;
+        const auto pass = [&] {
           const samples_from own(rank(), size());
           const variable l = loss(batch);
           sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
           backward(l, n);
-          return false;
-        });
+        };
+        goes_on = n > 0 ? take(n, false, pass) : take(0, false, nullptr);
         if (!goes_on) break;
       }
-      while (goes_on) goes_on = take(0, true, [] { return true; });
+      while (goes_on) goes_on = take(0, true, nullptr);
       const tensor<double, 1> sums =
           std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
       if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
@@ -49055,6 +49154,7 @@ class distributed {
     if (!options_.merge_buffers) return;
     buffers_.start(weight);
     buffers_.finish();
+    exchange_.trace().buffers = buffers_.bytes();
   }
 
   void open_step(index_t samples) {
@@ -49066,12 +49166,10 @@ class distributed {
   }
   void require_same_parameters() {
     std::size_t i = 0;
-    sinter::detail::addresses seen;
     detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int) {
       if constexpr (detail::is_variable<detail::bare<decltype(x)>>) {
-        const auto* const state = sinter::detail::access::state_of(x).get();
-        if (state == nullptr || !seen.add(state)) return;
-        if (!exchange_.is_leaf(i++, state))
+        const std::size_t number = i++;
+        if (number >= parameters_.size() || parameters_[number] != sinter::detail::access::state_of(x).get())
           sinter::detail::refuse<value_error>(
               {"distributed: '", name.text(), "' of shape ", x.shape(),
                " was replaced since distributed was made; write to its value, or make distributed anew"});
@@ -49082,6 +49180,7 @@ class distributed {
   M& model_;
   std::tuple<C, More...> ranks_;
   distributed_options options_;
+  std::vector<const sinter::detail::grad_state*> parameters_;  ///< in the order of the lists, tied ones again
   detail::gradient_exchange<C> exchange_;
   detail::rank_buffers buffers_;
 };
@@ -49698,6 +49797,88 @@ inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
 }
 
 }  // namespace sinter::detail
+// sinter/parallel/host_ranks.hpp: a communicator of the host, free of its type, beside one that cannot compare calls.
+
+namespace sinter::detail {
+
+/// A communicator of the host, free of its type.
+class host_ranks {
+ public:
+  virtual ~host_ranks() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::shared_ptr<work_state> barrier(const std::string& name) = 0;
+  /// Tells rank `to` what is sent to it.
+  virtual std::shared_ptr<work_state> announce(const call_header& sent, int to) = 0;
+  /// Errors: a trouble where rank `from` announces something else.
+  virtual std::shared_ptr<work_state> expect(const call_header& expected, int from) = 0;
+  virtual tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) = 0;
+  virtual std::unique_ptr<host_ranks> split(int color, int key) = 0;
+  virtual void abort(const std::string& reason) = 0;
+};
+
+template <class C>
+class host_ranks_of final : public host_ranks {
+ public:
+  explicit host_ranks_of(C ranks) : ranks_(std::move(ranks)) {}
+
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  std::shared_ptr<work_state> barrier(const std::string& name) override {
+    return watched(ranks_.barrier(name), [] {});
+  }
+  std::shared_ptr<work_state> announce(const call_header& sent, int to) override {
+    const tensor<std::int64_t, 1> words{sent.count, static_cast<std::int64_t>(sent.element), sent.root};
+    return watched(ranks_.send(words, to), [] {});
+  }
+  std::shared_ptr<work_state> expect(const call_header& expected, int from) override {
+    return watched(ranks_.template receive<std::int64_t, cpu>(3, from),
+                   [expected, from, me = rank()](const tensor<std::int64_t, 1>& words) {
+                     call_header sent = expected;
+                     sent.op = operation::send;
+                     sent.count = words(0);
+                     sent.element = static_cast<element_kind>(words(1));
+                     sent.root = static_cast<std::int32_t>(words(2));
+                     require_same_message(from, sent, me, expected);
+                   });
+  }
+  tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) override {
+    return ranks_.broadcast(of_rank_0, 0, "ncclUniqueId").get();
+  }
+  std::unique_ptr<host_ranks> split(int color, int key) override {
+    return std::make_unique<host_ranks_of>(ranks_.split(color, key));
+  }
+  void abort(const std::string& reason) override { ranks_.abort(reason); }
+
+ private:
+  template <class Work, class Look>
+  struct watch final : work_state {
+    watch(Work w, Look l) : coming(std::move(w)), look(std::move(l)) {}
+    bool done() const override { return is_over || coming.done(); }
+    void wait(std::optional<double> limit) override {
+      if (is_over) return;
+      const auto get = [&] { return limit.has_value() ? coming.get(*limit) : coming.get(); };
+      if constexpr (std::is_void_v<decltype(coming.get())>) {
+        get();
+        look();
+      } else {
+        look(get());
+      }
+      is_over = true;
+    }
+    Work coming;
+    Look look;
+    bool is_over = false;
+  };
+  template <class Work, class Look>
+  static std::shared_ptr<work_state> watched(Work w, Look l) {
+    return std::make_shared<watch<Work, Look>>(std::move(w), std::move(l));
+  }
+
+  C ranks_;
+};
+
+}  // namespace sinter::detail
 #if SINTER_WITH_MPI
 // sinter/parallel/mpi_communicator.hpp: ranks that mpirun, srun or the like has started, over MPI.
 
@@ -50208,6 +50389,6690 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
 
 }  // namespace sinter
 #endif
+#if SINTER_WITH_NCCL
+// sinter/parallel/nccl_communicator.hpp: ranks with a GPU each, over NCCL.
+
+#if !SINTER_WITH_NCCL
+#error \
+    "sinter: sinter/parallel/nccl_communicator.hpp needs NCCL: compile with -DSINTER_WITH_NCCL=1 and link with -lnccl"
+#endif
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
+#define SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
+// sinter/cuda/backend.hpp: evaluation on GPUs.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
+// sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
+// of it.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
+// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where
+// they lie so.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
+// sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
+//
+// Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
+// g.sync(), g.any(is), which meets as g.sync() does and is true if it is for one of the block's threads, g.shared<T>()
+// and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says what was
+// there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with g.fresh(p) what the
+// others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins to copy a multiple
+// of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may read what it has
+// begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::leaf_ref;
+using sinter::detail::sink_ref;
+
+/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma
+/// unroll 1` gets lost where the body has branches. A counter that it cannot follow it leaves alone.
+SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) asm("" : "+r"(counter));
+#endif
+}
+SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) asm("" : "+l"(counter));
+#endif
+}
+
+/// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
+///   memory()                       its arena
+///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
+///                                  before; launch_on() starts larger ones, see spill.hpp
+///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
+///   gemm<T, To>(product)           see product.hpp
+///   convolutions()                 a library that convolves in place of Sinter's kernels, or no_convolutions
+///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
+///   folds()                        a library that folds rows in place of Sinter's kernels, or no_folds
+///   synchronize(), launches()      waits for all that was started; counts the kernels among it
+///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
+///   place_of(p)                    a memory_place: where the memory at an address lies
+///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
+///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
+template <device D>
+struct gpu;
+
+/// No library folds rows: each function does nothing and returns false.
+struct no_folds {
+  /// reduce<R>(work, source, results, n, put): results rows of n elements each, folded by R, to put.
+  template <class R>
+  bool reduce(const auto&...) const {
+    return false;
+  }
+  /// scan<R>(work, source, rows, n, out): the folds up to each element, to out.
+  template <class R>
+  bool scan(const auto&...) const {
+    return false;
+  }
+  /// count(work, source, n, bins, counts): how often each number in [0, bins) is among n elements.
+  bool count(const auto&...) const { return false; }
+};
+
+/// Where the memory at an address lies, seen from a device.
+struct memory_place {
+  std::string name;        ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
+  std::string to_wrap_as;  ///< the device whose wrap() takes it
+};
+
+/// Threads of a block, for every kernel.
+inline constexpr int block_threads = 256;
+
+/// How many blocks keep a GPU busy, where more would leave more to be added up at the end.
+inline constexpr index_t enough_blocks = 1024;
+inline constexpr index_t max_arrivals = enough_blocks + 1;
+
+/// Division of numbers below 2^31 by a constant, as a multiplication and a shift. Granlund, Montgomery, "Division by
+/// invariant integers using multiplication", 1994.
+struct divider {
+  std::uint32_t multiplier = 1;
+  std::uint32_t shift = 0;
+
+  constexpr divider() = default;
+  constexpr explicit divider(std::uint32_t d) {
+    while ((std::uint64_t{1} << shift) < d) ++shift;
+    multiplier = static_cast<std::uint32_t>((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - d) / d + 1);
+  }
+  SINTER_WORD std::uint32_t operator()(std::uint32_t n) const {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * multiplier >> 32) + n) >> shift;
+  }
+};
+
+/// The outer axes of a tensor, all but its last one.
+constexpr int outer_axes_of(int rank) { return rank > 1 ? rank - 1 : 0; }
+
+/// Rows of `inner` elements, in row-major order of the outer axes, of which there are at most Most.
+template <int Most>
+struct index_space {
+  static constexpr int room = Most > 0 ? Most : 1;
+  int outer_axes = 0;
+  bool narrow = true;           ///< row numbers fit the dividers
+  bool narrow_elements = true;  ///< so do element numbers
+  index_t inner = 1;
+  index_t rows = 1;
+  index_t extent[std::size_t{room}] = {};
+  divider by[std::size_t{room}];
+  divider by_inner;
+};
+
+/// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
+template <int N, int Most>
+struct operand_table {
+  static constexpr int size = N > 0 ? N : 1;
+  char* data[std::size_t{size}] = {};
+  index_t step[std::size_t{size}] = {};
+  index_t stride[std::size_t{size}][std::size_t{index_space<Most>::room}] = {};
+};
+
+/// n / d, by multiplication where n fits.
+SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits) {
+  return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
+}
+
+/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes
+/// that were joined with others, which all threads agree on, are left out.
+template <int Most, class F>
+SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, const F& f) {
+  SINTER_UNROLL
+  for (int d = Most - 1; d >= 0; --d) {
+    if (d >= space.outer_axes) continue;
+    const index_t rest = d > 0 ? quotient(row, space.extent[d], space.by[d], space.narrow) : 0;
+    f(d, row - rest * space.extent[d]);
+    row = rest;
+  }
+}
+
+/// Adds to at[s], in elements, where row number `row` of each operand begins.
+template <int N, int Most>
+SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row,
+                         index_t* at) {
+  each_coordinate(space, row, [&](int d, index_t i) {
+    for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
+  });
+}
+
+/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what
+/// the host does before a launch is compiled once, not for every statement.
+struct pass_axes {
+  static constexpr int most = 2 * sinter::detail::max_operands;
+  int rank = 0;
+  int operands;
+  index_t shape[max_rank] = {};
+  index_t index[max_rank] = {};  ///< strides of the row-major index of an element
+  char* data[most];
+  index_t strides[most][max_rank];
+
+  explicit pass_axes(int count) : operands(count) {
+    std::fill_n(data, operands, nullptr);
+    std::fill_n(strides[0], operands * max_rank, index_t{0});
+  }
+  pass_axes(const index_t* extents, int extent_count, int count) : pass_axes(count) {
+    rank = extent_count;
+    for (int d = 0; d < rank; ++d) shape[d] = extents[d];
+    sinter::detail::row_major_strides(shape, rank, index);
+  }
+  pass_axes(const pass_axes& other) { *this = other; }
+  /// Copies the operands that there are.
+  pass_axes& operator=(const pass_axes& other) {
+    rank = other.rank;
+    operands = other.operands;
+    std::copy_n(other.shape, max_rank, shape);
+    std::copy_n(other.index, max_rank, index);
+    std::copy_n(other.data, operands, data);
+    std::copy_n(other.strides[0], operands * max_rank, strides[0]);
+    return *this;
+  }
+
+  void bind(int s, const leaf_ref& leaf) {
+    data[s] = static_cast<char*>(leaf.data);
+    sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, strides[s], rank);
+  }
+  void bind(int s, const sink_ref& sink) {
+    data[s] = static_cast<char*>(sink.data);
+    for (int d = 0; d < rank; ++d) strides[s][d] = sink.strides[d];
+  }
+  void bind_dense(int s, void* memory) {
+    data[s] = static_cast<char*>(memory);
+    sinter::detail::row_major_strides(shape, rank, strides[s]);
+  }
+
+  /// Puts the axes into the order in which the operands lie in memory, those from number `first` on before the others.
+  /// For a pass whose elements are not counted.
+  void order_by_memory(int first) {
+    const auto strides_of = [this, first](int s) { return strides[(s + first) % operands]; };
+    int order[max_rank];
+    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, strides_of, order)) return;
+    for (int s = 0; s < operands; ++s) sinter::detail::reorder_axes(order, rank, strides[s]);
+    sinter::detail::reorder_axes(order, rank, shape);
+    sinter::detail::row_major_strides(shape, rank, index);
+  }
+
+  void coalesce() {
+    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1,
+                                         [this](int s) { return s < operands ? strides[s] : index; });
+  }
+
+  /// Puts the outer axes along which operand `s` does not repeat before the other ones.
+  void bring_forward(int s) {
+    int order[max_rank], to = 0;
+    for (const bool repeats : {false, true})
+      for (int d = 0; d + 1 < rank; ++d)
+        if ((strides[s][d] == 0) == repeats) order[to++] = d;
+    sinter::detail::reorder_axes(order, to, shape);
+    sinter::detail::reorder_axes(order, to, index);
+    for (int i = 0; i < operands; ++i) sinter::detail::reorder_axes(order, to, strides[i]);
+  }
+
+  /// The step of operand s along the inner axis.
+  index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
+
+  index_t inner() const { return rank > 0 ? shape[rank - 1] : 1; }
+
+  /// The last axis is the inner one, behind at most Most others.
+  template <int Most>
+  index_space<Most> space() const {
+    if (rank > Most + 1) throw std::logic_error("sinter: a kernel has no room for so many axes");
+    index_space<Most> s;
+    s.inner = inner();
+    s.outer_axes = rank > 0 ? rank - 1 : 0;
+    for (int d = 0; d < s.outer_axes; ++d) {
+      s.extent[d] = shape[d];
+      s.rows *= shape[d];
+    }
+    constexpr index_t fits = index_t{1} << 31;
+    s.narrow = s.rows < fits;
+    s.narrow_elements = s.inner < fits && s.rows * s.inner < fits;
+    if (s.narrow_elements && s.inner > 0) s.by_inner = divider(static_cast<std::uint32_t>(s.inner));
+    for (int d = 0; d < s.outer_axes; ++d)
+      s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
+    return s;
+  }
+
+  /// Operands [begin, begin + Count).
+  template <int Count, int Most>
+  operand_table<Count, Most> table(int begin) const {
+    operand_table<Count, Most> t;
+    for (int s = 0; s < Count; ++s) {
+      t.data[s] = data[begin + s];
+      t.step[s] = step(begin + s);
+      copy_strides(begin + s, t.stride[s]);
+    }
+    return t;
+  }
+  /// The strides of operand s along the outer axes, times `unit`.
+  void copy_strides(int s, index_t* to, index_t unit = 1) const {
+    for (int d = 0; d + 1 < rank; ++d) to[d] = strides[s][d] * unit;
+  }
+};
+
+/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp
+/// does), which GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
+inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
+
+/// What a kernel does, as errors name it, and over which shape.
+struct work {
+  const char* what;
+  const index_t* shape = nullptr;
+  int rank = 0;
+
+  work(const char* name) : what(name) {}
+  work(const char* name, const index_t* over, int axes) : what(name), shape(over), rank(axes) {}
+  template <int R>
+  work(const char* name, const extents<R>& over) : work(name, over.data(), R) {}
+
+  SINTER_COLD std::string text() const {
+    return sinter::detail::joined(
+        {"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
+  }
+};
+
+/// What a launch needs beside its body.
+struct launch_shape {
+  index_t blocks = 0;
+  std::size_t shared_bytes = 0;
+};
+
+/// A grid never has more blocks; the threads go on to further work instead.
+inline constexpr index_t most_blocks = index_t{1} << 20;
+
+/// Enough blocks for n pieces of work of which a block does `each` at a time.
+constexpr index_t blocks_for(index_t n, index_t each = 1) {
+  const index_t blocks = (n + each - 1) / each;
+  return blocks < most_blocks ? blocks : most_blocks;
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SPACE_HPP
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::kernel::type_list;
+
+template <class T, int lanes>
+struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
+  T value[std::size_t{lanes}];
+};
+
+/// What a thread holds of operands with elements T: of each, its lanes, in words that any of them fits.
+template <class Types, int Lanes>
+struct held;
+template <class... T, int Lanes>
+struct alignas(16) held<type_list<T...>, Lanes> {
+  static constexpr int count = sizeof...(T), lanes = Lanes;
+  using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
+  static constexpr int registers = static_cast<int>(sizeof(word)) * lanes / 4 * count;
+  word of[std::size_t{count > 0 ? count : 1}][std::size_t{lanes}];
+
+  template <class V>
+  SINTER_WORD V get(int s, int lane) const {
+    return std::bit_cast<V>(static_cast<sinter::detail::bits_of<V>>(of[s][lane]));
+  }
+  template <class V>
+  SINTER_WORD void set(int s, int lane, V x) {
+    of[s][lane] = std::bit_cast<sinter::detail::bits_of<V>>(x);
+  }
+};
+
+/// Registers in which functions that kernels share hand over what they read, at most.
+inline constexpr int most_read_at_once = 64;
+
+/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not
+/// know.
+template <class T>
+SINTER_WORD T* in_memory(T* p) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+
+/// The element i steps of that many bytes behind p.
+template <class T>
+SINTER_WORD T* behind(T* p, index_t i, index_t step) {
+  using bytes = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return in_memory(reinterpret_cast<T*>(reinterpret_cast<bytes*>(p) + i * step));
+}
+/// Neighbours from p on, where not all are valid, or they do not lie side by side.
+template <class T, int lanes>
+SINTER_WORD_NOINLINE chunk<T, lanes> read_out_of_line(const T* p, int valid, index_t step) {
+  chunk<T, lanes> c{};
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) c.value[i] = *behind(p, i < valid ? i : 0, step);  // no branch for each lane
+  return c;
+}
+template <class T, int lanes>
+SINTER_WORD chunk<T, lanes> read_chunk(const T* p, bool whole, int valid, index_t step) {
+  if (whole) return *reinterpret_cast<const chunk<T, lanes>*>(in_memory(p));
+  return read_out_of_line<T, lanes>(p, valid, step);
+}
+template <class T, int lanes>
+SINTER_WORD void write_whole(T* p, const chunk<compute_type<T>, lanes>& c) {
+  chunk<T, lanes> to;
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
+  *reinterpret_cast<chunk<T, lanes>*>(in_memory(p)) = to;
+}
+/// Writes c from p on, or adds it to what is there.
+template <class T, int lanes>
+SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
+  if constexpr (floating_element<T>) {
+    if (add) {
+      const chunk<T, lanes> old = read_chunk<T, lanes>(p, whole, valid, step);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] += static_cast<compute_type<T>>(old.value[i]);
+    }
+  }
+  if (whole) return write_whole(p, c);
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i < valid) *behind(p, i, step) = static_cast<T>(c.value[i]);
+  }
+}
+
+/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes are kept elsewhere.
+struct operand_place {
+  char* data;
+  index_t step;  ///< along the inner axis
+  bool whole;    ///< read and written in whole chunks, but for the last of a row
+  bool add;      ///< to what is there
+  bool wide;     ///< holds float though its elements are narrow: terms that are folded later
+  int sum;       ///< the number of the sum that it is a term of, unless below 0
+
+  /// Is nothing done but to overwrite whole chunks?
+  bool overwritten() const { return whole && !add && !wide && sum < 0; }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CHUNK_HPP
+
+namespace sinter::cuda_impl {
+
+/// Neighbours that are read together of leaves with elements T: 16 bytes of float, and of half.
+template <class Types>
+inline constexpr int chunk_lanes = 4;
+template <class... T>
+  requires(sizeof...(T) > 0)
+inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
+
+/// Where the leaves of an expression of at most Most outer axes lie.
+template <int N, int Most>
+struct element_places {
+  index_space<Most> space;
+  operand_table<N, Most> in;
+  bool straight = false;  ///< chunks of rows lie in one row of the space each
+  bool dense = false;     ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  bool by_rows =
+      false;  ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
+  std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
+  std::uint64_t unread = 0;  ///< leaves that chunks do without
+
+  struct numbers {
+    index_t at[operand_table<N, Most>::size];
+  };
+  /// The places of element `number`, in row-major order, in each leaf.
+  SINTER_WORD numbers find(index_t number) const {
+    numbers n{};
+    index_t column = number;
+    if (space.rows > 1) {
+      const index_t row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
+      column = number - row * space.inner;
+      add_row(space, in, row, n.at);
+    }
+    for (int s = 0; s < N; ++s) n.at[s] += column * in.step[s];
+    return n;
+  }
+
+  /// To be read in chunks, of elements of those sizes, that begin at multiples of `lanes` in rows of n elements.
+  void set_rows(const int* size, int lanes, index_t rows, index_t n) {
+    straight = space.rows == 1 || (n > 0 && space.inner % n == 0) || space.inner % lanes == 0;
+    const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
+    whole = 0;
+    dense = in_step && space.rows == 1;
+    by_rows = in_step && (space.rows == 1 || (n > 0 && space.inner % n == 0));
+    for (int s = 0; s < N; ++s) {
+      const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+      bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
+      for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
+      whole |= std::uint64_t{together} << s;
+      dense = dense && together;
+      by_rows = by_rows && (together || (unread >> s & 1) != 0);
+    }
+  }
+};
+
+/// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
+template <class... T, class Places, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const Places& from, const typename Places::numbers& n, const F& f) {
+  int s = 0;
+  const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
+    if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
+    ++s;
+  };
+  (one.template operator()<T>(), ...);
+}
+/// Reads a chunk of each leaf, from element `number` on.
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number, int valid) {
+  held<Types, lanes> to{};
+  auto n = from.find(number);
+  if (from.straight) {
+    each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid,
+                                                     from.in.step[s] * index_t{sizeof(U)});
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    });
+    return to;
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i >= valid) continue;
+    if (i > 0) n = from.find(number + i);
+    each_leaf(Types{}, from, n, [&](int s, const auto* p) SINTER_INLINE_LAMBDA { to.set(s, i, *in_memory(p)); });
+  }
+  return to;
+}
+/// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
+template <int lanes, class Types, class Places>
+SINTER_WORD_NOINLINE held<Types, lanes> read_elements_out_of_line(const Places& from, index_t number, int valid) {
+  return read_elements<lanes, Types>(from, number, valid);
+}
+/// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::numbers n, index_t ahead) {
+  held<Types, lanes> to{};
+  for (index_t& at : n.at) at += ahead;
+  each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+    const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+  });
+  return to;
+}
+
+/// Registers in which a thread holds a chunk while it works on another, at most.
+inline constexpr int most_read_ahead = 20;
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
+template <class Types, int lanes>
+struct chunk_machine {
+  held<Types, lanes> read;
+  index_t first;
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return read.template get<T>(S, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+};
+
+/// An expression K and where its leaves lie; any thread may ask for any elements.
+template <class K, int Most>
+struct element_source : element_places<K::leaves, Most> {
+  using places = element_places<K::leaves, Most>;
+  using formula = K;
+  using leaf_types = typename K::leaf_types;
+  static constexpr int leaves = K::leaves;
+  static constexpr int usual_lanes = chunk_lanes<leaf_types>;
+  /// Blocks at a time for kernels that fold it: with many operands one, so that a thread has all its registers.
+  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
+
+  K plan;
+
+  element_source(const K& k, const pass_axes& axes)
+      : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
+
+  /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
+  element_source in_rows(int lanes, index_t rows, index_t n) const {
+    element_source s = *this;
+    s.set_rows(sizes(leaf_types{}).of, lanes, rows, n);
+    return s;
+  }
+
+  struct machine {
+    const element_source& source;
+    index_t number;
+    typename places::numbers places_in;
+
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      return reinterpret_cast<const T*>(source.in.data[S])[places_in.at[S]];
+    }
+    template <class T>
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return number; }
+  };
+
+  /// Element `number` in row-major order of the space.
+  SINTER_WORD auto operator()(index_t number) const { return value(machine{*this, number, this->find(number)}); }
+
+  /// Where a row begins, by its first element.
+  struct row {
+    index_t first;
+    typename places::numbers at;
+  };
+  SINTER_WORD row row_at(index_t first) const { return {first, this->find(first)}; }
+
+  /// The machine for `valid` elements of a row from `column` on.
+  template <int lanes>
+  SINTER_WORD chunk_machine<leaf_types, lanes> machine_in(const row& r, index_t column, int valid) const {
+    chunk_machine<leaf_types, lanes> m{{}, r.first + column};
+    if constexpr (K::leaves > 0) {
+      if (this->by_rows && valid == lanes) m.read = read_whole<lanes, leaf_types, places>(*this, r.at, column);
+      else m.read = read_anyhow<lanes>(r.first + column, valid);
+    }
+    return m;
+  }
+  /// Those elements.
+  template <int lanes>
+  SINTER_WORD auto chunk_in(const row& r, index_t column, int valid) const {
+    return chunk_of(machine_in<lanes>(r, column, valid));
+  }
+  template <int lanes>
+  SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
+    chunk<decltype(value(m)), lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      x.value[i] = value(m);
+    }
+    return x;
+  }
+
+  /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
+  template <int lanes, class F>
+  SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    using inputs = held<leaf_types, lanes>;
+    constexpr bool reads_ahead = K::leaves > 0 && inputs::registers <= most_read_ahead;
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    inputs ahead{};
+    if constexpr (reads_ahead) {
+      if (this->dense && valid == lanes && second_valid == lanes) {
+        m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
+        ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
+      } else {
+        m.read = read_anyhow<lanes>(number, valid);
+        if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
+      }
+    }
+    const int count = second_valid > 0 ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      keep_loop(k);  // the formula is there once
+      const index_t at = k == 0 ? number : second;
+      const int of_it = k == 0 ? valid : second_valid;
+      if constexpr (K::leaves > 0 && !reads_ahead)
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at)
+                                               : read_anyhow<lanes>(at, of_it);
+      f(chunk_of(m), at, of_it);
+      m = {ahead, second};
+    }
+  }
+
+  /// What the plan makes of the element that a machine stands at.
+  template <class Machine>
+  SINTER_WORD auto value(const Machine& m) const {
+    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+
+ private:
+  template <int lanes>
+  SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
+    using inputs = held<leaf_types, lanes>;
+    if constexpr (inputs::registers <= most_read_at_once)
+      return read_elements_out_of_line<lanes, leaf_types, places>(*this, number, valid);
+    else return read_elements<lanes, leaf_types, places>(*this, number, valid);
+  }
+  struct size_list {
+    int of[std::size_t{leaves > 0 ? leaves : 1}];
+  };
+  template <class... T>
+  static size_list sizes(type_list<T...>) {
+    return {{static_cast<int>(sizeof(T))...}};
+  }
+};
+
+/// Where chunks of the rows of a dense result go.
+template <class T>
+struct store_elements {
+  static constexpr int leaves = 0;  ///< that are read
+  T* out;
+  bool whole = false;  ///< in accesses of 16 bytes
+
+  store_elements(T* to, int lanes, index_t rows, index_t n)
+      : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
+
+  /// Writes chunks of a row.
+  struct row {
+    const store_elements& to;
+    index_t first;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      write_chunk<T, lanes>(to.out + first + column, to.whole && valid == lanes, valid, sizeof(T), false, x);
+    }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, first}; }
+};
+
+/// A machine that is given the value of some leaves, a bit for each.
+template <class Base, class T>
+struct given_machine : Base {
+  std::uint64_t given;
+  compute_type<T> x;
+
+  template <int S, class U>
+  SINTER_WORD compute_type<U> load() const {
+    if constexpr (std::is_same_v<U, T>) {
+      if ((given >> S & 1) != 0) return x;
+    }
+    return Base::template load<S, U>();
+  }
+};
+
+/// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
+template <class T, class Source>
+struct finish_elements : store_elements<T> {
+  static constexpr int leaves = Source::leaves;
+  Source rest;
+
+  finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
+
+  struct row {
+    const finish_elements& to;
+    typename Source::row rest;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      using base = chunk_machine<typename Source::leaf_types, lanes>;
+      given_machine<base, T> m{to.rest.template machine_in<lanes>(rest, column, valid), to.rest.unread, {}};
+      chunk<compute_type<T>, lanes> y;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        m.lane = i;
+        m.x = x.value[i];
+        y.value[i] = to.rest.value(m);
+      }
+      to.store_elements<T>::row_at(rest.first)(column, valid, y);
+    }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, rest.row_at(first)}; }
+};
+
+/// Where single results go, in a dense tensor.
+template <class T>
+struct store_results {
+  T* out;
+  SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
+};
+/// The same with elementwise work on the way.
+template <class T, class Source>
+struct finish_results {
+  T* out;
+  Source rest;
+
+  SINTER_WORD void operator()(index_t number, T x) const {
+    using base = typename Source::machine;
+    out[number] = static_cast<T>(rest.value(
+        given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
+  }
+};
+
+/// The source over axes, at most Axes of them, that hold K's leaves.
+template <int Axes, class K>
+element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes) {
+  axes.coalesce();
+  return {plan, axes};
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ELEMENT_HPP
+
+namespace sinter::cuda_impl {
+
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins
+/// fit, a block counts in shared memory first.
+template <class Source>
+struct count_body {
+  static constexpr index_t most_shared = 4096;
+  Source source;
+  index_t n = 0, bins = 0;
+  unsigned long long* counts = nullptr;
+
+  SINTER_WORD bool shares() const { return bins <= most_shared; }
+  launch_shape launch() const {
+    const index_t blocks = blocks_for(n, 16 * block_threads);
+    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
+    if (mine != nullptr) {
+      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
+      g.sync();
+    }
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t v = source(i);
+      if (v < 0 || v >= bins) continue;
+      if (mine != nullptr) g.add(mine + v, 1u);
+      else g.add(counts + v, 1ull);
+    }
+    if (mine == nullptr) return;
+    g.sync();
+    for (index_t b = g.thread(); b < bins; b += g.threads())
+      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_COUNT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
+#define SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
+// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_MAP_HPP
+#define SINTER_SINGLE_SINTER_CUDA_MAP_HPP
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
+// in accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are
+// functions that the kernels of a file share, so that of its own each has little more than its formula.
+
+namespace sinter::cuda_impl {
+
+/// Neighbouring elements that a thread computes.
+template <class Pass>
+inline constexpr int lanes_of = [] {
+  if constexpr (requires { requires Pass::narrow; }) return 8;
+  else return 4;
+}();
+
+/// The types in List that the bits of Chosen name.
+template <std::uint64_t Chosen, class List, class... Before>
+struct chosen_types {
+  using type = type_list<Before...>;
+};
+template <std::uint64_t Chosen, class T, class... Rest, class... Before>
+struct chosen_types<Chosen, type_list<T, Rest...>, Before...>
+    : std::conditional_t<(Chosen & 1) != 0, chosen_types<(Chosen >> 1), type_list<Rest...>, Before..., T>,
+                         chosen_types<(Chosen >> 1), type_list<Rest...>, Before...>> {};
+/// The elements of the inputs that a pass reads, and where input S is among them.
+template <class Pass>
+using types_read = typename chosen_types<Pass::inputs_read, typename Pass::input_types>::type;
+template <class Pass>
+inline constexpr int reads_of = std::popcount(Pass::inputs_read);
+template <class Pass, int S>
+inline constexpr int place_among_read = std::popcount(Pass::inputs_read & sinter::detail::kernel::bits_below(S));
+
+template <class Types>
+struct compute_types;
+template <class... T>
+struct compute_types<type_list<T...>> {
+  using type = type_list<compute_type<T>...>;
+};
+template <class Pass>
+using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
+template <class Pass>
+using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
+
+/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have
+/// side by side. It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory
+/// of the GPU.
+template <class Sum, int Lanes, class G>
+struct gathered {
+  static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
+  G g;
+
+  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const {
+    auto* const first = reinterpret_cast<chunk<Sum, in_part>*>(g.template shared<double>() + block_threads * Lanes);
+    return first[(sum * parts + number) * block_threads + g.thread()];
+  }
+
+  /// Adds terms to a sum. False if they belong to none.
+  template <class C, int lanes>
+  SINTER_WORD bool add(const operand_place& to, const chunk<C, lanes>& terms, int valid) const {
+    if (to.sum < 0) return false;
+    static_assert(lanes == Lanes);
+    SINTER_UNROLL
+    for (int n = 0; n < parts; ++n) {
+      chunk<Sum, in_part> sum = part(to.sum, n);
+      SINTER_UNROLL
+      for (int i = 0; i < in_part; ++i)
+        sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
+      part(to.sum, n) = sum;
+    }
+    return true;
+  }
+};
+struct gathers_nothing {
+  template <class Place, class Chunk>
+  SINTER_WORD bool add(const Place&, const Chunk&, int) const {
+    return false;
+  }
+};
+
+/// From one element to the next.
+template <class T, class Place>
+SINTER_WORD index_t step_of(const Place& p) {
+  if constexpr (requires { Place::dense; }) return sizeof(T);
+  else return p.step;
+}
+
+/// The first elements of some operands in a chunk.
+template <int N>
+struct addresses {
+  char* of[std::size_t{N}];
+};
+
+/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*,
+/// or what group.hpp has of the kind.
+template <int lanes, class... T, class From>
+SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at,
+                                                       std::uint64_t whole, int valid, const From& from) {
+  held<type_list<T...>, lanes> to;
+  int s = 0;
+  const auto read = [&]<class U>() SINTER_INLINE_LAMBDA {
+    const U* const p = reinterpret_cast<const U*>(at.of[s]);
+    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0)
+                                                    : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    ++s;
+  };
+  (read.template operator()<T>(), ...);
+  return to;
+}
+/// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
+template <class T, int lanes, class Place, class Sums>
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool overwritten, int valid,
+                               const Place& to, const Sums& sums) {
+  if (overwritten) return write_whole(reinterpret_cast<T*>(at), c);
+  if (sums.add(to, c, valid)) return;
+  const bool whole = to.whole && valid == lanes;
+  if constexpr (narrow_element<T>) {
+    if (to.wide)
+      return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid,
+                                                 step_of<compute_type<T>>(to), to.add, c);
+  }
+  write_chunk<T, lanes>(reinterpret_cast<T*>(at), whole, valid, step_of<T>(to), to.add, c);
+}
+
+/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too
+/// much.
+template <int lanes, class Types>
+SINTER_WORD_NOINLINE held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
+                                                    const operand_place* from) {
+  return read_operands<lanes>(Types{}, at, whole, valid, from);
+}
+template <class T, int lanes, class Sums>
+SINTER_WORD_NOINLINE void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool overwritten, int valid,
+                                       const operand_place& to, const Sums sums) {
+  write_operand<T, lanes>(c, at, overwritten, valid, to, sums);
+}
+
+/// Random words that the formula of a pass spends on an element.
+template <class Pass>
+inline constexpr int words_of = [] {
+  if constexpr (requires { Pass::plan_type::words; }) return Pass::plan_type::words;
+  else return 0;
+}();
+/// Those of a chunk: neighbours share the blocks in which they are drawn.
+template <int Words>
+struct drawn_words {
+  std::uint32_t drawn[std::size_t{Words}];
+};
+template <>
+struct drawn_words<0> {};
+
+/// What a thread holds of a chunk. Much: it needs more registers than two blocks leave to each.
+template <class Pass>
+inline constexpr int registers_held =
+    held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
+template <class Pass>
+inline constexpr bool holds_much = registers_held<Pass> > 80;
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds.
+template <class Pass>
+struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
+  static constexpr int lanes = lanes_of<Pass>;
+
+  held_inputs<Pass> read;
+  mutable held_outputs<Pass> written;
+  index_t first = 0;  ///< the row-major index of lane 0
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    static_assert((Pass::inputs_read >> S & 1) != 0);
+    return read.template get<T>(place_among_read<Pass, S>, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  template <int Each>
+    requires(Each == words_of<Pass>)
+  SINTER_WORD const std::uint32_t* words() const {
+    return this->drawn + lane * Each;
+  }
+  template <int O, class T>
+  SINTER_WORD void put(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+  template <int O, class T>
+  SINTER_WORD void accumulate(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+};
+
+/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame
+/// and group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+template <class Machine, class Pass, class Frame, class Sums = gathers_nothing>
+SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column,
+                           const Sums& sums = {}) {
+  using inputs = held_inputs<Pass>;
+  static_assert(Pass::input_types::count == Pass::inputs && Pass::output_types::count == Pass::outputs);
+  constexpr int lanes = Machine::lanes;
+  addresses<std::max(1, inputs::count)> in;
+  addresses<std::max(1, Pass::outputs)> out;
+  m.first = frame.find(row, column, in, out);
+  const index_t left = frame.row_length() - column;
+  const int valid = left < lanes ? static_cast<int>(left) : lanes;
+  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0,
+                      overwritten = valid == lanes ? frame.overwritten_outputs : 0;
+  if constexpr (inputs::count > 0) {
+    if constexpr (Frame::shared && inputs::registers <= most_read_at_once)
+      m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
+    else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
+  }
+  if constexpr (words_of<Pass> > 0) formula.k.draw(m.first, m.drawn);
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    m.lane = i;
+    formula(m);
+  }
+  const auto write = [&]<class... T>(type_list<T...>) SINTER_INLINE_LAMBDA {
+    int s = 0;
+    const auto write_one = [&]<class U>() SINTER_INLINE_LAMBDA {
+      chunk<compute_type<U>, lanes> c;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = m.written.template get<compute_type<U>>(s, i);
+      const bool is_overwritten = (overwritten >> s & 1) != 0;
+      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
+      else write_operand<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
+      ++s;
+    };
+    (write_one.template operator()<T>(), ...);
+  };
+  write(typename Pass::output_types{});
+}
+
+/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by
+/// map_body.
+struct pass_operands {
+  int inputs, outputs;
+  pass_axes axes;  ///< inputs, then outputs
+  int size[pass_axes::most];
+  bool add[sinter::detail::max_operands];
+  bool wide[sinter::detail::max_operands] = {};
+
+  // Not inlined, as the constructors of frames: every statement would compile it again.
+  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count,
+                                  const sink_ref* sinks, int sink_count)
+      : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
+    for (int s = 0; s < inputs; ++s) {
+      axes.bind(s, leaves[s]);
+      size[s] = leaves[s].element_size;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      axes.bind(inputs + s, sinks[s]);
+      size[inputs + s] = sinks[s].element_size;
+      add[s] = sinks[s].add;
+    }
+  }
+
+  /// Which outputs repeat along some axis; whether any does.
+  [[gnu::noinline]] bool find_repeated(bool* repeated) const {
+    bool any = false;
+    for (int s = 0; s < outputs; ++s) {
+      repeated[s] = false;
+      for (int d = 0; d < axes.rank; ++d)
+        repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
+      any = any || repeated[s];
+    }
+    return any;
+  }
+
+  /// Where operand s lies, as a kernel with `lanes` is told of it. Its axes are coalesced.
+  [[gnu::noinline]] operand_place place(int s, int lanes) const {
+    operand_place to{};
+    to.sum = -1;
+    to.data = axes.data[s];
+    to.step = axes.step(s) * size[s];
+    to.whole =
+        axes.step(s) == 1 &&
+        reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
+    for (int d = 0; d + 1 < axes.rank; ++d) to.whole = to.whole && axes.strides[s][d] % lanes == 0;
+    if (s >= inputs) {
+      to.add = add[s - inputs];
+      to.wide = wide[s - inputs];
+    }
+    return to;
+  }
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and which outputs are
+  /// overwritten. Strides go where `room` of each operand follow each other.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out,
+                                   std::uint64_t& whole, std::uint64_t& overwritten, index_t* in_strides,
+                                   index_t* out_strides, int room) const {
+    whole = overwritten = 0;
+    for (int s = 0, to = 0; s < inputs; ++s) {
+      if ((read >> s & 1) == 0) continue;
+      in[to] = place(s, lanes);
+      axes.copy_strides(s, in_strides + to * room, size[s]);
+      whole |= std::uint64_t{in[to].whole} << to;
+      ++to;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      out[s] = place(inputs + s, lanes);
+      axes.copy_strides(inputs + s, out_strides + s * room, size[inputs + s]);
+      overwritten |= std::uint64_t{out[s].overwritten()} << s;
+    }
+  }
+};
+
+/// The chunks of a pass, in rows, of which the numbers have at most Most axes.
+template <int Most>
+struct chunk_space {
+  static constexpr int room = index_space<Most>::room;
+  index_space<Most> space;
+  index_t index_stride[std::size_t{room}] = {};  ///< of the row-major index of an element, along the outer axes
+  index_t chunks_per_row = 0;
+  divider by_chunks = {};
+  bool narrow = true;  ///< the chunks' numbers fit the dividers
+
+  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.template space<Most>()) {
+    for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
+    chunks_per_row = (space.inner + lanes - 1) / lanes;
+    narrow = chunks() < (index_t{1} << 31);
+    if (narrow && chunks_per_row > 0) by_chunks = divider(static_cast<std::uint32_t>(chunks_per_row));
+  }
+  SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
+};
+
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes,
+/// share it.
+template <int Reads, int Outputs, int Lanes, int Most>
+struct map_frame : chunk_space<Most> {
+  static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
+  static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
+  using chunk_space<Most>::chunks, chunk_space<Most>::index_stride, chunk_space<Most>::room, chunk_space<Most>::space;
+
+  operand_place in[std::size_t{reads > 0 ? reads : 1}];
+  operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
+  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] =
+                                                              {};  ///< `room` of each operand
+  std::uint64_t whole_inputs, overwritten_outputs;                 ///< a bit for each
+
+  /// The axes of p are coalesced.
+  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, overwritten_outputs, in_stride, out_stride, room);
+  }
+
+  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
+
+  SINTER_WORD index_t row_length() const { return space.inner; }
+  /// Finds a row's column in each operand; its row-major index.
+  template <int In, int Out>
+  SINTER_WORD index_t find(index_t row, index_t column, addresses<In>& to_in, addresses<Out>& to_out) const {
+    index_t index = column;
+    for (int s = 0; s < reads; ++s) to_in.of[s] = in[s].data + column * in[s].step;
+    for (int s = 0; s < outputs; ++s) to_out.of[s] = out[s].data + column * out[s].step;
+    if (space.rows > 1)
+      each_coordinate(space, row, [&](int d, index_t i) {
+        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in_stride[s * room + d];
+        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out_stride[s * room + d];
+        index += i * index_stride[d];
+      });
+    return index;
+  }
+};
+
+/// Over at most Axes axes.
+template <class Pass, int Axes>
+using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_axes_of(Axes)>;
+
+template <class Pass, int Axes>
+struct map_body : frame_of<Pass, Axes> {
+  using frame = frame_of<Pass, Axes>;
+  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas
+  /// keeps where all operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
+  static constexpr int blocks_at_once = holds_much<Pass>                                      ? 1
+                                        : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2
+                                        : frame::lanes > 4                                    ? 3
+                                                                                              : 4;
+  Pass pass;
+
+  map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    const index_t n = this->chunks();
+    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
+      index_t row = 0, column = c;
+      if (this->space.rows > 1) {
+        row = quotient(c, this->chunks_per_row, this->by_chunks, this->narrow);
+        column = c - row * this->chunks_per_row;
+      }
+      lane_machine<Pass> m;
+      run_chunk(m, pass, static_cast<const frame&>(*this), row, column * frame::lanes);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_MAP_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
+// sinter/cuda/spill.hpp: starting a body, also one that is larger than what a kernel takes as parameters.
+//
+// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy:
+// those keep what they were given, so a captured step can be replayed, and no memory of the host has to wait for the
+// GPU.
+
+namespace sinter::cuda_impl {
+
+/// Part of a body, on its way to the memory of the GPU.
+template <int Most>
+struct body_part {
+  struct alignas(16) word {
+    unsigned char bytes[16];
+  };
+  word* to;
+  int count;
+  word words[std::size_t{Most}];
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (int i = g.thread(); i < count; i += g.threads()) to[i] = words[i];
+  }
+};
+
+template <class Body>
+struct spilled_body {
+  const Body* body;
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    (*body)(g);
+  }
+};
+
+/// Starts a body on D, after all that was started before; see gpu<D>::launch().
+template <device D, class Body>
+void launch_on(const work& w, const Body& body, const launch_shape& shape) {
+  constexpr std::size_t most = gpu<D>::most_parameters;
+  if constexpr (sizeof(Body) <= most) {
+    gpu<D>::launch(w, body, shape);
+  } else {
+    static_assert(std::is_trivially_copyable_v<Body> && alignof(Body) <= 16);
+    using part = body_part<static_cast<int>(most / 16) - 1>;
+    if (shape.blocks == 0) return;
+    const sinter::detail::temporary<D> memory(sizeof(Body) + 15);
+    auto* const to = static_cast<typename part::word*>(memory.data());
+    for (std::size_t at = 0; at < sizeof(Body); at += sizeof(part::words)) {
+      part next{to + at / 16, 0, {}};
+      const std::size_t bytes = std::min(sizeof(part::words), sizeof(Body) - at);
+      next.count = static_cast<int>((bytes + 15) / 16);
+      std::memcpy(next.words, reinterpret_cast<const unsigned char*>(&body) + at, bytes);
+      gpu<D>::launch(w, next, {1, 0});
+    }
+    gpu<D>::launch(w, spilled_body<Body>{reinterpret_cast<const Body*>(to)}, shape);
+  }
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SPILL_HPP
+
+namespace sinter::cuda_impl {
+
+/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in
+/// fewer bytes.
+template <int N>
+struct flat_places {
+  struct place {
+    static constexpr bool dense = true, add = false, wide = false;
+    bool whole;
+  };
+  char* data[std::size_t{N}];
+  bool aligned;
+  SINTER_WORD place operator[](int) const { return {aligned}; }
+};
+
+/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+template <class Pass>
+struct group_body {
+  static constexpr int lanes = lanes_of<Pass>;
+  struct item {
+    static constexpr bool shared = false;
+    Pass pass;
+    index_t n, end;
+    flat_places<Pass::inputs> in;
+    flat_places<Pass::outputs> out;
+    std::uint64_t whole_inputs, overwritten_outputs;
+
+    SINTER_WORD index_t row_length() const { return n; }
+    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in,
+                             addresses<Pass::outputs>& to_out) const {
+      each_size(typename Pass::input_types{}, [&](int s, index_t size) { to_in.of[s] = in.data[s] + column * size; });
+      each_size(typename Pass::output_types{},
+                [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
+      return column;
+    }
+    template <class... T, class F>
+    static SINTER_WORD void each_size(type_list<T...>, const F& f) {
+      int s = 0;
+      (f(s++, index_t{sizeof(T)}), ...);
+    }
+  };
+  /// Checks the lists of elements, which optimizers write by hand; those of other passes follow from the formula.
+  struct machine : lane_machine<Pass> {
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      static_assert(std::is_same_v<T, typename Pass::input_types::template at<S>>);
+      return lane_machine<Pass>::template load<S, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void put(compute_type<T> x) const {
+      static_assert(std::is_same_v<T, typename Pass::output_types::template at<O>>);
+      lane_machine<Pass>::template put<O, T>(x);
+    }
+  };
+  static constexpr int most = 64;
+
+  int count = 0;
+  item items[most];
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    int i = 0;
+    while (g.block() >= items[i].end) ++i;
+    const item& at = items[i];
+    const index_t first = i > 0 ? items[i - 1].end : 0;
+    const index_t stride = (at.end - first) * g.threads() * lanes;
+    for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
+      machine m;
+      run_chunk(m, at.pass, at, 0, c);
+    }
+  }
+};
+
+/// Passes that wait to run as one kernel on D.
+template <device D, class Pass>
+class grouped final : public sinter::detail::independent_passes::kind {
+ public:
+  void add(const Pass& pass, index_t n, char* const* in, char* const* out) {
+    if (n == 0) return;
+    constexpr int lanes = lanes_of<Pass>;
+    const index_t blocks = blocks_for((n + lanes - 1) / lanes, block_threads);
+    if (body_.count == body_.most || blocks_ + blocks > most_blocks) run();
+    auto& item = body_.items[body_.count++];
+    item.pass = pass;
+    item.n = n;
+    static_assert(reads_of<Pass> == Pass::inputs);
+    std::uintptr_t bits = 0;
+    for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
+    for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
+    item.in.aligned = item.out.aligned = bits % 16 == 0;
+    item.whole_inputs = item.overwritten_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
+    item.end = blocks_ += blocks;
+  }
+  void run() override {
+    const index_t blocks = std::exchange(blocks_, 0);
+    if (body_.count > 0) launch_on<D>("a step of an optimizer", body_, {blocks, 0});
+    body_.count = 0;
+  }
+
+ private:
+  group_body<Pass> body_{};
+  index_t blocks_ = 0;
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_GROUP_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
+#define SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
+// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+
+namespace sinter::cuda_impl {
+
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to
+/// element c of `x` with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+template <int Axes>
+struct gather_lines {
+  index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
+  operand_table<3, outer_axes_of(Axes)> at;
+  index_t along = 0;
+  index_t extent = 0;    ///< of x along the axis
+  index_t step[3] = {};  ///< of x, index and y along the axis
+};
+
+/// y = x[index]: a thread per element; 0 where there is no such index.
+template <class T, int Axes>
+struct gather_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
+      add_row(shape.lines, shape.at, line, at);
+      const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
+      const bool there = from >= 0 && from < shape.extent;
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] =
+          there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
+    }
+  }
+};
+
+/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
+template <class T, int Axes>
+struct scatter_add_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t line = g.block() * g.threads() + g.thread(); line < shape.lines.rows; line += stride) {
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      for (index_t k = 0; k < shape.along; ++k) {
+        const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
+        if (to < 0 || to >= shape.extent) continue;
+        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
+            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+      }
+    }
+  }
+};
+
+/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
+template <class T, int Axes>
+struct scatter_runs_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
+      const index_t to = index[k * shape.step[1]];
+      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
+      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
+      T sum = y[k * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        sum += y[next * shape.step[2]];
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+    }
+  }
+};
+
+/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
+struct index_fault {
+  const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
+  const char* what = nullptr;
+  std::int64_t value = 0;
+  index_t position = 0;
+  index_t extent = 0;
+};
+
+/// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
+struct check_range_body {
+  const std::int64_t* values;
+  index_t n, extent;
+  const char* op;
+  const char* what;
+  index_fault* fault;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    index_t* const found = g.template shared<index_t>();
+    index_t first = n;
+    for (index_t i = g.thread(); i < n; i += g.threads())
+      if ((values[i] < 0 || values[i] >= extent) && i < first) first = i;
+    found[g.thread()] = first;
+    for (int step = g.threads() / 2; step > 0; step /= 2) {
+      g.sync();
+      if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
+        found[g.thread()] = found[g.thread() + step];
+    }
+    if (g.thread() == 0 && found[0] < n && fault->op == nullptr)
+      *fault = {op, what, values[found[0]], found[0], extent};
+  }
+};
+
+/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
+/// there is a fault, for what writes it.
+template <device D>
+void report_fault() {
+  index_fault* const fault = gpu<D>::fault();
+  if (static_cast<const char* volatile&>(fault->op) == nullptr) return;
+  gpu<D>::synchronize();
+  const index_fault found = std::exchange(*fault, index_fault());
+  if (found.op == nullptr) return;  // another thread was here first
+  sinter::detail::refuse_index(found.op, found.what, found.value, found.position, found.extent,
+                               "; " + device_name<D>() + " met it in a statement before this one");
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_INDEX_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
+// sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
+//
+// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add
+// up what they have, in double, and the block that comes last adds up what all of them have. The order follows from the
+// shape alone. All this is in functions that the kernels of a file share.
+
+namespace sinter::cuda_impl {
+
+/// What an element of a leaf's gradient is made of.
+enum class sink_kind : unsigned char {
+  element,  ///< one element of the pass
+  row,      ///< a row
+  column,   ///< a column of a group of rows
+  total     ///< all of a group of rows
+};
+
+/// The memory that a block shares: a double for each lane of its threads, and as many of what they gather of each sum.
+constexpr std::size_t bytes_of_sums(int lanes, int sums, std::size_t sum_size) {
+  return static_cast<std::size_t>(block_threads * lanes) * (sizeof(double) + static_cast<std::size_t>(sums) * sum_size);
+}
+
+/// How many sums a block has memory for.
+constexpr int most_sums(int lanes, std::size_t sum_size) {
+  int n = 0;
+  while (bytes_of_sums(lanes, n + 1, sum_size) <= most_shared_bytes) ++n;
+  return n;
+}
+static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 &&
+                  most_sums(4, sizeof(double)) == 6,
+              "docs/gpu.md says so");
+
+/// The blocks of a pass that gathers sums.
+struct sums_grid {
+  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  int sums = 0;                                        ///< how many
+  index_t groups = 1, height = 1;                      ///< of rows that follow each other
+  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
+  index_t strips = 1;                                  ///< blocks side by side
+  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
+  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
+
+  index_t blocks() const { return groups * strips * slabs; }
+
+  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads
+  /// more columns than it gathers.
+  bool lay_out(index_t pass_rows, index_t chunks) {
+    const auto up = [](index_t n, index_t d) {
+      return std::max<index_t>(1, (n + d - 1) / d);
+    };  // sums of nothing are written too
+    height = groups > 0 ? pass_rows / groups : 0;
+    const bool wide_block = rows ? columns || pass_rows < 512 : !columns && height == 1;
+    across = 1;
+    while (across < (wide_block ? block_threads : 32) && across < chunks) across *= 2;
+    down = block_threads / across;
+    const index_t high = up(height, down), wide = up(chunks, across),
+                  enough = rows || columns || totals ? enough_blocks : most_blocks;
+    if (rows) {
+      if (wide > (columns ? 1 : pass_rows < 128 ? 64 : 4096)) return false;
+      strips = 1;
+      slabs = std::min(high, totals || columns ? std::max<index_t>(1, enough / groups) : most_blocks);
+    } else {
+      strips = columns ? wide : std::min(wide, up(enough, high * groups));
+      slabs = std::min(high, std::max<index_t>(1, enough / (strips * groups)));
+    }
+    per_slab = up(high, slabs) * down;
+    slabs = up(height, per_slab);
+    if (groups > 16 * enough && height * chunks < block_threads) return false;
+    const index_t counters = columns && slabs > 1 ? groups * (strips + 1) : totals && slabs * strips > 1 ? groups : 0;
+    if (counters > max_arrivals) return false;
+    return blocks() <= most_blocks;
+  }
+
+  /// The sums of that kind which blocks leave to be added up, of a pass with rows of `inner` elements.
+  index_t partial_sums(sink_kind kind, index_t inner) const {
+    if (kind == sink_kind::column && slabs > 1) return groups * slabs * inner;
+    if (kind == sink_kind::total && slabs * strips > 1) return groups * slabs * strips;
+    return 0;
+  }
+};
+
+/// An output that is a sum, and where that goes.
+struct sum_place : operand_place {
+  double* partial;  ///< sums of the blocks
+  int output;       ///< its number
+  sink_kind kind;
+  sinter::detail::kernel::gradient_format format;
+
+  template <class T>
+  SINTER_WORD void put(index_t place, double x) const {  // in bytes
+    T& to = *reinterpret_cast<T*>(data + place);
+    to = static_cast<T>(add ? static_cast<double>(to) + x : x);
+  }
+};
+
+/// What of a pass that gathers sums does not follow from its operands.
+struct sums_plan : sums_grid {
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  sink_kind kind[sinter::detail::max_operands] = {};
+  double* partial[sinter::detail::max_operands] = {};
+
+  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& overwritten, sum_place* to) const {
+    int n = 0;
+    for (int s = 0; s < outputs; ++s) {
+      if (kind[s] == sink_kind::element) continue;
+      out[s].sum = n;
+      overwritten &= ~(std::uint64_t{1} << s);
+      static_cast<operand_place&>(to[n]) = out[s];
+      to[n].partial = partial[s];
+      to[n].output = s;
+      to[n].kind = kind[s];
+      to[n].format = format[s];
+      ++n;
+    }
+    return n;
+  }
+};
+
+/// The threads of a block that have terms of the same sums, and where their sums go.
+struct team {
+  int lane_in_team;                ///< the number of the thread in its team
+  int team_size;                   ///< in threads
+  int thread_stride;               ///< between the numbers of neighbours in the team
+  int count;                       ///< their sums, neighbours
+  int pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
+  index_t row, column;             ///< of the first sum
+  index_t pitch;                   ///< from the sums of one block to those of the next
+};
+
+template <class F>
+SINTER_WORD void each_of(const team& t, const F& f) {
+  for (int i = 0; i < t.count; ++i) {
+    keep_loop(i);
+    f(i);
+  }
+}
+
+/// Where a block and a thread are in a pass, and whom they add up with.
+struct sums_block {
+  index_t slab, strip, group, first;  ///< the slab's number among all; the group's first row
+  index_t begin, end;                 ///< rows of the block
+  index_t row, chunk;                 ///< the thread's first ones
+
+  // There are at most most_blocks.
+  template <class G>
+  SINTER_WORD sums_block(const G& g, const sums_grid& grid)
+      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)),
+        strip(g.block() - slab * grid.strips),
+        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)),
+        first(group * grid.height),
+        begin(first + (slab - group * grid.slabs) * grid.per_slab),
+        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height),
+        row(begin + g.thread() / grid.across),
+        chunk(strip * grid.across + g.thread() % grid.across) {}
+  /// The threads with terms of the sums of a column, of a row, and of all of a group.
+  template <int lanes, class G>
+  SINTER_WORD team with(const G& g, sink_kind kind, const sums_grid& grid, index_t inner, index_t row_of_sum) const {
+    if (kind == sink_kind::column) {
+      const index_t column = chunk * lanes, left = inner - column;
+      return {static_cast<int>(row - begin),
+              grid.down,
+              grid.across,
+              static_cast<int>(left < 0       ? 0
+                               : left < lanes ? left
+                                              : lanes),
+              static_cast<int>(grid.slabs),
+              static_cast<int>(group * grid.slabs),
+              static_cast<int>(slab),
+              first,
+              column,
+              inner};
+    }
+    if (kind == sink_kind::row)
+      return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
+    const index_t blocks = grid.slabs * grid.strips;
+    return {g.thread(),
+            block_threads,
+            1,
+            1,
+            static_cast<int>(blocks),
+            static_cast<int>(group * blocks),
+            static_cast<int>(g.block()),
+            first,
+            0,
+            1};
+  }
+};
+
+/// The part of a pass that a thread works on.
+struct sums_part {
+  index_t row, begin, end, chunk;
+};
+/// That part; what a thread gathers begins at 0.
+template <class Sum, int lanes, class G>
+SINTER_WORD_NOINLINE sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
+  for (int o = 0; o < grid.sums; ++o) {
+    SINTER_UNROLL
+    for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
+  }
+  const sums_block block(terms.g, grid);
+  return {block.row, block.begin, block.end, block.chunk};
+}
+
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles:
+/// there may be elements of half and bfloat16, of double.
+template <int lanes, bool Narrow, bool Doubles, int Most, class G>
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride,
+                               const index_space<Most>& space, const team& t, bool merging) {
+  if (merging) {
+    each_of(t, [&](int i) {
+      share[i] = 0;
+      for (int p = t.lane_in_team; p < t.pieces; p += t.team_size)
+        share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
+    });
+  } else if (to.kind != sink_kind::column) {
+    for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
+  }
+  for (int step = t.team_size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
+    g.sync();
+    if (t.lane_in_team < step) each_of(t, [&](int i) { share[i] += share[step * t.thread_stride * lanes + i]; });
+  }
+  if (t.lane_in_team != 0) return;
+  if (t.pieces > 1 && !merging)
+    return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
+  index_t first = t.column * to.step;
+  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * stride[d]; });
+  each_of(t, [&](int i) {
+    const index_t place = first + i * to.step;
+    using sinter::detail::kernel::gradient_format;
+    if constexpr (Narrow) {
+      if (to.format == gradient_format::half) return to.put<half>(place, share[i]);
+      if (to.format == gradient_format::bfloat16) return to.put<bfloat16>(place, share[i]);
+    }
+    if constexpr (Doubles) {
+      if (to.format == gradient_format::float64) return to.put<double>(place, share[i]);
+    }
+    to.put<float>(place, share[i]);
+  });
+}
+
+/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when
+/// through of all. Then the block that comes last adds up what all have left. All kernels share it.
+template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
+SINTER_WORD_NOINLINE void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
+                                 const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row,
+                                 bool through) {
+  const G& g = terms.g;
+  const sums_block block(g, grid);
+  double* const share = g.template shared<double>() + g.thread() * lanes;
+  bool columns_done = !through, totals_done = !through, merging = false;
+  for (;;) {
+    for (int o = 0; o < grid.sums; ++o) {
+      keep_loop(o);
+      const sink_kind kind = places[o].kind;
+      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns_done : totals_done) continue;
+      if (!merging) {
+        SINTER_UNROLL
+        for (int n = 0; n < terms.parts; ++n) {
+          SINTER_UNROLL
+          for (int i = 0; i < terms.in_part; ++i)
+            share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
+          terms.part(o, n) = {};
+        }
+      }
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space,
+                                            block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      g.sync();  // before others write to the shares
+    }
+    if (!through || merging) return;
+    const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
+    unsigned* const arrivals = grid.arrivals;
+    columns_done = !(
+        grid.columns && slabs > 1 &&
+        g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    totals_done = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
+    if (columns_done && totals_done) return;
+    merging = true;
+  }
+}
+
+/// What a kernel is told of a pass that gathers sums, beside its formula.
+template <class Frame>
+struct sums_frame : sums_grid {
+  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
+
+  Frame at;
+  sum_place place[std::size_t{outputs}];  ///< of the sums there are
+
+  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan)
+      : sums_grid(plan), at(p, inputs_read) {
+    sums = plan.place_sums(outputs, at.out, at.overwritten_outputs, place);
+  }
+};
+
+template <class Pass, int Axes>
+struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
+  using frame = sums_frame<frame_of<Pass, Axes>>;
+  using frame::across, frame::at, frame::down, frame::lanes, frame::place, frame::rows, frame::strips, frame::sums;
+  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
+  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
+  static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
+  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : 2;
+  Pass pass;
+
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan)
+      : frame(p, Pass::inputs_read, plan), pass(formula) {}
+
+  launch_shape launch() const { return {this->blocks(), sums > 0 ? bytes_of_sums(lanes, sums, sizeof(sum_type)) : 0}; }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const gathered<sum_type, lanes, G> terms{g};
+    const sums_part part = begin_sums(*this, terms);
+    index_t row = part.row;
+    for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
+      for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
+        lane_machine<Pass> m;
+        run_chunk(m, pass, at, row, c * lanes, terms);
+      }
+      top += down;
+      const bool through = top >= part.end;
+      if (sums > 0 && (rows || through))
+        add_up<formats.any_narrow, formats.any_double>(*this, at.space, place, at.out_stride, terms, row, through);
+      if (through) break;
+    }
+  }
+};
+
+/// The sum that operand s of coalesced axes is made of. It repeats along some of them.
+inline sink_kind sum_of(const pass_axes& axes, int s) {
+  const int last = axes.rank - 1;
+  if (last >= 0 && axes.strides[s][last] != 0) return sink_kind::column;
+  for (int d = 0; d < last; ++d)
+    if (axes.strides[s][d] == 0) return sink_kind::total;
+  return last > 0 ? sink_kind::row : sink_kind::total;
+}
+
+/// Plans a pass with sums of the outputs that fold. False, with separate[s] set, where those of output s have to be
+/// made another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* separate, sums_plan& plan) {
+  pass_axes& axes = p.axes;
+  int first = -1;  // the output that says which rows make up a group
+  bool fits = true;
+  const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!folds[s] || separate[s]) continue;
+    plan.kind[s] = sum_of(axes, p.inputs + s);
+    if (plan.kind[s] == sink_kind::row) plan.rows = true;
+    else if (first < 0) first = s;
+    else
+      for (int d = 0; d + 1 < axes.rank; ++d) separate[s] = separate[s] || in_group(s, d) != in_group(first, d);
+    if (!separate[s] && room-- <= 0) separate[s] = true;
+    fits = fits && !separate[s];
+  }
+  if (!fits) return false;
+  index_t numel = 1;
+  for (int d = 0; d < axes.rank; ++d) {
+    numel *= axes.shape[d];
+    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) plan.groups *= axes.shape[d];
+  }
+  if (first >= 0) axes.bring_forward(p.inputs + first);
+  const chunk_space<outer_axes_of(max_rank)> chunks(axes, lanes);
+  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 &&
+      chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+    for (int s = 0; s < p.outputs; ++s)
+      if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
+    plan.groups = chunks.space.rows;
+    plan.rows = false;
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    plan.columns = plan.columns || plan.kind[s] == sink_kind::column;
+    plan.totals = plan.totals || plan.kind[s] == sink_kind::total;
+  }
+  if (numel > 0 || plan.rows || plan.columns || plan.totals) {
+    if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
+    for (int s = 0; s < p.outputs; ++s)
+      separate[s] = separate[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
+    return false;
+  }
+  plan.groups = 0;  // nothing to do
+  return true;
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_MAP_SUMS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
+// sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them, with what follows them.
+
+namespace sinter::ops {
+struct add_op;
+struct relu_op;
+struct gelu_tanh_op;
+}  // namespace sinter::ops
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::matrix_ref;
+
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what
+/// forward has kept), and sums for the gradient of a bias.
+struct product_tail {
+  enum class activation { none, relu, gelu_tanh };
+  enum class summed { none, product, left, right };
+
+  const void* bias = nullptr;  ///< one value for each column of the row-major product
+  activation act = activation::none;
+  bool slope = false;    ///< act', not act
+  void* kept = nullptr;  ///< written in forward, or null; read for a slope. See kept_leading
+  summed of =
+      summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  void* sums = nullptr;
+
+  bool empty() const { return bias == nullptr && act == activation::none && of == summed::none; }
+
+  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh.
+  /// This is how many columns it has.
+  index_t kept_leading(index_t columns) const {
+    const index_t whole = act == activation::relu ? 128 : 8;
+    return (columns + whole - 1) / whole * whole;
+  }
+  std::size_t kept_bytes(index_t rows, index_t columns, std::size_t element_size) const {
+    const auto elements = static_cast<std::size_t>(rows * kept_leading(columns));
+    return act == activation::relu ? elements / 8 : elements * element_size;
+  }
+};
+
+/// Whether the formula K over a product is such a tail. The product is one of its leaves.
+template <class K>
+struct tail_formula {
+  static constexpr bool fits = false;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::leaf<T, false>> {
+  static constexpr bool fits = true;
+  static constexpr auto act = product_tail::activation::none;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>,
+                                                sinter::detail::kernel::leaf<T, false>>>
+    : tail_formula<sinter::detail::kernel::leaf<T, false>> {};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::relu_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::relu;
+};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::gelu_tanh_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::gelu_tanh;
+};
+
+/// K, elementwise work on the product of shape (rows,columns) that lies in `sink`, as a tail; an empty one where it is
+/// none: another formula, or a second operand that is no dense row of `columns` values, of rank 1 if `must_keep`.
+template <class K>
+product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink, bool must_keep) {
+  product_tail tail;
+  if constexpr (tail_formula<K>::fits) {
+    if constexpr (K::leaves == 2) {
+      const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
+      constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
+      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) ||
+          reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0)
+        return tail;
+      const int last = bias.rank - 1;
+      if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
+      if (last == 1 && bias.shape[0] != 1) return tail;
+      tail.bias = bias.data;
+    }
+    tail.act = tail_formula<K>::act;
+  }
+  return tail;
+}
+
+/// How a BLAS, which counts by columns, sees a row-major matrix: as its transpose, unless the matrix is one itself.
+struct column_major {
+  bool fits = false;
+  bool turned = false;
+  index_t leading = 1;
+
+  explicit column_major(const matrix_ref& a) {
+    const index_t rows = a.rows, columns = a.columns;
+    if (a.batch_stride < 0) return;  // nothing says that a BLAS can go backwards
+    if ((a.column_stride == 1 || columns <= 1) && (a.row_stride >= columns || rows <= 1)) {
+      fits = true;
+      leading = rows <= 1 ? columns : a.row_stride;
+    } else if ((a.row_stride == 1 || rows <= 1) && (a.column_stride >= rows || columns <= 1)) {
+      fits = turned = true;
+      leading = columns <= 1 ? rows : a.column_stride;
+    }
+    if (leading < 1) leading = 1;
+  }
+};
+
+/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for
+/// each matrix of the batch. Its a is the right factor of the row-major product.
+struct blas_product {
+  struct operand {
+    void* data;
+    index_t leading, batch_stride;
+    bool turned;  ///< lies transposed
+
+    operand(const matrix_ref& m, const column_major& seen)
+        : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
+  };
+  index_t m, n, k, batches;
+  operand a, b, d;
+  bool accumulate;
+  product_tail tail;
+};
+
+/// c (+)= a b for any element type T, into elements To, and strides: a thread per element, for what a BLAS does not do.
+/// Integers wrap.
+template <class T, class To = T>
+struct strided_product_body {
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
+                                  std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  matrix_ref a, b, c;
+  bool accumulate;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads(), each = c.rows * c.columns;
+    for (index_t e = g.block() * g.threads() + g.thread(); e < c.batches * each; e += stride) {
+      const index_t batch = e / each, i = (e - batch * each) / c.columns, j = e - batch * each - i * c.columns;
+      const T* const x = static_cast<const T*>(a.data) + batch * a.batch_stride + i * a.row_stride;
+      const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
+      To& to = static_cast<To*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
+      word sum = accumulate ? static_cast<word>(to) : word(0);
+      for (index_t p = 0; p < a.columns; ++p)
+        sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
+      to = static_cast<To>(sum);
+    }
+  }
+};
+
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T, To>(product), for floating-point elements, with sums of half and
+/// bfloat16 in float. False, and nothing is done, where it does not take them.
+template <class T, device D, class To = T>
+bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                      const product_tail& tail) {
+  if constexpr (floating_element<T>) {
+    const column_major left(a), right(b), to(c);
+    if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
+      return gpu<D>::template gemm<T, To>(
+          blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
+  }
+  return false;
+}
+
+/// c (+)= a b, of elements To: T, or the type in which T is computed.
+template <class T, device D, class To = T>
+void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
+  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D, To>(a, b, c, accumulate, {})) return;
+  const index_t shape[] = {c.batches, c.rows, c.columns};
+  launch_on<D>({"matmul", shape, 3}, strided_product_body<T, To>{a, b, c, accumulate},
+               {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_PRODUCT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
+// sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
+
+namespace sinter::cuda_impl {
+
+/// Folds the states of a group of `width` threads, a power of two, into that of its first.
+template <class R, class G>
+SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, int place) {
+  for (int step = width / 2; step > 0; step /= 2) {
+    g.sync();
+    if (place < step) {
+      typename R::state& mine = states[g.thread()];
+      mine = R::merge(mine, states[g.thread() + step]);
+    }
+  }
+}
+
+/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or
+/// one of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to
+/// `put`.
+template <class R, class Source, class Put>
+struct reduce_rows_body {
+  using state = typename R::state;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
+  Source source;
+  index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  Put put;
+  state* partial = nullptr;
+
+  SINTER_WORD static int valid_at(index_t i, index_t end) {
+    return end - i < lanes ? static_cast<int>(end - i) : lanes;
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < results * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      state s = R::identity();
+      if (task < results * pieces) {
+        const index_t row = task / pieces, begin = task % pieces * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        const index_t first_number = row * reduced, stride = group * lanes;
+        for (index_t i = begin + place * lanes; i < end; i += 2 * stride) {
+          keep_loop(i);
+          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride,
+                                            valid_at(i + stride, end), [&](const auto& x, index_t number, int valid) {
+                                              SINTER_UNROLL
+                                              for (int l = 0; l < lanes; ++l)
+                                                if (l < valid) R::push(s, x.value[l], number - first_number + l);
+                                            });
+        }
+      }
+      states[g.thread()] = s;
+      fold_group<R>(g, states, group, place);
+      if (place == 0 && task < results * pieces) {
+        if (pieces == 1) put(task, R::finish(states[g.thread()]));
+        else partial[task] = states[g.thread()];
+      }
+      g.sync();
+    }
+  }
+};
+
+/// A block works on strips of columns, so many threads wide; how many strips there are.
+inline int width_of_strips(index_t columns, int lanes) {
+  int width = 1;
+  while (width < 32 && width * lanes < columns) width *= 2;
+  return width;
+}
+inline index_t strips_of(index_t columns, int lanes) {
+  const index_t strip = width_of_strips(columns, lanes) * lanes;
+  return (columns + strip - 1) / strip;
+}
+
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others
+/// take rows in turn.
+template <class R, class Source, class Put>
+struct reduce_columns_body {
+  using state = typename R::state;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
+  Source source;
+  index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
+  Put put;
+  state* partial = nullptr;
+  int width = 1;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();  // those of the threads' first lanes, of their second lanes, ...
+    const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
+    const index_t strips = (inner + width * lanes - 1) / (width * lanes);
+    const index_t tasks = outer * strips * pieces;
+    for (index_t task = g.block(); task < tasks; task += g.blocks()) {
+      const index_t piece = task % pieces, strip = task / pieces % strips, o = task / pieces / strips;
+      const index_t column = (strip * width + across) * lanes;
+      const int valid = inner - column < lanes ? static_cast<int>(inner - column) : lanes;
+      state s[std::size_t{lanes}];
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) s[l] = R::identity();
+      if (valid > 0) {
+        const index_t begin = piece * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        for (index_t i = begin + down; i < end; i += 2 * height) {
+          keep_loop(i);
+          const index_t number = (o * reduced + i) * inner + column;
+          source.template two_chunks<lanes>(
+              number, valid, number + height * inner, i + height < end ? valid : 0,
+              [&](const auto& x, index_t at, int) {
+                SINTER_UNROLL
+                for (int l = 0; l < lanes; ++l)
+                  R::push(s[l], x.value[l], at == number ? i : i + height);  // past the end: states that are never read
+              });
+        }
+      }
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) states[l * g.threads() + g.thread()] = s[l];
+      for (int step = height / 2; step > 0; step /= 2) {
+        g.sync();
+        if (down >= step) continue;
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          state& mine = states[l * g.threads() + g.thread()];
+          mine = R::merge(mine, states[l * g.threads() + g.thread() + step * width]);
+        }
+      }
+      if (down == 0) {
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          if (l >= valid) continue;
+          const index_t result = o * inner + column + l;
+          if (pieces == 1) put(result, R::finish(states[l * g.threads() + g.thread()]));
+          else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
+        }
+      }
+      g.sync();
+    }
+  }
+};
+
+/// The pieces of each result, folded in order by the threads of one block.
+template <class R, class Put>
+struct merge_pieces_body {
+  using state = typename R::state;
+  const state* partial = nullptr;
+  Put put;
+  index_t results = 0, pieces = 0;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    for (index_t r = g.block(); r < results; r += g.blocks()) {
+      state s = R::identity();
+      for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
+      states[g.thread()] = s;
+      fold_group<R>(g, states, g.threads(), g.thread());
+      if (g.thread() == 0) put(r, R::finish(states[0]));
+      g.sync();
+    }
+  }
+};
+
+struct fold_pieces {
+  index_t count = 1, length = 0;
+};
+
+/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few
+/// tasks.
+inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
+  index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
+  if (pieces > reduced / shortest) pieces = reduced / shortest;
+  if (pieces < 1) pieces = 1;
+  const index_t length = (reduced + 8 * pieces - 1) / (8 * pieces) * 8;  // whole chunks
+  return {length > 0 ? (reduced + length - 1) / length : 1, length};
+}
+
+/// Folds rows, or columns, each in its pieces: to `put` where there is one, to `partial` where there are several.
+template <class R, class Source, class Put, class Run>
+void fold_rows(const Source& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
+               typename R::state* partial, const Run& run) {
+  using body_type = reduce_rows_body<R, Source, Put>;
+  body_type body{
+      source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
+  while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group),
+                         sizeof(typename R::state) * block_threads});
+}
+template <class R, class Source, class Put, class Run>
+void fold_columns(const Source& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
+                  typename R::state* partial, const Run& run) {
+  using body_type = reduce_columns_body<R, Source, Put>;
+  const int width = width_of_strips(s.inner, body_type::lanes);
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner),
+                       s.outer,
+                       s.reduced,
+                       s.inner,
+                       p.count,
+                       p.length,
+                       put,
+                       partial,
+                       width};
+  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count),
+                         sizeof(typename R::state) * block_threads * body_type::lanes});
+}
+/// The pieces for it.
+template <class Source>
+fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
+  return cut(s.outer * strips_of(s.inner, Source::usual_lanes), s.reduced, 64);
+}
+
+/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives
+/// scratch space. Rows are left to by_library(source, results, n) if that is true.
+template <class R, int Axes, class K, class Put, class Run, class Memory, class Library>
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
+                    const Memory& memory, const Library& by_library) {
+  using state = typename R::state;
+  const sinter::detail::fold_shape s = sinter::detail::order_axes(
+      axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced,
+      sinter::detail::depends_on_index<R>);
+  if (s.outer * s.inner == 0) return;
+  const auto source = make_source<Axes>(plan, axes);
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  if (!columns && by_library(source, results, s.reduced)) return;
+  const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, put, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count},
+        launch_shape{blocks_for(results), sizeof(state) * block_threads});
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_REDUCE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
+// sinter/cuda/rows.hpp: the bodies of softmax, layer_norm and their relatives: the threads of a group share a row.
+
+namespace sinter::cuda_impl {
+
+/// f of neighbours of a row, number by number; see ops/row_op.hpp.
+template <class F, class T, int lanes, class... V>
+SINTER_WORD chunk<T, lanes> map_row(const F& f, chunk<T, lanes> x, const V&... more) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], more.value[i]...);
+  return x;
+}
+
+/// Values, or what the thread has kept of them.
+template <class T, int lanes, class V>
+struct kept_values {
+  bool is_kept;
+  const chunk<T, lanes>* kept;
+  V v;
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
+};
+
+using ops::last_step;
+using ops::over;
+using ops::row_shift;
+using ops::shifted_sum;
+using sinter::detail::bare;
+
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
+/// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+template <class T, int lanes, class G>
+struct row_team {
+  const G& g;
+  T* states;
+  bool keeps;             ///< there is room for the values of a row; they may take too much
+  chunk<T, lanes>* room;  ///< for that, several times; a thread touches its own chunks only
+  index_t n;
+  int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
+  int group, place;
+
+  SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
+
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in
+  /// memory as they are kept are asked for all at once, and may still be on their way.
+  template <class V>
+  SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
+    if (!keeps) return {false, room, v};
+    chunk<T, lanes>* const to = room + number * chunks;
+    int c = place;
+    if constexpr (requires { v.in_memory_at(0); }) {
+      for (; v.whole && c < chunks && valid(c) == lanes; c += group) {
+        keep_loop(c);
+        g.copy_ahead(to + c, v.in_memory_at(c));
+      }
+    } else {
+      g.finish_copies();
+    }
+    for (; c < chunks; c += group) {
+      keep_loop(c);
+      to[c] = v(c, valid(c));
+    }
+    return {true, to, v};
+  }
+
+  /// combine over all values of the row, the same for every thread.
+  template <class Combine, class V>
+  SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
+    T s = identity;
+    g.finish_copies();
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
+    }
+    return together(s, combine);
+  }
+  /// combine over what the threads have, the same for every one.
+  template <class Combine>
+  SINTER_WORD T together(T s, const Combine& combine) const {
+    g.sync();
+    states[g.thread()] = s;
+    for (int step = group / 2; step > 0; step /= 2) {
+      g.sync();
+      if (place < step) states[g.thread()] = combine(states[g.thread()], states[g.thread() + step]);
+    }
+    g.sync();
+    return states[g.thread() - place];
+  }
+  template <class V>
+  SINTER_WORD T sum(const V& v) const {
+    return fold(T(0), [](T a, T b) { return a + b; }, v);
+  }
+  template <class V>
+  SINTER_WORD T max(const V& v) const {
+    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
+  }
+  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value
+  /// rescales the sum so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+  template <class V>
+  SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
+    T most = -std::numeric_limits<T>::infinity(), s = 0;
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      T larger = most;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) larger = i < there ? math::max(larger, x.value[i]) : larger;
+      const T shift = row_shift(larger);
+      s *= math::exp(most - shift);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s += i < there ? math::exp(x.value[i] - shift) : T(0);
+      most = larger;
+    }
+    const T shift = row_shift(together(most, [](T a, T b) { return math::max(a, b); }));
+    return {shift, together(s * math::exp(most - shift), [](T a, T b) { return a + b; })};
+  }
+  /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
+  template <class V, class F>
+  SINTER_WORD void each(const V& v, const F& f) const {
+    g.finish_copies();
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      f(index_t{c} * lanes, valid(c), v(c, valid(c)));
+    }
+  }
+};
+
+/// Of a row of which nothing can be kept, one pass over memory less.
+template <class C, class Team, class V>
+SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
+  if (!team.keeps) return team.sum_of_exp(v);
+  const C shift = row_shift(team.max(v));
+  return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
+}
+
+/// What the formulas of ops/row_op.hpp read of a row, in both directions. `Number` is the type of its sums.
+template <class Team, class Number>
+struct row_of_team {
+  using value_type = Number;
+  static constexpr bool always_keeps = false;
+  const Team& team;
+
+  SINTER_WORD bool keeps() const { return team.keeps; }
+  SINTER_WORD Number count() const { return static_cast<Number>(team.n); }
+  template <class V>
+  SINTER_WORD Number sum(const V& v) const {
+    return team.sum(v);
+  }
+  template <class V>
+  SINTER_WORD Number max(const V& v) const {
+    return team.max(v);
+  }
+  SINTER_WORD bool any_row(bool is) const { return team.g.any(is); }
+};
+
+/// One row of a forward pass; X: its values, Put: where the result goes.
+template <class Team, class X, class Put, class Number>
+struct forward_row : row_of_team<Team, Number> {
+  const X& values;
+  const Put& store;
+  Number* of_row;  ///< what backward asks of this row; null for none
+
+  template <class V>
+  using kept = decltype(std::declval<const Team&>().keep(std::declval<const V&>()));
+
+  SINTER_WORD const X& x() const { return values; }
+  template <class V>
+  SINTER_WORD kept<V> keep(const V& v) const {
+    return this->team.keep(v);
+  }
+  /// Read anew by every thread: no other has to be waited for.
+  template <class V>
+  SINTER_WORD Number first(const V&) const {
+    return values(0, this->team.valid(0)).value[0];
+  }
+  template <class V>
+  SINTER_WORD ops::values_and_sum<kept<V>, Number> keep_and_sum(const V& v) const {
+    const auto values_kept = this->team.keep(v);
+    return {values_kept, this->team.sum(values_kept)};
+  }
+  template <class V>
+  SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
+    return cuda_impl::sum_of_exp<Number>(this->team, v);
+  }
+  template <class V>
+  SINTER_WORD void finish(const V& v, last_step<Number> end) const {
+    this->team.each(over(v, [=](Number a) { return (a - end.shift) * end.scale - end.rest; }), store);
+  }
+  SINTER_WORD void save(Number c) const {
+    if (this->team.place == 0 && of_row != nullptr) *of_row = c;
+  }
+};
+
+/// One row of a backward pass; Y: its results and their gradients, Put: where the gradient of the operand goes.
+template <class Team, class Y, class Put, class Number>
+struct reverse_row : row_of_team<Team, Number> {
+  const Y &y, &g;
+  const Number* of_row;
+  const Put& store;
+
+  SINTER_WORD const Y& result() const { return y; }
+  SINTER_WORD const Y& gradient() const { return g; }
+  SINTER_WORD Number saved() const { return *of_row; }
+  template <class V>
+  SINTER_WORD void put(const V& v) const {
+    this->team.each(v, store);
+  }
+};
+
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say
+/// what is done with a row.
+template <class T, int Lanes, int Leaves = 1>
+struct row_groups {
+  static constexpr int lanes = Lanes;
+  /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
+  static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide)   ? 1
+                                        : (Leaves > 2 && wide) || Leaves > 4 ? 2
+                                        : Leaves > 1 || wide                 ? 3
+                                                                             : 4;
+  /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
+  static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
+  index_t rows = 0, n = 0;
+  int chunks = 0, in_last = 0;  ///< of a row
+  int group = 1;
+  int rooms = 0;  ///< how many times a row is kept in shared memory
+
+  row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
+    const index_t in_row = (n + lanes - 1) / lanes;
+    if (in_row > std::numeric_limits<int>::max() - block_threads)
+      sinter::detail::refuse<shape_error>(
+          {"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+    chunks = static_cast<int>(in_row);
+    in_last = static_cast<int>(n - (in_row - 1) * lanes);
+    const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
+    while (takes(usual_chunks) || (takes(1) && rows * group < enough_blocks * block_threads)) group *= 2;
+    constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
+    if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
+  }
+  SINTER_WORD int together() const { return block_threads / group; }
+  /// What a row takes in shared memory, in elements.
+  SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
+  launch_shape launch() const {
+    return {blocks_for(rows, together()),
+            sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
+  }
+
+  /// f(row, team, true) for every row. A team without a row left gets f(row, team, false), with a team of no chunks.
+  template <class G, class F>
+  SINTER_WORD void each_row(const G& g, const F& f) const {
+    T* const states = g.template shared<T>();
+    auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
+    for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
+      const index_t row = first + g.thread() / group;
+      f(row < rows ? row : rows - 1,
+        row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group,
+                              g.thread() % group},
+        row < rows);
+    }
+  }
+};
+
+/// Is K a tensor whose elements are kept as they lie in memory?
+template <class K>
+inline constexpr bool lies_as_kept = false;
+template <class T>
+inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
+
+/// Values of a row of a source.
+template <int lanes, class Source>
+struct source_row {
+  const Source& source;
+  typename Source::row row;
+  bool whole = source.by_rows;
+
+  SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
+  SINTER_WORD auto operator()(int c, int valid) const {
+    return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid);
+  }
+  SINTER_WORD auto* in_memory_at(int c) const
+    requires lies_as_kept<typename Source::formula>
+  {
+    using T = typename Source::formula::value_type;
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + row.at.at[0]) + c;
+  }
+};
+
+template <class T>
+inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
+
+/// Put: store_elements or finish_elements.
+template <class Op, class Source, class T, class Put>
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
+  using C = compute_type<T>;
+  Source source;
+  Op op;
+  Put put;
+  C* saved;
+
+  rows_body(const Source& x, const Op& what, const Put& p, C* s, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        op(what),
+        put(p),
+        saved(s) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t first = row * this->n;
+      const source_row<row_lanes<T>, Source> values(source, first);
+      const auto store = put.row_at(first);
+      C* const of_row = there && saved != nullptr ? saved + row : static_cast<C*>(nullptr);
+      op.forward(forward_row<bare<decltype(team)>, bare<decltype(values)>, bare<decltype(store)>, C>{
+          {team}, values, store, of_row});
+    });
+  }
+};
+
+/// Values of a row in memory.
+template <class T>
+struct memory_row {
+  const T* data;
+  bool whole;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    constexpr int lanes = row_lanes<T>;
+    const chunk<T, lanes> read =
+        read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    chunk<compute_type<T>, lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
+    return x;
+  }
+  SINTER_WORD const chunk<T, row_lanes<T>>* in_memory_at(int c) const
+    requires std::is_same_v<T, compute_type<T>>
+  {
+    return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
+  }
+};
+
+// The rows of a team of threads; of the grid, protocols ask nothing.
+using any_row_team = row_team<float, row_lanes<float>, int>;
+static_assert(ops::is_forward_row<forward_row<any_row_team, memory_row<float>, int, float>> &&
+              ops::is_reverse_row<reverse_row<any_row_team, memory_row<float>, int, float>>);
+
+template <class Op, class T>
+struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  Op op;
+  const T* y;
+  const T* g_of_y;
+  const C* saved;
+  T* dx;
+  bool add;
+  bool whole;
+
+  reverse_rows_body(const Op& what, const T* result, const T* gradient, const C* s, T* to, index_t count,
+                    index_t length, bool adds)
+      : row_groups<C, lanes>(count, length, 2), op(what), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
+                      reinterpret_cast<std::uintptr_t>(dx);
+    whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool) {
+      const index_t first = row * this->n;
+      const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
+      T* const to = dx + first;
+      const auto kept_result = team.keep(result, 0), kept_gradient = team.keep(gradient, 1);
+      const auto store = [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      };
+      op.reverse(reverse_row<bare<decltype(team)>, bare<decltype(kept_result)>, bare<decltype(store)>, C>{
+          {team}, kept_result, kept_gradient, saved != nullptr ? saved + row : nullptr, store});
+    });
+  }
+};
+
+/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
+template <class Source, class T>
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
+  using C = compute_type<T>;
+  Source source;
+  const std::int64_t* labels;
+  T* loss;
+  C* lse;
+
+  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        labels(label),
+        loss(to),
+        lse(parts) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t length = this->n;
+      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
+      const auto [shift, sum] = sum_of_exp<C>(team, v);
+      const C rest = math::log(sum);
+      if (!there || team.place != 0) return;
+      lse[2 * row] = shift;
+      lse[2 * row + 1] = rest;
+      const bool is_class = labels[row] >= 0 && labels[row] < length;
+      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
+    });
+  }
+};
+
+/// dx = g[row] (exp(x - lse) - [column == label])
+template <class Source, class T>
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  Source source;
+  const std::int64_t* labels;
+  const C* lse;
+  const T* g_of_loss;
+  T* dx;
+  bool add;
+  bool whole;
+
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
+                             index_t count, index_t length, bool adds)
+      : row_groups<C, lanes, Source::leaves>(count, length, 0),
+        source(x.in_rows(lanes, count, length)),
+        labels(label),
+        lse(parts),
+        g_of_loss(gradient),
+        dx(to),
+        add(adds),
+        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      if (!there) return;
+      const index_t length = this->n;
+      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
+      T* const to = dx + row * length;
+      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const C exponent = (x.value[i] - shift) - rest;
+          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        }
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
+      });
+    });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ROWS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
+#define SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
+// sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct runs_in_this_file<D> {
+  static constexpr bool value = true;
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct device_arena<D> {
+  static auto& get() { return cuda_impl::gpu<D>::memory(); }
+};
+
+// The header of a storage stays in host memory.
+template <device D>
+  requires is_cuda_v<D>
+struct device_runtime<D> {
+  static storage_ptr allocate(std::size_t bytes) {
+    auto& memory = device_arena<D>::get();
+    void* const data = memory.allocate(bytes);
+    auto* const s = new (std::nothrow) storage;
+    if (s == nullptr) {
+      memory.release(data, bytes);
+      refuse<out_of_memory>({"out of host memory for the handle of a tensor on ", device_name<D>()});
+    }
+    s->data = data;
+    s->bytes = bytes;
+    s->destroy = [](storage* p) noexcept {
+      device_arena<D>::get().release(p->data, p->bytes);
+      delete p;
+    };
+    return storage_ptr(s);
+  }
+
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_to_host(to, from, bytes);
+    cuda_impl::report_fault<D>();
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
+  }
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_within(to, from, bytes);
+  }
+  template <device From>
+  static void copy_from_device(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
+  }
+
+  /// Errors: device_error unless the first and the last byte are D's.
+  static void check_place(const char* op, const void* data, std::size_t bytes) {
+    if (const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(data); !place.name.empty())
+      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name,
+                            "; wrap it as ", place.to_wrap_as, " and copy with .to<cuda<", device_ordinal_v<D>,
+                            ">>(), or take memory from cudaMalloc on that GPU"});
+    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1);
+        !end.name.empty())
+      refuse<device_error>({op, ": ", bytes, " bytes begin on ", device_name<D>(), ", but end in ", end.name,
+                            "; the shape is larger than the memory that was taken for it"});
+  }
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was
+/// out of range.
+template <device D>
+  requires is_cuda_v<D>
+void synchronize() {
+  cuda_impl::gpu<D>::synchronize();
+  cuda_impl::report_fault<D>();
+}
+
+/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its
+/// own.
+template <device D>
+  requires is_cuda_v<D>
+std::size_t launches() {
+  return cuda_impl::gpu<D>::launches();
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_RUNTIME_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
+// shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+
+namespace sinter::cuda_impl {
+
+/// Writes the states of chunks of rows of n elements to `out`.
+template <class Out>
+struct put_states {
+  Out out;
+  put_states(const Out& to, int, index_t, index_t) : out(to) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k)
+      if (k < valid) out.put(row + column + k, s[k]);
+  }
+};
+template <class R>
+struct put_states<sinter::detail::scan_results<R>> {
+  using result = typename R::result;
+  store_elements<result> values;
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    chunk<compute_type<result>, lanes> c;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
+    values.row_at(row)(column, valid, c);
+  }
+};
+template <class T>
+struct put_states<sinter::detail::scan_extremes<T>> {
+  store_elements<T> values;
+  store_elements<std::int64_t> indices;
+  put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    chunk<compute_type<T>, lanes> c;
+    chunk<std::int64_t, lanes> i;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) {
+      c.value[k] = static_cast<compute_type<T>>(s[k].value);
+      i.value[k] = s[k].index;
+    }
+    values.row_at(row)(column, valid, c);
+    indices.row_at(row)(column, valid, i);
+  }
+};
+
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece
+/// starts from the folds of those before it in `partial`.
+template <class R, class Source, class Out>
+struct scan_rows_body {
+  using state = typename R::state;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
+  Source source;
+  index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  put_states<Out> put;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < rows * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      const index_t row = task / pieces, piece = task % pieces, begin = piece * per_piece;
+      const index_t stop = begin + per_piece < n ? begin + per_piece : n;
+      const index_t end = task < rows * pieces ? stop : begin;
+      state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
+      const auto from = source.row_at(task < rows * pieces ? row * n : 0);
+      for (index_t tile = begin; tile < begin + per_piece; tile += group * lanes) {
+        const index_t mine = tile + place * lanes;
+        const int valid = mine >= end ? 0 : end - mine < lanes ? static_cast<int>(end - mine) : lanes;
+        decltype(source.template chunk_in<lanes>(from, mine, valid)) x{};
+        state s = R::identity();
+        if (valid > 0) {
+          x = source.template chunk_in<lanes>(from, mine, valid);
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k)
+            if (k < valid) R::push(s, x.value[k], mine + k);
+        }
+        scan_group(g, states, s, place);
+        if (valid > 0) {
+          s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+          state after[std::size_t{lanes}];
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k) {
+            if (k < valid) R::push(s, x.value[k], mine + k);
+            after[k] = s;
+          }
+          put(row * n, mine, valid, after);
+        }
+        before = R::merge(before, states[g.thread() - place + group - 1]);
+        g.sync();
+      }
+    }
+  }
+
+ private:
+  template <class G>
+  SINTER_WORD state fold_before(const G& g, state* states, index_t row, index_t piece, int place) const {
+    state s = R::identity();
+    for (index_t i = place; i < piece; i += group) s = R::merge(s, partial[row * pieces + i]);
+    states[g.thread()] = s;
+    fold_group<R>(g, states, group, place);
+    g.sync();
+    s = states[g.thread() - place];
+    g.sync();
+    return s;
+  }
+
+  /// states[t] = the fold of s over the threads of the group up to t.
+  template <class G>
+  SINTER_WORD void scan_group(const G& g, state* states, state s, int place) const {
+    states[g.thread()] = s;
+    for (int step = 1; step < group; step *= 2) {
+      g.sync();
+      if (place >= step) s = R::merge(states[g.thread() - step], s);
+      g.sync();
+      states[g.thread()] = s;
+    }
+    g.sync();
+  }
+};
+
+/// Columns: a thread per column and piece.
+template <class R, class Source, class Out>
+struct scan_columns_body {
+  using state = typename R::state;
+  Source source;
+  index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t tasks = outer * pieces * inner;
+    for (index_t task = g.block() * g.threads() + g.thread(); task < tasks; task += g.blocks() * g.threads()) {
+      const index_t column = task % inner, piece = task / inner % pieces, o = task / inner / pieces;
+      state s = R::identity();
+      for (index_t i = 0; i < piece; ++i) s = R::merge(s, partial[(o * inner + column) * pieces + i]);
+      const index_t begin = piece * per_piece;
+      const index_t end = begin + per_piece < n ? begin + per_piece : n;
+      for (index_t i = begin; i < end; ++i) {
+        const index_t at = (o * n + i) * inner + column;
+        R::push(s, source(at), i);
+        out.put(at, s);
+      }
+    }
+  }
+};
+
+/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left
+/// to by_library(source, rows, n) if that is true.
+template <class R, class Source, class Out, class Run, class Memory, class Library>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run,
+               const Memory& memory, const Library& by_library) {
+  using state = typename R::state;
+  const index_t lines = s.outer * s.inner;
+  if (lines * s.reduced == 0) return;
+  const bool columns = s.inner > 1;
+  if (!columns && by_library(source, lines, s.reduced)) return;
+  const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
+  const store_results<typename R::result> nowhere{nullptr};
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  if (columns) {
+    if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
+    run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+        launch_shape{blocks_for(lines * p.count, block_threads), 0});
+  } else {
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
+    using body_type = scan_rows_body<R, Source, Out>;
+    constexpr int lanes = body_type::lanes;
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines,  s.reduced, p.count, p.length, 1,
+                   {out, lanes, lines, s.reduced},          partial};
+    while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
+    run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
+  }
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SCAN_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SORT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SORT_HPP
+// sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
+// every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
+// cuda<0> ambiguous after `using namespace sinter`.)
+//
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each
+// tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
+// manycore GPUs", 2009.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
+// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
+
+namespace sinter::cuda_impl {
+
+class context;
+
+/// Keys with values, and room for as many of both.
+struct pair_buffers {
+  std::uint64_t *keys = nullptr, *spare_keys = nullptr;
+  std::uint32_t *values = nullptr, *spare_values = nullptr;
+
+  /// What was spare holds the pairs now.
+  void turn() {
+    std::swap(keys, spare_keys);
+    std::swap(values, spare_values);
+  }
+};
+
+/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both
+/// buffers may be written; turn() says that the pairs end in the spare one.
+using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
+
+/// The sorter to use, set by cub.hpp before main; null for Sinter's own.
+inline std::atomic<pair_sorter> other_sorter{nullptr};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_PAIRS_HPP
+
+namespace sinter::cuda_impl {
+
+inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
+static_assert(radix == block_threads, "a thread per digit");
+
+/// Pairs that a block moves together.
+inline constexpr int radix_tile = 8 * block_threads;
+
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next
+/// sync().
+template <class G>
+SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
+  const int t = g.thread();
+  std::uint32_t sum = mine;
+  sums[t] = sum;
+  for (int step = 1; step < block_threads; step *= 2) {
+    g.sync();
+    if (t >= step) sum += sums[t - step];
+    g.sync();
+    sums[t] = sum;
+  }
+  return sum;
+}
+
+struct radix_digit {
+  int shift = 0;
+  std::uint64_t mask = 0;
+  SINTER_WORD int operator()(std::uint64_t key) const { return static_cast<int>(key >> shift & mask); }
+};
+
+/// counts[digit][tile] of the keys.
+struct radix_count_body {
+  const std::uint64_t* keys;
+  index_t n, tiles;
+  radix_digit digit;
+  std::uint32_t* counts;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const found = g.template shared<unsigned>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      found[g.thread()] = 0;
+      g.sync();
+      const index_t end = n < (tile + 1) * radix_tile ? n : (tile + 1) * radix_tile;
+      for (index_t i = tile * radix_tile + g.thread(); i < end; i += g.threads()) g.add(found + digit(keys[i]), 1u);
+      g.sync();
+      counts[g.thread() * tiles + tile] = found[g.thread()];
+    }
+  }
+};
+
+/// Where each share begins, from the sums of all shares up to it.
+struct radix_begins {
+  std::uint32_t* begins;
+  SINTER_WORD void put(index_t i, std::int64_t sum) const {
+    if (i == 0) begins[0] = 0;
+    begins[i + 1] = static_cast<std::uint32_t>(sum);
+  }
+};
+
+/// A tile is put in order in shared memory, half a digit at a time, and goes to its places in runs.
+struct radix_move_body {
+  static constexpr int each = radix_tile / block_threads, halves = 16;
+  struct room {
+    std::uint64_t keys[radix_tile];
+    std::uint32_t values[radix_tile];
+    std::uint16_t counts[halves * block_threads];  // [half digit][thread], then where each begins
+    std::uint32_t sums[block_threads];
+    std::uint32_t begins[radix];
+  };
+
+  const std::uint64_t* keys;
+  const std::uint32_t* values;
+  index_t n, tiles;
+  radix_digit digit;
+  const std::uint32_t* begins;
+  std::uint64_t* to_keys;
+  std::uint32_t* to_values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      const index_t first = tile * radix_tile;
+      const int count = n - first < radix_tile ? static_cast<int>(n - first) : radix_tile;
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        r.keys[i] = keys[first + i];
+        r.values[i] = values[first + i];
+      }
+      g.sync();
+      order_by_half(g, r, count, 0);
+      order_by_half(g, r, count, radix_bits / 2);
+      for (int i = g.thread(); i < count; i += g.threads())
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i]))
+          r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+      g.sync();
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        const int d = digit(r.keys[i]);
+        const index_t to = static_cast<index_t>(begins[d * tiles + tile]) + i - static_cast<index_t>(r.begins[d]);
+        to_keys[to] = r.keys[i];
+        to_values[to] = r.values[i];
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit,
+  /// is where its pairs go.
+  template <class G>
+  SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
+    const int t = g.thread();
+    std::uint64_t key[each];
+    std::uint32_t value[each];
+    int rank[each];
+    for (int h = 0; h < halves; ++h) r.counts[h * block_threads + t] = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        key[k] = r.keys[t * each + k];
+        value[k] = r.values[t * each + k];
+        rank[k] = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t]++;
+      }
+    g.sync();
+    std::uint32_t mine = 0;
+    for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
+    std::uint32_t before = sum_up_to(g, r.sums, mine) - mine;
+    for (int j = 0; j < halves; ++j) {
+      const std::uint32_t n_of = r.counts[t * halves + j];
+      r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
+      before += n_of;
+    }
+    g.sync();
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        const int to = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t] + rank[k];
+        r.keys[to] = key[k];
+        r.values[to] = value[k];
+      }
+    g.sync();
+  }
+};
+
+/// Pairs to sort, and room for as many.
+template <device D>
+class radix_sorter {
+ public:
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+    auto* const keys = static_cast<std::uint64_t*>(memory_.data());
+    auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
+    pairs_ = {keys, keys + most, values, values + most};
+  }
+
+  std::uint64_t* keys() const { return pairs_.keys; }
+  std::uint32_t* values() const { return pairs_.values; }
+
+  /// Sorts the first n pairs by the lowest `bits` bits of their keys.
+  void sort(index_t n, int bits) {
+    if (gpu<D>::sort(pairs_, n, bits)) return;
+    const index_t tiles = (n + radix_tile - 1) / radix_tile, shares = tiles * radix;
+    const sinter::detail::temporary<D> count_memory(static_cast<std::size_t>(shares) * sizeof(std::uint32_t));
+    const sinter::detail::temporary<D> begin_memory(static_cast<std::size_t>(shares + 1) * sizeof(std::uint32_t));
+    auto* const counts = static_cast<std::uint32_t*>(count_memory.data());
+    auto* const begins = static_cast<std::uint32_t*>(begin_memory.data());
+    pass_axes axes(&shares, 1, 1);
+    axes.bind_dense(0, counts);
+    const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
+    for (int shift = 0; shift < bits; shift += radix_bits) {
+      const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
+      const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts},
+          launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      std::vector<sinter::detail::temporary<D>> folds;
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
+          source, {1, shares, 1}, radix_begins{begins}, run,
+          [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+          [](const auto&, index_t, index_t) { return false; });
+      run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
+          launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
+      pairs_.turn();
+    }
+  }
+
+ private:
+  sinter::detail::temporary<D> memory_;
+  pair_buffers pairs_;
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_RADIX_SORT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
+// sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
+//
+// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
+// one that is asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard,
+// Gordon, Steinbach, "Fast k-selection algorithms for graphics processing units", 2012.
+
+namespace sinter::cuda_impl {
+
+/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
+struct sort_lines {
+  index_t inner = 1, n = 0, first = 0, count = 0;
+
+  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
+  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
+    const index_t outer = (first + line) / inner;
+    return (outer * along + i) * inner + (first + line) - outer * inner;
+  }
+};
+
+/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above
+/// these.
+struct selection {
+  std::uint64_t key = 0, known_key = 0;
+  std::uint32_t position = 0, known_position = 0;
+
+  /// The digits of a key of so many bytes, then those of the position.
+  static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
+    return static_cast<int>(
+        (number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
+  }
+  SINTER_WORD void learn(int digit, int bytes, int number) {
+    if (number < bytes) {
+      key |= static_cast<std::uint64_t>(digit) << 8 * (bytes - 1 - number);
+      known_key |= std::uint64_t{255} << 8 * (bytes - 1 - number);
+    } else {
+      position |= static_cast<std::uint32_t>(digit) << 8 * (bytes + 3 - number);
+      known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
+    }
+  }
+  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) == key && (p & known_position) == position;
+  }
+  SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
+  }
+};
+
+/// The first k of n elements of each line: (outer, k, inner). A block per line.
+template <class T, class Source>
+struct select_body {
+  static constexpr int most = 1024;           ///< elements that are found
+  static constexpr index_t most_kept = 4096;  ///< keys that are computed once
+  static constexpr int bytes = sizeof(T), digits = bytes + 4;
+  struct room {
+    std::uint64_t keys[most];
+    std::uint32_t positions[most];
+    unsigned counts[radix], sums[radix];
+    unsigned found, left;
+    int digit;
+    bool ends;
+  };
+
+  Source source;
+  sort_lines lines;
+  bool descending;
+  int k;
+  T* values;
+  std::int64_t* indices;
+
+  /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
+  static bool fits(index_t lines, index_t n, index_t k) {
+    return k > 0 && k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 14 : index_t{1} << 30);
+  }
+
+  SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
+  launch_shape launch() const {
+    return {blocks_for(lines.count),
+            sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
+    for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
+      const auto key_of = [&](index_t i) -> std::uint64_t {
+        return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending);
+      };
+      if (kept != nullptr)
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
+      // Each thread comes to the same elements each time.
+      const auto each = [&](const auto& f) {
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) {
+          keep_loop(i);
+          f(kept != nullptr ? kept[i] : key_of(i), static_cast<std::uint32_t>(i));
+        }
+      };
+      selection first;
+      unsigned left = static_cast<unsigned>(k);
+      bool ends = false;
+      for (int number = 0; number < digits && !ends; ++number) {
+        keep_loop(number);
+        ends = narrow(g, r, first, left, number, each);
+      }
+      gather(g, r, first, each);
+      int size = 2;
+      while (size < k) size *= 2;
+      for (int p = k + g.thread(); p < size; p += g.threads()) {
+        r.keys[p] = ~std::uint64_t{0};
+        r.positions[p] = ~std::uint32_t{0};
+      }
+      put_in_order(g, r, size);
+      for (int p = g.thread(); p < k; p += g.threads()) {
+        const index_t from = r.positions[p], to = lines.element(line, p, k);
+        values[to] = source(lines.element(line, from, lines.n));
+        indices[to] = from;
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so
+  /// exactly one thread, that of the digit, has before < left <= sum. True if all elements with that digit are asked
+  /// for.
+  template <class G, class Each>
+  SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
+    const int t = g.thread();
+    r.counts[t] = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
+    });
+    g.sync();
+    const unsigned sum = sum_up_to(g, r.sums, r.counts[t]);
+    const unsigned before = sum - r.counts[t];
+    if (before < left && left <= sum) {
+      r.digit = t;
+      r.left = left - before;
+      r.ends = left == sum;
+    }
+    g.sync();
+    first.learn(r.digit, bytes, number);
+    left = r.left;
+    const bool ends = r.ends;
+    g.sync();
+    return ends;
+  }
+
+  template <class G, class Each>
+  SINTER_WORD void gather(const G& g, room& r, const selection& first, const Each& each) const {
+    if (g.thread() == 0) r.found = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (!first.has(key, position)) return;
+      const unsigned to = g.take(&r.found);
+      r.keys[to] = key;
+      r.positions[to] = position;
+    });
+  }
+
+  /// Batcher's bitonic network, over a power of two.
+  template <class G>
+  SINTER_WORD void put_in_order(const G& g, room& r, int size) const {
+    for (int run = 2; run <= size; run *= 2)
+      for (int step = run / 2; step > 0; step /= 2) {
+        g.sync();
+        for (int i = g.thread(); i < size / 2; i += g.threads()) {
+          const int a = i / step * 2 * step + i % step, b = a + step;
+          const bool wrong = r.keys[b] < r.keys[a] || (r.keys[b] == r.keys[a] && r.positions[b] < r.positions[a]);
+          if (wrong != ((a & run) != 0)) exchange(r, a, b);
+        }
+      }
+    g.sync();
+  }
+  static SINTER_WORD void exchange(room& r, int a, int b) {
+    const std::uint64_t key = r.keys[a];
+    r.keys[a] = r.keys[b];
+    r.keys[b] = key;
+    const std::uint32_t position = r.positions[a];
+    r.positions[a] = r.positions[b];
+    r.positions[b] = position;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SELECT_HPP
+
+namespace sinter::cuda_impl {
+
+/// Keys line by line, above them, where `line_shift` > 0, the number of the line.
+template <class T, class Source>
+struct sort_keys_body {
+  Source source;
+  sort_lines lines;
+  bool descending = false;
+  int line_shift = 0;
+  std::uint64_t* keys = nullptr;
+  std::uint32_t* positions = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t p = g.block() * g.threads() + g.thread(); p < lines.count * lines.n; p += stride) {
+      const index_t line = p / lines.n;
+      const T x = source(lines.element(line, p - line * lines.n, lines.n));
+      const std::uint64_t above = line_shift > 0 ? static_cast<std::uint64_t>(line) << line_shift : 0;
+      keys[p] = above | sinter::detail::sort_key(x, descending);
+      positions[p] = static_cast<std::uint32_t>(p);
+    }
+  }
+};
+
+/// The number of the line of each position, as the key of a second sort.
+struct line_keys_body {
+  index_t count, n;
+  const std::uint32_t* positions;
+  std::uint64_t* keys;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t p = g.block() * g.threads() + g.thread(); p < count; p += g.blocks() * g.threads())
+      keys[p] = static_cast<std::uint64_t>(static_cast<index_t>(positions[p]) / n);
+  }
+};
+
+/// The first k elements of each line by their sorted positions: (outer, k, inner).
+template <class T, class Source>
+struct pick_sorted_body {
+  Source source;
+  sort_lines lines;
+  index_t k = 0;
+  const std::uint32_t* positions = nullptr;
+  T* values = nullptr;
+  std::int64_t* indices = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t q = g.block() * g.threads() + g.thread(); q < lines.count * k; q += g.blocks() * g.threads()) {
+      const index_t line = q / k, i = q - line * k;
+      const index_t from = static_cast<index_t>(positions[line * lines.n + i]) - line * lines.n;
+      const index_t to = lines.element(line, i, k);
+      values[to] = source(lines.element(line, from, lines.n));
+      indices[to] = from;
+    }
+  }
+};
+
+/// Elements that are sorted at once.
+inline constexpr index_t most_sorted = index_t{1} << 27;
+
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others.
+/// All lines are sorted together: by line and key at once where both fit in 64 bits, otherwise first by key and then,
+/// stably, by line. At most `most` elements, but a whole line, at once.
+template <device D, class T, class Source>
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values,
+             std::int64_t* indices, index_t most = most_sorted) {
+  const index_t n = s.reduced, all = s.outer * s.inner;
+  if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
+    const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+    const index_t shape[] = {s.outer, n, s.inner};
+    return launch_on<D>({"topk", shape, 3}, body, body.launch());
+  }
+  const index_t at_once = n < most ? most / n : 1;
+  radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
+  constexpr int key_bits = 8 * sizeof(T);
+  for (index_t first = 0; first < all; first += at_once) {
+    const sort_lines lines{s.inner, n, first, all - first < at_once ? all - first : at_once};
+    const index_t total = lines.count * n;
+    int line_bits = 0;
+    while ((index_t{1} << line_bits) < lines.count) ++line_bits;
+    const bool together = key_bits + line_bits <= 64;
+    const auto run = [&total](const auto& body, index_t threads) {
+      launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0});
+    };
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(),
+                                  pairs.values()},
+        total);
+    pairs.sort(total, together ? key_bits + line_bits : key_bits);
+    if (!together) {
+      run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
+      pairs.sort(total, line_bits);
+    }
+    run(pick_sorted_body<T, Source>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
+  }
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_SORT_HPP
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::any_shape;
+using sinter::detail::shape_upto;
+using sinter::detail::temporary;
+
+/// The axes of an expression without points, with its leaves bound.
+template <int N>
+pass_axes axes_of(const any_shape& shape, const leaf_ref* leaves) {
+  static_assert(sinter::detail::pass_of<N> > 0);
+  pass_axes axes(shape.data, shape.rank, N);
+  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
+  return axes;
+}
+
+/// to (+)= from.
+template <class From, class To>
+struct add_pass {
+  static constexpr int inputs = 1, outputs = 1;
+  using input_types = sinter::detail::kernel::type_list<From>;
+  using output_types = sinter::detail::kernel::type_list<To>;
+  static constexpr std::uint64_t inputs_read = 1;
+  static constexpr bool narrow = narrow_element<To>;
+  template <class M>
+  SINTER_WORD void operator()(const M& m) const {
+    m.template put<0, To>(m.template load<0, From>());
+  }
+};
+
+/// Passes R folded over the values of K, of at most Axes axes, along those marked in `reduced`, to `put`.
+template <device D, class R, int Axes, class K, class Put>
+void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
+  const work w{what, axes.shape, axes.rank};
+  std::vector<temporary<D>> pieces;
+  plan_reduction<R, Axes>(
+      plan, axes, reduced, put, [&w](const auto& body, const launch_shape& s) { launch_on<D>(w, body, s); },
+      [&pieces](std::size_t bytes) { return pieces.emplace_back(bytes).data(); },
+      [&w, &put](const auto& source, index_t results, index_t n) {
+        return gpu<D>::folds().template reduce<R>(w, source, results, n, put);
+      });
+}
+
+template <device D, bool Sums = false, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks);
+
+/// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
+template <class T, class To, device D>
+void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
+  bool reduced[max_rank] = {};
+  index_t kept = 1;
+  for (int d = 0; d < shape.rank; ++d) {
+    reduced[d] = sink.strides[d] == 0;
+    if (!reduced[d]) kept *= shape.data[d];
+  }
+  pass_axes axes(shape.data, shape.rank, 1);
+  axes.bind_dense(0, values);
+  const bool at_once = !sink.add && std::is_same_v<T, To>;
+  const temporary<D> memory(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
+  T* const sums = static_cast<T*>(at_once ? sink.data : memory.data());
+  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{},
+                                                         axes, reduced, store_results<T>{sums});
+  if (at_once) return;
+  leaf_ref from;
+  from.data = sums;
+  from.shape = &kept;
+  from.rank = 1;
+  from.element_size = sizeof(T);
+  constexpr index_t one = 1;
+  from.strides = &one;
+  sink_ref to = sink;
+  to.strides[0] = 1;
+  run_pass<D>("adding a gradient", add_pass<T, To>{}, shape_upto<1>(&kept, 1), &from, &to);
+}
+
+/// A backward pass with sums, as the function that starts it.
+struct sums_pass {
+  work done;
+  int lanes;
+  int room;                                               ///< how many sums a block has memory for
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  const void* formula;
+  void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
+};
+template <class Pass, int Axes, device D>
+void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
+  const map_sums_body<Pass, Axes> body(*static_cast<const Pass*>(pass.formula), p, plan);
+  launch_on<D>(pass.done, body, body.launch());
+}
+
+/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be
+/// folded. Narrow, Doubles: there may be gradients of half and bfloat16, of double.
+template <device D, bool Narrow, bool Doubles>
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape,
+              const sink_ref* sinks) {
+  using sinter::detail::kernel::gradient_format;
+  pass_operands p = operands;  // copied here, which is compiled once
+  index_t numel = 1;
+  for (int d = 0; d < shape.rank; ++d) numel *= shape.data[d];
+  bool separate[sinter::detail::max_operands] = {};
+  std::vector<temporary<D>> memory;
+  const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
+  for (bool done = false; !done;) {
+    sums_plan plan;
+    plan.format = pass.format;
+    pass_operands now = p;
+    now.axes.coalesce();
+    done = plan_sums(now, pass.lanes, pass.room, folds, separate, plan);
+    if (done && plan.groups > 0) {
+      for (int s = 0; s < p.outputs; ++s)
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.inner()))
+          plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
+      plan.arrivals = gpu<D>::arrivals();
+      pass.start(pass, now, plan);
+    }
+    for (int s = 0; s < p.outputs; ++s) {
+      const int at = p.inputs + s;
+      if (!separate[s] || p.axes.data[at] != sinks[s].data) continue;
+      if (sinter::detail::kernel::is_narrow(pass.format[s])) {
+        p.size[at] = sizeof(float);
+        p.wide[s] = true;
+      }
+      p.axes.bind_dense(at, take(numel * p.size[at]));
+      p.add[s] = false;
+    }
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!separate[s]) continue;
+    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, p.axes.data[p.inputs + s], sinks[s]); };
+    const gradient_format format = pass.format[s];
+    if constexpr (Narrow) {
+      if (format == gradient_format::half) fold.template operator()<float, half>();
+      if (format == gradient_format::bfloat16) fold.template operator()<float, bfloat16>();
+    }
+    if constexpr (Doubles) {
+      if (format == gradient_format::float64) fold.template operator()<double, double>();
+    }
+    if (format == gradient_format::float32) fold.template operator()<float, float>();
+  }
+}
+
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a
+/// sum. Sums: there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
+template <device D, bool Sums, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks) {
+  using sinter::detail::pass_of;
+  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
+  const work done(what, shape.data, shape.rank);
+  pass_operands p(shape.data, shape.rank, leaves, inputs, sinks, outputs);
+  if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
+    static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
+    bool folds[std::size_t{outputs}];
+    if (p.find_repeated(folds) || Sums) {
+      const sums_pass sums{done,      lanes_of<Pass>, map_sums_body<Pass, Axes>::room,
+                           format.of, &pass,          &start_sums<Pass, Axes, D>};
+      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
+    }
+  }
+  if constexpr (!Sums) {
+    if constexpr (words_of<Pass> == 0) p.axes.order_by_memory(inputs);
+    p.axes.coalesce();
+    const map_body<Pass, Axes> body(pass, p);
+    launch_on<D>(done, body, body.launch());
+  }
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct backend<D> {
+  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
+  /// that.
+  struct epilogue {
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see cuda/product_rules.hpp
+    bool must_keep = false;       ///< nothing is to be done where it cannot
+    virtual void run() const = 0;
+    virtual cuda_impl::product_tail tail(index_t columns) const = 0;
+
+   protected:
+    ~epilogue() = default;
+  };
+  template <class T, class K, int Rank>
+  class fused_epilogue final : public epilogue {
+   public:
+    fused_epilogue(const K& plan, const shape_upto<Rank>& shape, const leaf_ref* leaves, const sink_ref& sink)
+        : plan_(plan), shape_(shape), leaves_(leaves), sink_(sink) {}
+    void run() const override { map<T>(plan_, shape_, leaves_, sink_); }
+    /// As the end of another kernel.
+    auto finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
+      return cuda_impl::finish_elements<T, source>(to, rest().in_rows(lanes, rows, n));
+    }
+    auto finish(T* out) const { return cuda_impl::finish_results<T, source>{out, rest()}; }
+    cuda_impl::product_tail tail(index_t columns) const override {
+      return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep);
+    }
+
+   private:
+    using source = cuda_impl::element_source<K, cuda_impl::outer_axes_of(Rank)>;
+    /// The formula without the leaves that stand for what the other kernel has made.
+    source rest() const {
+      source s = cuda_impl::make_source<Rank>(plan_, cuda_impl::axes_of<K::leaves>(shape_, leaves_));
+      for (int l = 0; l < K::leaves; ++l) s.unread |= std::uint64_t{leaves_[l].data == sink_.data} << l;
+      return s;
+    }
+
+    K plan_;
+    shape_upto<Rank> shape_;
+    const leaf_ref* leaves_;
+    sink_ref sink_;
+  };
+
+  using gpu = cuda_impl::gpu<D>;
+
+  /// Can the kernel of a product run K and keep K's argument?
+  template <class K>
+  static constexpr bool keeps_input = [] {
+    if constexpr (cuda_impl::tail_formula<K>::fits)
+      return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
+    else return false;
+  }();
+
+  template <class T, class K, int Axes>
+  static void map(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref& out) {
+    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, leaves, &out);
+  }
+  template <class Roots, int Axes>
+  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+                       const sink_ref* sinks) {
+    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, leaves, sinks);
+  }
+  /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
+    char *in[K::leaves], *out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = static_cast<char*>(inputs[i].data);
+    for (int i = 0; i < K::outputs; ++i) out[i] = static_cast<char*>(outputs[i].data);
+    using group = cuda_impl::grouped<D, kernel::roots_pass<K>>;
+    if (auto* const gathering = independent_passes::current()) return gathering->of<group>().add({plan}, n, in, out);
+    group alone;
+    alone.add({plan}, n, in, out);
+    alone.run();
+  }
+  template <class T, bool Sums = false, class K, int Axes>
+  static void reverse(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, inputs, sinks);
+  }
+
+  template <class R, class T, class K, int Axes, class Epilogue>
+  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced,
+                     typename R::result* out, const Epilogue* after) {
+    const auto put = [&] {
+      if constexpr (requires { after->finish(out); }) return after->finish(out);
+      else return cuda_impl::store_results<typename R::result>{out};
+    }();
+    cuda_impl::reduce_on<D, R, Axes>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, leaves), reduced, put);
+  }
+
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    const cuda_impl::work what{"a scan", e.shape()};
+    std::vector<temporary<D>> folds;
+    cuda_impl::plan_scan<R>(
+        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
+        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
+        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+        [&what, &out](const auto& source, index_t rows, index_t n) {
+          return gpu::folds().template scan<R>(what, source, rows, n, out);
+        });
+    if (after != nullptr) after->run();
+  }
+
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
+                   const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
+                             access::data(values), access::data(indices));
+  }
+
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                    reinterpret_cast<unsigned long long*>(access::data(counts))};
+    const cuda_impl::work what{"a count", e.shape()};
+    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts))
+      cuda_impl::launch_on<D>(what, body, body.launch());
+  }
+
+  template <class Op, class E, class T, auto S, class Epilogue>
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    const index_t count = to.numel() / std::max<index_t>(n, 1);
+    constexpr int lanes = cuda_impl::row_lanes<T>;
+    const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
+    if constexpr (requires { after->finish(store, lanes, count, n); })
+      run_rows(op, n, e, to, saved, after->finish(store, lanes, count, n));
+    else run_rows(op, n, e, to, saved, store);
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    if (y.numel() == 0) return;
+    const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
+                                                   access::data(dx), y.numel() / n, n, add);
+    cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
+  }
+
+  /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
+  /// host next waits for the GPU or asks for another check.
+  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
+    if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
+    if (n == 0) return;
+    cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
+                            {1, sizeof(index_t) * cuda_impl::block_threads});
+  }
+
+  template <class T, int R>
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                     const tensor<T, R, D>& y) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
+                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+  }
+  template <class T, int R>
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                          const tensor<T, R, D>& y, index_order order) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
+    const cuda_impl::work what{"adding at indices", index.shape()};
+    if (order == index_order::runs)
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+  }
+
+  template <class E, class T>
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
+                            const tensor<compute_type<T>, 1, D>& lse) {
+    if (loss.numel() == 0) return;
+    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss),
+                                                               access::data(lse), e.shape()[0], e.shape()[1]);
+    cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
+  }
+  template <class E, class T>
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
+                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
+    if (dx.numel() == 0) return;
+    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(
+        source_of(e), access::data(labels), access::data(lse), access::data(g), access::data(dx), e.shape()[0],
+        e.shape()[1], add);
+    cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
+  }
+
+  template <class T>
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                     const epilogue* e) {
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
+      return;
+    cuda_impl::multiply<T, D>(a, b, c, accumulate);
+    if (e != nullptr) e->run();
+  }
+
+ private:
+  template <class T>
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                                 const epilogue& e) {
+    using cuda_impl::product_tail;
+    product_tail tail = e.tail(c.columns);
+    if (tail.empty()) return false;
+    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
+      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
+      tail.kept = kept->data;
+      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
+        *e.kept = kept;
+        return true;
+      }
+      tail.kept = nullptr;
+    }
+    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+  }
+  /// The values of an expression without points, over its own shape.
+  template <class Op, class E, class T, auto S, class Put>
+  static void run_rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                       const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
+    if (to.numel() == 0) return;
+    const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
+                                                               to.numel() / n, n);
+    cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
+  }
+  template <class E>
+  using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
+  template <class E>
+  static source_for<E> source_of(const E& e) {
+    const leaves_of<E> leaves(e);
+    return cuda_impl::make_source<E::rank>(
+        lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
+  }
+
+  template <class T, int R>
+  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis,
+                                             const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    cuda_impl::pass_axes axes(3);
+    axes.rank = R;  // the others in order, then an inner axis of one element
+    for (int d = 0, to = 0; d < R; ++d) {
+      if (d == axis) continue;
+      axes.shape[to] = index.shape()[d];
+      axes.strides[0][to] = x.strides()[d];
+      axes.strides[1][to] = index.strides()[d];
+      axes.strides[2][to] = y.strides()[d];
+      ++to;
+    }
+    axes.shape[R - 1] = 1;
+    axes.data[0] = reinterpret_cast<char*>(access::data(x));
+    axes.data[1] = reinterpret_cast<char*>(access::data(index));
+    axes.data[2] = reinterpret_cast<char*>(access::data(y));
+    constexpr int outer = cuda_impl::outer_axes_of(R);
+    return {axes.space<outer>(),
+            axes.table<3, outer>(0),
+            index.shape()[axis],
+            x.shape()[axis],
+            {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+  }
+};
+
+static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_CUDA_BACKEND_HPP
+// sinter/parallel/nccl_group.hpp: a group of NCCL, and what watches it: a deadline, NCCL's own errors, and the ranks'
+// calls, which are compared over a communicator of the host.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
+// sinter/cuda/nccl.hpp: sums over tensors on several GPUs of this process, by NCCL.
+
+#if !SINTER_WITH_NCCL
+#error "sinter: sinter/cuda/nccl.hpp needs NCCL: compile with -DSINTER_WITH_NCCL=1 and link with -lnccl"
+#endif
+
+#include <nccl.h>
+
+#include <map>
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
+// sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
+// sinter/cuda/capture.hpp: which threads may enqueue work on a device while a step on it is captured.
+
+#include <shared_mutex>
+
+namespace sinter::cuda_impl {
+
+/// Knows of one device whether a step on it is being captured, and by which thread. All work of the device goes to one
+/// stream, but for copies beside the program, which wait for an event on it. So during a capture no other thread may
+/// enqueue work there, and the capturing thread may enqueue work nowhere else. Callers keep the lock from enter() or
+/// wait() until their work is enqueued, or what waits for the event, so that no capture starts in between.
+class capture_state {
+ public:
+  using hold = std::shared_lock<std::shared_mutex>;
+
+  explicit capture_state(std::string device) : device_(std::move(device)) {}
+
+  /// Errors: device_error where a capture is under way.
+  void begin() {
+    refuse_in_child("capture");
+    sinter::detail::refuse_capture("capture: a step on " + device_,
+                                   "captures do not nest; capture one after the other");
+    {
+      const std::lock_guard lock(putting_);
+      if (on_.exchange(true)) throw busy("capture");
+    }
+    sinter::detail::capturing() = &device_;
+  }
+  void end() noexcept {
+    sinter::detail::capturing() = nullptr;
+    on_.store(false);
+  }
+
+  /// Call it before work is enqueued on the device. Errors: device_error for the wrong thread, or the wrong device of a
+  /// thread that captures.
+  [[nodiscard]] hold enter(const char* what) const {
+    refuse_in_child(what);
+    hold held(putting_);
+    const std::string* const captured = sinter::detail::capturing();
+    if (captured == &device_) return held;
+    if (captured != nullptr) sinter::detail::refuse_capture(std::string("'") + what + "' on " + device_, other_device);
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
+  }
+  /// For what waits for the device, which a capture cannot. Errors: device_error.
+  [[nodiscard]] hold wait(const std::string& what) const {
+    refuse_in_child(what);
+    sinter::detail::refuse_capture(
+        what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    hold held(putting_);
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
+  }
+
+  /// For fork_watch.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    in_child_ = in_child_ || step == sinter::detail::fork_step::in_child;
+  }
+
+ private:
+  /// CUDA does not work in a child of a process that has used it, and threads of the parent may have held locks.
+  void refuse_in_child(std::string_view what) const {
+    if (in_child_)
+      sinter::detail::refuse<device_error>(
+          {"'", what, "': this process was forked after its parent had used ", device_,
+           ", and CUDA does not work in such a child; fork before, or start a program by exec"});
+  }
+
+  static constexpr const char* other_device =
+      "a graph holds the work of one device; move this work out of the captured step";
+
+  device_error busy(const std::string& what) const {
+    return device_error("'" + what + "': another thread captures a step on " + device_ + "; wait for it to finish");
+  }
+
+  std::string device_;
+  mutable std::shared_mutex putting_;
+  std::atomic<bool> on_{false};
+  bool in_child_ = false;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CAPTURE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
+#define SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
+// sinter/cuda/staging.hpp: copies between a GPU and the memory of the program, through pinned memory, in chunks.
+//
+// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped
+// out. A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the
+// processor.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
+#define SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
+// sinter/cuda/error.hpp: failures of the CUDA runtime and its libraries as Sinter's errors.
+
+#include <cuda_runtime.h>
+
+namespace sinter::cuda_impl {
+
+/// 13.0 for 13000.
+inline std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// What a person can do about an error of the runtime.
+inline std::string advice(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInsufficientDriver: {
+      int driver = 0;
+      static_cast<void>(cudaDriverGetVersion(&driver));
+      if (driver == 0) return "; there is no NVIDIA driver on this machine";
+      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " +
+             version_text(CUDART_VERSION) + ": install a newer driver, or build with an older toolkit";
+    }
+    case cudaErrorNoDevice:
+      return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+      return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ "
+             "number";
+    case cudaErrorMemoryAllocation:
+      return "; free tensors or use smaller batches";
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+      return "; something in the captured step cannot be captured";
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+      return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the "
+             "statement, compute-sanitizer the kernel and the address";
+    default:
+      return "";
+  }
+}
+inline std::string describe(cudaError_t status) {
+  return std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ")" + advice(status);
+}
+
+/// Throws device_error, or out_of_memory, unless `status` is success. `what` says what was tried, and where.
+inline void check(cudaError_t status, const std::string& what) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // an error that is reported here does not meet the next call
+  const std::string text = what + ": " + describe(status);
+  if (status == cudaErrorMemoryAllocation) throw out_of_memory(text);
+  throw device_error(text);
+}
+
+/// Clears the error of a call that releases something. No caller could act on it, and the next call must not report it.
+inline void ignore(cudaError_t status) noexcept {
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+/// The status of a library's call, which leaves no error behind.
+template <class Status>
+void ignore(Status) noexcept {}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_ERROR_HPP
+
+namespace sinter::cuda_impl {
+
+/// The chunks for one direction, with an event each that tells when the GPU is done with it. One copy at a time.
+class staging {
+ public:
+  static constexpr std::size_t chunk = std::size_t{1} << 20;
+  static constexpr std::size_t chunks = 8;
+
+  staging() = default;
+  staging(const staging&) = delete;
+  staging& operator=(const staging&) = delete;
+
+  /// Returns when `from` may be changed again; the copy arrives in the order of the stream. The GPU is the current one.
+  void to_gpu(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
+    const std::lock_guard lock(busy_);
+    prepare(what);
+    for (std::size_t at = 0; at < bytes; at += chunk) {
+      const slot& s = slots_[next_++ % chunks];
+      const std::size_t n = bytes - at < chunk ? bytes - at : chunk;
+      check(cudaEventSynchronize(s.free), what);
+      std::memcpy(s.memory, static_cast<const char*>(from) + at, n);
+      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream), what);
+      check(cudaEventRecord(s.free, stream), what);
+    }
+  }
+
+  /// Returns when all is there, which is after all earlier work on the stream.
+  void to_host(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
+    const std::lock_guard lock(busy_);
+    prepare(what);
+    std::size_t asked = 0;
+    for (std::size_t at = 0; at < bytes; at += chunk) {
+      for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
+        const slot& s = slots_[asked / chunk % chunks];
+        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked,
+                              bytes - asked < chunk ? bytes - asked : chunk, cudaMemcpyDeviceToHost, stream),
+              what);
+        check(cudaEventRecord(s.free, stream), what);
+      }
+      const slot& s = slots_[at / chunk % chunks];
+      check(cudaEventSynchronize(s.free), what);
+      std::memcpy(static_cast<char*>(to) + at, s.memory, bytes - at < chunk ? bytes - at : chunk);
+    }
+  }
+
+ private:
+  struct slot {
+    void* memory = nullptr;
+    cudaEvent_t free = nullptr;
+  };
+
+  void prepare(const std::string& what) {
+    for (slot& s : slots_) {
+      if (s.memory == nullptr)
+        check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
+      if (s.free == nullptr)
+        check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
+    }
+  }
+
+  std::mutex busy_;
+  slot slots_[chunks];
+  std::size_t next_ = 0;
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_STAGING_HPP
+
+namespace sinter::cuda_impl {
+
+/// GPUs that the driver shows; 0 without a driver, or with one that is too old: `status` tells.
+inline int physical_gpus(cudaError_t& status) {
+  int count = 0;
+  status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count;
+  static_cast<void>(cudaGetLastError());
+  return 0;
+}
+inline int physical_gpus() {
+  cudaError_t status;
+  return physical_gpus(status);
+}
+
+/// The GPU that each cuda<I> stands for: the one of the same number, or what SINTER_CUDA_MAP lists for it ("0,0": two
+/// devices on one GPU). Errors: device_error for a malformed list.
+inline std::vector<int> device_map() {
+  const int count = physical_gpus();
+  std::vector<int> map;
+  const char* const list = std::getenv("SINTER_CUDA_MAP");
+  if (list == nullptr || *list == '\0') {
+    for (int i = 0; i < count; ++i) map.push_back(i);
+    return map;
+  }
+  for (const char* at = list;;) {
+    char* end = nullptr;
+    const long gpu = std::strtol(at, &end, 10);
+    if (end == at || gpu < 0 || (*end != '\0' && *end != ','))
+      sinter::detail::refuse<device_error>(
+          {"SINTER_CUDA_MAP is '", list, "'; it must list GPU numbers separated by commas, such as 0,0"});
+    if (count > 0 && gpu >= count)
+      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP names GPU ", gpu, ", but there are ", count});
+    if (count > 0) map.push_back(static_cast<int>(gpu));
+    if (*end == '\0') return map;
+    at = end + 1;
+  }
+}
+
+/// Makes a GPU the current one for a scope.
+class use_gpu {
+ public:
+  explicit use_gpu(int gpu) : use_gpu(gpu, std::nothrow) {
+    if (status_ != cudaSuccess) check(status_, "selecting GPU " + std::to_string(gpu));
+  }
+  /// Where it cannot, `status` says so and nothing has changed.
+  use_gpu(int gpu, std::nothrow_t) noexcept {
+    int now = gpu;
+    status_ = cudaGetDevice(&now);
+    if (status_ != cudaSuccess || now == gpu) return;
+    status_ = cudaSetDevice(gpu);
+    if (status_ == cudaSuccess) before_ = now;
+  }
+  use_gpu(const use_gpu&) = delete;
+  use_gpu& operator=(const use_gpu&) = delete;
+  ~use_gpu() {
+    if (before_ >= 0) ignore(cudaSetDevice(before_));
+  }
+  cudaError_t status() const { return status_; }
+
+ private:
+  int before_ = -1;
+  cudaError_t status_;
+};
+
+/// Where the arena of a GPU gets its memory.
+struct gpu_memory {
+  static constexpr std::size_t header = 0;
+  int gpu;
+
+  void* take(std::size_t bytes) const {
+    const use_gpu current(gpu);
+    void* p = nullptr;
+    const cudaError_t status = cudaMalloc(&p, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      static_cast<void>(cudaGetLastError());
+      return nullptr;
+    }
+    check(status, "allocating " + std::to_string(bytes) + " bytes on GPU " + std::to_string(gpu));
+    return p;
+  }
+  // cudaFree waits for the work on the GPU, so nothing reads what it frees.
+  void give(void* p) const noexcept {
+    const use_gpu current(gpu, std::nothrow);
+    ignore(current.status());
+    ignore(cudaFree(p));
+  }
+};
+
+/// A handle or memory of the runtime or of a library, which `Give` takes back.
+template <auto Give>
+struct giver {
+  template <class H>
+  void operator()(H* handle) const noexcept {
+    ignore(Give(handle));
+  }
+};
+template <class H, auto Give>
+using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
+
+/// A cuda<I>: its GPU, one stream on which its work runs in order, and its memory. Because of that order a block may be
+/// handed out again as soon as it is freed: the work of its next owner runs after that of the one before. Copies that
+/// run beside the program have a stream of their own; see copy_beside, which keeps their blocks in that order too.
+class context {
+ public:
+  explicit context(int ordinal, int gpu)
+      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}) {
+    const use_gpu current(gpu);
+    stream_ = new_stream("creating a stream");
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
+    here_.reset(event);
+    void* words = nullptr;
+    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped),
+          name() + ": allocating memory that the host and the GPU share");
+    fault_.reset(new (words) index_fault);
+    check(cudaHostGetDevicePointer(&words, fault_.get(), 0),
+          name() + ": mapping memory that the host and the GPU share");
+    fault_address_ = static_cast<index_fault*>(words);
+    constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
+    check(cudaMalloc(&words, bytes), name() + ": allocating counters");
+    arrivals_.reset(static_cast<unsigned*>(words));
+    check(cudaMemset(words, 0, bytes), name() + ": clearing counters");
+    check(cudaDeviceSynchronize(), name() + ": clearing counters");
+  }
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  std::string name() const { return "cuda:" + std::to_string(ordinal_); }
+  int gpu() const { return gpu_; }
+  cudaStream_t stream() const { return stream_.get(); }
+  sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
+  capture_state& capture() { return capture_; }
+  const capture_state& capture() const { return capture_; }
+  /// The way of the host's data to this GPU, and back.
+  staging& uploads() { return uploads_; }
+  staging& downloads() { return downloads_; }
+  /// The same for copies on copy_stream(), which so never wait for a chunk that is used on stream().
+  staging& uploads_beside() { return uploads_beside_; }
+  staging& downloads_beside() { return downloads_beside_; }
+  /// As the host sees it, and as kernels do.
+  index_fault* fault() { return fault_.get(); }
+  index_fault* fault_address() { return fault_address_; }
+  unsigned* arrivals() { return arrivals_.get(); }
+
+  void synchronize() const {
+    const auto held = capture_.wait("synchronize");
+    const use_gpu current(gpu_);
+    check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
+  }
+
+  /// The stream for copies that run beside those on stream(), made at first use. No capture ever records it.
+  cudaStream_t copy_stream() {
+    const std::lock_guard lock(making_);
+    if (!copy_stream_) copy_stream_ = new_stream("creating a stream for copies");
+    return copy_stream_.get();
+  }
+
+  /// What is put on this stream from now on waits for what is on the other's.
+  void wait_for(context& other) {
+    if (&other != this) wait(stream(), other);
+  }
+  /// What is put on copy_stream() from now on waits for what is on the stream of `other`, which may be this device.
+  void let_copies_wait_for(context& other) {
+    if (&other != this) return wait(copy_stream(), other);
+    const std::lock_guard lock(waiting_);
+    let_copies_wait();
+  }
+  /// The same for what has used the block at `to` on stream(). Nothing is to be done for one that this thread was just
+  /// given, and that was freed before copy_stream() last waited: a copy of many tensors does not wait anew for each.
+  void let_copies_write(const void* to) {
+    const auto given = std::exchange(sinter::detail::given_beside(), {});
+    const std::lock_guard lock(waiting_);
+    if (given.at != to || given.freed > waited_for_) let_copies_wait();
+  }
+
+  /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
+  void open_path_from(context& other) {
+    if (other.gpu_ == gpu_) return;
+    const std::lock_guard lock(opening_);
+    if (std::find(open_.begin(), open_.end(), other.gpu_) != open_.end()) return;
+    int possible = 0;
+    check(cudaDeviceCanAccessPeer(&possible, gpu_, other.gpu_), name() + ": asking for a path to " + other.name());
+    if (possible != 0) {
+      const use_gpu current(gpu_);
+      const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) ignore(status);
+      else check(status, name() + ": opening a path to " + other.name());
+    }
+    open_.push_back(other.gpu_);
+  }
+
+  /// Kernels launched so far.
+  std::size_t launches() const { return launches_.load(std::memory_order_relaxed); }
+  void count_launches(std::size_t n = 1) { launches_.fetch_add(n, std::memory_order_relaxed); }
+
+ private:
+  using owned_stream = owned<cudaStream_t, cudaStreamDestroy>;
+
+  owned_stream new_stream(const char* task) const {
+    const use_gpu current(gpu_);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": " + task);
+    return owned_stream(stream);
+  }
+  void wait(cudaStream_t stream, context& other) {
+    {
+      const use_gpu current(other.gpu_);
+      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
+    }
+    const use_gpu current(gpu_);
+    check(cudaStreamWaitEvent(stream, other.here_.get(), 0), name() + ": waiting for " + other.name());
+  }
+
+  void let_copies_wait() {
+    const std::uint64_t frees = memory_.frees();
+    wait(copy_stream(), *this);
+    waited_for_ = frees;
+  }
+
+  int ordinal_;
+  int gpu_;
+  owned_stream stream_;
+  owned<cudaEvent_t, cudaEventDestroy> here_;
+  capture_state capture_;
+  sinter::detail::caching_arena<gpu_memory> memory_;
+  staging uploads_, downloads_, uploads_beside_, downloads_beside_;
+  std::mutex making_;
+  owned_stream copy_stream_;
+  std::mutex waiting_;
+  std::uint64_t waited_for_ = 0;  // the count of memory_.frees() up to which copy_stream_ waits for users of blocks
+  owned<index_fault, cudaFreeHost> fault_;
+  index_fault* fault_address_ = nullptr;
+  owned<unsigned, cudaFree> arrivals_;
+  std::mutex opening_;
+  std::vector<int> open_;  // GPUs with a path to this one, or known to have none
+  std::atomic<std::size_t> launches_{0};
+};
+
+/// Why cuda<ordinal> cannot be used; nothing if it can. Errors: as device_map().
+inline std::string missing(int ordinal, const std::vector<int>& map) {
+  if (static_cast<std::size_t>(ordinal) < map.size()) return {};
+  cudaError_t status;
+  const int gpus = physical_gpus(status);
+  if (status != cudaSuccess) return describe(status);
+  if (gpus == 0) return "there is no GPU";
+  if (static_cast<std::size_t>(gpus) != map.size())
+    return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
+  return "there are " + std::to_string(gpus) + " GPUs, numbered from 0";
+}
+
+/// The context of cuda<ordinal>, made at first use and never destroyed, so that tensors may outlive main. Errors:
+/// device_error where there is no such GPU.
+inline context& context_of(int ordinal) {
+  static std::mutex& growing = *new std::mutex;
+  static std::vector<context*>& all = *new std::vector<context*>;
+  const std::lock_guard lock(growing);
+  const auto i = static_cast<std::size_t>(ordinal);
+  if (i < all.size() && all[i] != nullptr) return *all[i];
+  const std::vector<int> map = device_map();
+  if (const std::string trouble = missing(ordinal, map); !trouble.empty())
+    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ", trouble});
+  if (all.size() <= i) all.resize(i + 1, nullptr);
+  all[i] = new context(ordinal, map[i]);
+  return *all[i];
+}
+template <device D>
+context& context_of() {
+  static context& c = context_of(device_ordinal_v<D>);
+  return c;
+}
+
+/// For the files of this program that were compiled without the backend.
+inline std::string trouble(int ordinal) {
+  try {
+    return missing(ordinal, device_map());
+  } catch (const device_error& e) {
+    return e.what();
+  }
+}
+inline const bool trouble_is_told = (sinter::detail::cuda_trouble = &trouble, true);
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CONTEXT_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_GPU_HPP
+#define SINTER_SINGLE_SINTER_CUDA_GPU_HPP
+// sinter/cuda/gpu.hpp: what the backend asks of a GPU, done by CUDA.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
+// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU; those of half and bfloat16 with float sums.
+
+#include <cublasLt.h>
+
+namespace sinter::cuda_impl {
+
+inline void check(cublasStatus_t status, const std::string& what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string text = what + ": " + cublasLtGetStatusString(status) + " (" + cublasLtGetStatusName(status) + ")";
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    sinter::detail::refuse<out_of_memory>({text, "; free tensors or use smaller batches"});
+  throw device_error(text);
+}
+
+/// What cuBLASLt is told of an element type: its name, the type of alpha and beta, and the arithmetic.
+template <class T>
+struct blas_element;
+template <>
+struct blas_element<float> {
+  using scalar = float;
+  static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
+  static cublasComputeType_t arithmetic() {
+    switch (use_matmul_precision::now()) {
+      case matmul_precision::tf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32:
+        break;
+    }
+    return CUBLAS_COMPUTE_32F;
+  }
+};
+template <>
+struct blas_element<double> {
+  using scalar = double;
+  static constexpr cudaDataType_t type = CUDA_R_64F, scalar_type = CUDA_R_64F;
+  static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_64F; }
+};
+template <narrow_element T>
+struct blas_element<T> {
+  using scalar = float;
+  static constexpr cudaDataType_t type = std::is_same_v<T, half> ? CUDA_R_16F : CUDA_R_16BF, scalar_type = CUDA_R_32F;
+  static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_32F; }
+};
+
+/// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that
+/// cuBLASLt's heuristic picks for its shape, is made once and kept.
+class blas {
+ public:
+  explicit blas(context& c) : context_(c) {
+    const use_gpu current(c.gpu());
+    check(cublasLtCreate(&handle_), c.name() + ": starting cuBLASLt");
+  }
+  blas(const blas&) = delete;
+  blas& operator=(const blas&) = delete;
+
+  /// False where cuBLASLt has no algorithm for it. To are the elements of the result, T those of the factors.
+  template <class T, class To = T>
+  bool run(const blas_product& p) {
+    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) +
+                             ") x (" + std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    const auto held = context_.capture().enter("matmul");
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    const plan& way = plan_for<T, To>(p, what);
+    if (!way.found) return false;
+    set_pointers(way.operation.get(), p.tail, what);
+    // The next product on this stream that takes the same memory works after this one.
+    const sinter::detail::block workspace(context_.memory(), way.workspace);
+    const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
+    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta,
+                         p.d.data, way.d.get(), p.d.data, way.d.get(), &way.algorithm, workspace.data(), way.workspace,
+                         context_.stream()),
+          what);
+    context_.count_launches();
+    return true;
+  }
+
+ private:
+  using operation_ptr = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+  using layout_ptr = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+  using preference_ptr = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+  struct plan {
+    operation_ptr operation;
+    layout_ptr a, b, d;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspace = 0;
+    bool found = false;
+  };
+  using key = std::array<index_t, 20>;
+
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_workspace = std::size_t{32} << 20;
+
+  static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
+    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr,
+               gelu = tail.act == product_tail::activation::gelu_tanh;
+    if (tail.slope) {
+      if (tail.of == product_tail::summed::product)
+        return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
+      return gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DRELU;
+    }
+    if (tail.of == product_tail::summed::right)
+      return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
+    if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
+    switch (tail.act) {
+      case product_tail::activation::relu:
+        if (kept) return biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+        return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+      case product_tail::activation::gelu_tanh:
+        if (kept) return biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+        return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+      case product_tail::activation::none:
+        break;
+    }
+    return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
+
+  /// The largest power of two, up to 256 bytes, at a multiple of which all batches of an operand begin.
+  template <class T>
+  static std::uint32_t alignment_of(const void* data, index_t batch_stride = 0) {
+    const std::uintptr_t bits =
+        reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
+    return static_cast<std::uint32_t>(bits & (~bits + 1));
+  }
+
+  template <class Attribute, class X>
+  static void set(cublasLtMatmulDesc_t to, Attribute which, const X& value, const std::string& what) {
+    check(cublasLtMatmulDescSetAttribute(to, which, &value, sizeof value), what);
+  }
+  template <class X>
+  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value,
+                  const std::string& what) {
+    check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
+  }
+
+  /// The bias that is added, or the sums for the gradient of one, and what is kept.
+  static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
+    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias)
+      set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
+    if (tail.kept != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.kept, what);
+  }
+
+  template <class T>
+  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches,
+                              const std::string& what) {
+    cublasLtMatrixLayout_t made = nullptr;
+    if (x.turned) std::swap(rows, columns);
+    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), x.leading),
+          what);
+    layout_ptr layout(made);
+    if (batches > 1) {
+      const auto count = static_cast<std::int32_t>(batches);
+      const std::int64_t stride = x.batch_stride;
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), what);
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+            what);
+    }
+    return layout;
+  }
+
+  template <class T, class To>
+  const plan& plan_for(const blas_product& p, const std::string& what) {
+    const cublasComputeType_t compute = blas_element<T>::arithmetic();
+    const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
+    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride),
+                                      alignment_of<T>(p.b.data, p.b.batch_stride),
+                                      std::min({alignment_of<To>(p.d.data, p.d.batch_stride),
+                                                alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
+    const key k{static_cast<index_t>(blas_element<T>::type),
+                static_cast<index_t>(blas_element<To>::type),
+                static_cast<index_t>(compute),
+                static_cast<index_t>(epilogue),
+                p.m,
+                p.n,
+                p.k,
+                p.batches,
+                p.a.leading,
+                p.a.batch_stride,
+                p.a.turned,
+                p.b.leading,
+                p.b.batch_stride,
+                p.b.turned,
+                p.d.leading,
+                p.d.batch_stride,
+                p.accumulate,
+                aligned[0],
+                aligned[1],
+                aligned[2]};
+    if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    return plans_.emplace(k, make_plan<T, To>(p, compute, epilogue, aligned, what)).first->second;
+  }
+
+  template <class T, class To>
+  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue,
+                 const std::uint32_t (&aligned)[3], const std::string& what) const {
+    plan way;
+    if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
+    cublasLtMatmulDesc_t operation = nullptr;
+    check(cublasLtMatmulDescCreate(&operation, compute, blas_element<T>::scalar_type), what);
+    way.operation.reset(operation);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
+    set_pointers(operation, p.tail, what);
+    if (p.tail.kept != nullptr)
+      set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
+    way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
+    way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
+    way.d = layout_of<To>(p.d, p.m, p.n, p.batches, what);
+    cublasLtMatmulPreference_t made = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&made), what);
+    const preference_ptr preference(made);
+    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace, what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned[0], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned[1], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned[2], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2], what);
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(),
+                                                                 way.d.get(), way.d.get(), made, 1, &best, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return way;
+    check(status, what + ": choosing an algorithm");
+    way.found = found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+    way.algorithm = best.algo;
+    way.workspace = best.workspaceSize;
+    return way;
+  }
+
+  context& context_;
+  std::mutex busy_;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<key, plan> plans_;
+};
+
+template <device D>
+blas& blas_of() {
+  static blas& b = *new blas(context_of<D>());
+  return b;
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_BLAS_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
+// sinter/cuda/conv_library.hpp: a convolution as it is asked of a library.
+
+namespace sinter::cuda_impl {
+
+/// One of the three passes of a convolution, over dense memory: images and results have their channels last, weights
+/// are (F, taps, C / groups). The pass writes one of them, or adds to it, and reads the other two.
+struct library_convolution {
+  enum class pass { forward, data, weights };
+  pass which;
+  ops::conv_extents e;
+  bool add;                             ///< not with a bias
+  bool has_bias = false, relu = false;  ///< forward only: result = relu(convolution + bias); relu not without a bias
+  // The memory, all at multiples of 16 bytes:
+  void *image = nullptr, *weights = nullptr, *result = nullptr;
+  const void* bias = nullptr;
+
+  bool is_aligned() const {
+    for (const void* p :
+         {static_cast<const void*>(image), static_cast<const void*>(weights), static_cast<const void*>(result), bias})
+      if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return false;
+    return true;
+  }
+  static constexpr const char* name_of(pass p) {
+    return p == pass::forward ? "a convolution" : p == pass::data ? "gradient of images" : "gradient of weights";
+  }
+};
+
+/// Stands in where there is no such library: it takes nothing. T is the element type.
+struct no_convolutions {
+  /// True if the library has an algorithm for such a convolution. The weights' memory may still be null.
+  template <class T>
+  bool takes(const library_convolution&) const {
+    return false;
+  }
+  /// Starts it. Returns false, with nothing done, if the library refuses after all.
+  template <class T>
+  bool run(const library_convolution&) const {
+    return false;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CONV_LIBRARY_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
+#define SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
+// sinter/cuda/copy_beside.hpp: one copy on a device's copy stream, beside its kernels.
+
+namespace sinter::cuda_impl {
+
+/// A copy on the copy stream of a device. It must run after the kernels that write its source, and after those that
+/// still use the block of its destination: the owner calls reads_from() and writes_to() before it puts the copy there.
+/// Nothing waits for the copy on other streams. So it must be over before anybody else may use source and destination:
+/// the owner calls finish(), or is_over() where it knows that; after an error the destructor waits.
+///
+/// The owner keeps captures off the devices until both calls have returned: an event that is recorded in a capture
+/// would draw the copy stream into it. From then on a capture may begin.
+class copy_beside {
+ public:
+  copy_beside(context& on, std::string what) : on_(on), stream_(on.copy_stream()), what_(std::move(what)) {}
+  copy_beside(const copy_beside&) = delete;
+  copy_beside& operator=(const copy_beside&) = delete;
+  ~copy_beside() {
+    if (over_) return;
+    const use_gpu current(on_.gpu(), std::nothrow);
+    ignore(current.status());
+    ignore(cudaStreamSynchronize(stream_));
+  }
+
+  cudaStream_t stream() const { return stream_; }
+
+  void reads_from(context& source) { on_.let_copies_wait_for(source); }
+  void writes_to(const void* block) { on_.let_copies_write(block); }
+
+  /// Returns when the copy is over. Errors: device_error.
+  void finish() {
+    const use_gpu current(on_.gpu());
+    check(cudaStreamSynchronize(stream_), what_);
+    over_ = true;
+  }
+  void is_over() { over_ = true; }
+
+ private:
+  context& on_;
+  cudaStream_t stream_;
+  std::string what_;
+  bool over_ = false;
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_COPY_BESIDE_HPP
+#ifndef SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
+#define SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
+// sinter/cuda/launch.hpp: running a body on a GPU.
+
+namespace sinter::cuda_impl {
+
+/// The grid of a running kernel; see space.hpp. The host's half of the compilation calls none of its functions.
+struct device_grid {
+#if defined(__CUDA_ARCH__)
+#define SINTER_ON_GPU(x) x
+#else
+#define SINTER_ON_GPU(x) \
+  {                      \
+  }
+#endif
+  __host__ __device__ index_t block() const { return SINTER_ON_GPU(blockIdx.x); }
+  __host__ __device__ index_t blocks() const { return SINTER_ON_GPU(gridDim.x); }
+  __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
+  __host__ __device__ int threads() const { return block_threads; }
+  __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+  __host__ __device__ bool any([[maybe_unused]] bool is) const { return SINTER_ON_GPU(__syncthreads_or(is) != 0); }
+  template <class T>
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const
+      SINTER_ON_GPU({ atomicAdd(to, n); }) __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const {
+    return SINTER_ON_GPU(atomicAdd(counter, 1u));
+  }
+#undef SINTER_ON_GPU
+  /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
+  __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
+#if defined(__CUDA_ARCH__)
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(counter, 1u) + 1 == blocks;
+      if (last) *counter = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return last;
+#else
+    return false;
+#endif
+  }
+  template <class T>
+  __host__ __device__ T fresh(const T* p) const {
+#if defined(__CUDA_ARCH__)
+    return __ldcg(p);
+#else
+    return *p;
+#endif
+  }
+  /// Past the registers and the first-level cache, where the GPU can (from sm_80 on).
+  template <class T>
+  __host__ __device__ void copy_ahead([[maybe_unused]] T* to, [[maybe_unused]] const T* from) const {
+    static_assert(sizeof(T) % 16 == 0);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    const auto global = __cvta_generic_to_global(from);
+#pragma unroll
+    for (unsigned at = 0; at < sizeof(T); at += 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
+#elif defined(__CUDA_ARCH__)
+    *to = *from;
+#endif
+  }
+  __host__ __device__ void finish_copies() const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  }
+  template <class T>
+  __host__ __device__ T* shared() const {
+#if defined(__CUDA_ARCH__)
+    extern __shared__ __align__(16) unsigned char shared_memory[];
+    return reinterpret_cast<T*>(shared_memory);
+#else
+    return nullptr;
+#endif
+  }
+};
+
+/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more
+/// than two on sm_80, and spills registers for it.
+template <class Body>
+inline constexpr int blocks_at_once = [] {
+  if constexpr (requires { Body::blocks_at_once; }) return Body::blocks_at_once;
+  else return 2;
+}();
+
+template <class Body>
+__global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(const __grid_constant__ Body body) {
+  body(device_grid{});
+}
+
+/// Starts a kernel whose arguments lie at `arguments`.
+inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
+  if (shape.blocks == 0) return;
+  const auto held = c.capture().enter(w.what);
+  const use_gpu current(c.gpu());
+  if (shape.shared_bytes > usual_shared_bytes) {  // always to the same value: other threads may be starting it too
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
+    if (status != cudaSuccess)
+      check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+  }
+  const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
+  const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
+  if (status != cudaSuccess)
+    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " +
+                      std::to_string(block_threads) + " threads and " + std::to_string(shape.shared_bytes) +
+                      " bytes of shared memory");
+  c.count_launches();
+}
+
+template <class Body>
+void launch(context& c, const work& w, const Body& body, const launch_shape& shape) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  void* arguments[] = {const_cast<Body*>(&body)};
+  start(c, w, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_LAUNCH_HPP
+#if SINTER_WITH_CUDNN
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
+// sinter/cuda/cudnn_conv.hpp: convolutions by cuDNN, where it has an algorithm for them that gives the same bits in
+// every run.
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, to be called on Sinter's tensors.
+
+#if !SINTER_WITH_CUDNN
+#error "sinter: sinter/cuda/cudnn.hpp needs cuDNN: compile with -DSINTER_WITH_CUDNN=1 and link with -lcudnn"
+#endif
+
+#include <cudnn.h>
+
+namespace sinter {
+
+namespace cuda_impl {
+
+inline void check(cudnnStatus_t status, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  static_cast<void>(cudaGetLastError());
+  std::string text = what + ": " + cudnnGetErrorString(status);
+#if CUDNN_VERSION >= 90000
+  char more[512] = "";
+  cudnnGetLastErrorString(more, sizeof more);
+  if (*more != '\0') text += std::string(" (") + more + ")";
+  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+#else
+  const bool memory = status == CUDNN_STATUS_ALLOC_FAILED;
+#endif
+  if (memory) throw out_of_memory(text + "; free tensors or use smaller batches");
+  throw device_error(text);
+}
+
+/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own;
+/// one that a thread leaves behind goes to the next new thread, and none is destroyed.
+class cudnn_handles {
+ public:
+  explicit cudnn_handles(context& c) : context_(c) {}
+  cudnn_handles(const cudnn_handles&) = delete;
+  cudnn_handles& operator=(const cudnn_handles&) = delete;
+
+  cudnnHandle_t take() {
+    const std::string what = context_.name() + ": starting cuDNN";
+    sinter::detail::refuse_capture(
+        what,
+        "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
+    const use_gpu current(context_.gpu());
+    cudnnHandle_t handle = nullptr;
+    {
+      const std::lock_guard lock(busy_);
+      if (free_.empty()) {
+        check(cudnnCreate(&handle), what);
+      } else {
+        handle = free_.back();
+        free_.pop_back();
+      }
+    }
+    const cudnnStatus_t status = cudnnSetStream(handle, context_.stream());
+    if (status != CUDNN_STATUS_SUCCESS) give(handle);
+    check(status, what + ": setting its stream");
+    return handle;
+  }
+  void give(cudnnHandle_t handle) noexcept {
+    const std::lock_guard lock(busy_);
+    try {
+      free_.push_back(handle);
+    } catch (...) {
+      static_cast<void>(cudnnDestroy(handle));
+    }
+  }
+
+ private:
+  context& context_;
+  std::mutex busy_;
+  std::vector<cudnnHandle_t> free_;
+};
+
+template <device D>
+cudnn_handles& cudnn_handles_of() {
+  static cudnn_handles& all = *new cudnn_handles(context_of<D>());
+  return all;
+}
+
+/// A thread's handle for D.
+template <device D>
+struct cudnn_lease {
+  cudnn_handles& from = cudnn_handles_of<D>();
+  cudnnHandle_t handle = from.take();
+  cudnn_lease() = default;
+  cudnn_lease(const cudnn_lease&) = delete;
+  cudnn_lease& operator=(const cudnn_lease&) = delete;
+  ~cudnn_lease() { from.give(handle); }
+};
+
+}  // namespace cuda_impl
+
+/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls
+/// return at once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do
+/// not hand it to another thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
+///
+/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned.
+/// What cuDNN computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's
+/// documentation allows that, with a handle that this thread has asked for before: the warm-up run of capture() does.
+///
+/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with
+/// cuDNN's own words. Calls of your own return cudnnStatus_t, which is yours to look at.
+///
+///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
+///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
+///                             algorithm, device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
+template <device D>
+  requires is_cuda_v<D>
+cudnnHandle_t native_cudnn() {
+  static thread_local cuda_impl::cudnn_lease<D> mine;
+  return mine.handle;
+}
+
+/// The version of the cuDNN that the program runs with, as CUDNN_VERSION: 91900 is 9.19.0.
+inline std::size_t cudnn_version() { return cudnnGetVersion(); }
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUDNN_HPP
+
+namespace sinter::cuda_impl {
+
+using ops::conv_extents;
+
+/// What cuDNN is told of an element type: its name, the type of alpha and beta, which is that of its sums, and the
+/// arithmetic.
+template <class T>
+struct cudnn_element {
+  using scalar = compute_type<T>;
+  static constexpr cudnnDataType_t type = std::is_same_v<T, double>  ? CUDNN_DATA_DOUBLE
+                                          : std::is_same_v<T, float> ? CUDNN_DATA_FLOAT
+                                          : std::is_same_v<T, half>  ? CUDNN_DATA_HALF
+                                                                     : CUDNN_DATA_BFLOAT16;
+  static constexpr cudnnDataType_t sums = std::is_same_v<T, double> ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  /// CUDNN_DEFAULT_MATH rounds floats to TF32.
+  static cudnnMathType_t arithmetic() {
+    if constexpr (narrow_element<T>) return CUDNN_TENSOR_OP_MATH;
+    else if constexpr (std::is_same_v<T, double>) return CUDNN_DEFAULT_MATH;
+    else return use_matmul_precision::now() == matmul_precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  }
+};
+
+/// cuDNN's convolutions on a context's stream; one caller at a time. The descriptors of a convolution, and the
+/// algorithm that cuDNN's heuristic puts first among those that may be taken, are made once and kept.
+class cudnn_convolutions {
+  using pass = library_convolution::pass;
+
+ public:
+  explicit cudnn_convolutions(context& c) : context_(c) {}
+  cudnn_convolutions(const cudnn_convolutions&) = delete;
+  cudnn_convolutions& operator=(const cudnn_convolutions&) = delete;
+
+  template <class T>
+  bool takes(cudnnHandle_t handle, const library_convolution& asked) {
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    return plan_for<T>(handle, asked).found;
+  }
+
+  /// Returns false, with nothing done, if cuDNN refuses after all. It is not asked for this convolution again.
+  template <class T>
+  bool run(cudnnHandle_t handle, const library_convolution& asked) {
+    const auto held = context_.capture().enter("a convolution");
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    plan& way = plan_for<T>(handle, asked);
+    if (!way.found) return false;
+    // The next work on this stream that takes the same memory runs after this.
+    const sinter::detail::block workspace(context_.memory(), way.workspace);
+    const typename cudnn_element<T>::scalar one = 1, zero = 0;
+    const cudnnStatus_t status = start(handle, way, asked, workspace.data(), &one, asked.add ? &one : &zero, &zero);
+    way.found = !refused(status);
+    if (!way.found) return false;
+    if (status != CUDNN_STATUS_SUCCESS)
+      check(status, context_.name() + ": " + library_convolution::name_of(asked.which) + " by cuDNN");
+    context_.count_launches();
+    return true;
+  }
+
+ private:
+  using tensor_ptr = owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+  using filter_ptr = owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+  using convolution_ptr = owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+  using activation_ptr = owned<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
+
+  struct plan {
+    tensor_ptr image, result, bias;
+    filter_ptr weights;
+    convolution_ptr convolution;
+    activation_ptr activation;
+    int algorithm = 0;
+    std::size_t workspace = 0;
+    bool found = false;
+  };
+  using key = std::array<index_t, 28>;
+
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_workspace = std::size_t{256} << 20;
+
+  /// True if cuDNN does not do this convolution, which is no error.
+  static bool refused(cudnnStatus_t status) {
+#if CUDNN_VERSION >= 90000
+    return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
+           CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_BAD_PARAM;
+#else
+    return status == CUDNN_STATUS_NOT_SUPPORTED || status == CUDNN_STATUS_BAD_PARAM;
+#endif
+  }
+
+  static cudnnStatus_t start(cudnnHandle_t handle, const plan& way, const library_convolution& c, void* workspace,
+                             const void* one, const void* beta, const void* zero) {
+    switch (c.which) {
+      case pass::forward: {
+        const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(way.algorithm);
+        if (c.has_bias)
+          return cudnnConvolutionBiasActivationForward(handle, one, way.image.get(), c.image, way.weights.get(),
+                                                       c.weights, way.convolution.get(), algorithm, workspace,
+                                                       way.workspace, zero, way.result.get(), c.result, way.bias.get(),
+                                                       c.bias, way.activation.get(), way.result.get(), c.result);
+        return cudnnConvolutionForward(handle, one, way.image.get(), c.image, way.weights.get(), c.weights,
+                                       way.convolution.get(), algorithm, workspace, way.workspace, beta,
+                                       way.result.get(), c.result);
+      }
+      case pass::data:
+        return cudnnConvolutionBackwardData(handle, one, way.weights.get(), c.weights, way.result.get(), c.result,
+                                            way.convolution.get(),
+                                            static_cast<cudnnConvolutionBwdDataAlgo_t>(way.algorithm), workspace,
+                                            way.workspace, beta, way.image.get(), c.image);
+      case pass::weights:
+        break;
+    }
+    return cudnnConvolutionBackwardFilter(handle, one, way.image.get(), c.image, way.result.get(), c.result,
+                                          way.convolution.get(),
+                                          static_cast<cudnnConvolutionBwdFilterAlgo_t>(way.algorithm), workspace,
+                                          way.workspace, beta, way.weights.get(), c.weights);
+  }
+
+  template <class T>
+  plan& plan_for(cudnnHandle_t handle, const library_convolution& c) {
+    const conv_extents& e = c.e;
+    key k{static_cast<index_t>(cudnn_element<T>::type),
+          static_cast<index_t>(cudnn_element<T>::arithmetic()),
+          static_cast<index_t>(c.which),
+          c.has_bias,
+          c.relu,
+          c.add,
+          e.batch,
+          e.channels,
+          e.filters,
+          e.groups};
+    std::size_t at = 10;
+    for (const auto* numbers : {&e.in, &e.out, &e.kernel, &e.stride, &e.padding, &e.dilation})
+      for (const index_t n : *numbers) k[at++] = n;
+    if (const auto found = plans_.find(k); found != plans_.end()) return found->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    plan way;
+    const cudnnStatus_t status = make_plan<T>(handle, c, way);
+    if (status != CUDNN_STATUS_SUCCESS && !refused(status))
+      check(status, context_.name() + ": planning " + library_convolution::name_of(c.which) + " by cuDNN");
+    return plans_.emplace(k, std::move(way)).first->second;
+  }
+
+  /// True if the padding is the same on both sides and all numbers fit an int: cuDNN knows no others.
+  static bool can_be_said(const conv_extents& e) {
+    constexpr index_t limit = std::numeric_limits<int>::max();
+    for (int a = 0; a < 3; ++a) {
+      const index_t reach = e.dilation[a] * (e.kernel[a] - 1) + 1;
+      if ((e.in[a] + 2 * e.padding[a] - reach) / e.stride[a] + 1 != e.out[a]) return false;
+    }
+    const index_t in = e.in[0] * e.in[1] * e.in[2], out = e.out[0] * e.out[1] * e.out[2];
+    return e.batch * e.channels * in < limit && e.batch * e.filters * out < limit;
+  }
+
+  template <auto Create, class Pointer>
+  static cudnnStatus_t create(Pointer& to) {
+    typename Pointer::pointer made = nullptr;
+    const cudnnStatus_t status = Create(&made);
+    to.reset(made);
+    return status;
+  }
+  /// Of (N, C, spatial axes) with the channels last.
+  static cudnnStatus_t describe(tensor_ptr& to, cudnnDataType_t type, int axes, index_t batch, index_t channels,
+                                const index_t (&extent)[3]) {
+    int shape[5] = {static_cast<int>(batch), static_cast<int>(channels)}, strides[5] = {0, 1};
+    index_t stride = channels;
+    for (int a = axes - 1; a >= 0; --a) {
+      shape[a + 2] = static_cast<int>(extent[a + 3 - axes]);
+      strides[a + 2] = static_cast<int>(stride);
+      stride *= extent[a + 3 - axes];
+    }
+    strides[0] = static_cast<int>(stride);
+    if (const auto status = create<cudnnCreateTensorDescriptor>(to); status != CUDNN_STATUS_SUCCESS) return status;
+    return cudnnSetTensorNdDescriptor(to.get(), type, axes + 2, shape, strides);
+  }
+
+#define SINTER_RETURN_IF_FAILED(call) \
+  if (const cudnnStatus_t status = (call); status != CUDNN_STATUS_SUCCESS) return status
+
+  template <class T>
+  cudnnStatus_t make_plan(cudnnHandle_t handle, const library_convolution& c, plan& way) const {
+    const conv_extents& e = c.e;
+    if (!can_be_said(e)) return CUDNN_STATUS_SUCCESS;
+    constexpr cudnnDataType_t type = cudnn_element<T>::type;
+    const int axes = e.in[0] * e.out[0] * e.kernel[0] == 1 && e.padding[0] == 0 ? 2 : 3, skip = 3 - axes;
+    SINTER_RETURN_IF_FAILED(describe(way.image, type, axes, e.batch, e.channels, e.in));
+    SINTER_RETURN_IF_FAILED(describe(way.result, type, axes, e.batch, e.filters, e.out));
+    int weights[5] = {static_cast<int>(e.filters), static_cast<int>(e.channels / e.groups)};
+    int padding[3], stride[3], dilation[3];
+    for (int a = 0; a < axes; ++a) {
+      weights[a + 2] = static_cast<int>(e.kernel[a + skip]);
+      padding[a] = static_cast<int>(e.padding[a + skip]);
+      stride[a] = static_cast<int>(e.stride[a + skip]);
+      dilation[a] = static_cast<int>(e.dilation[a + skip]);
+    }
+    SINTER_RETURN_IF_FAILED(create<cudnnCreateFilterDescriptor>(way.weights));
+    SINTER_RETURN_IF_FAILED(cudnnSetFilterNdDescriptor(way.weights.get(), type, CUDNN_TENSOR_NHWC, axes + 2, weights));
+    SINTER_RETURN_IF_FAILED(create<cudnnCreateConvolutionDescriptor>(way.convolution));
+    const cudnnConvolutionDescriptor_t convolution = way.convolution.get();
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionNdDescriptor(convolution, axes, padding, stride, dilation,
+                                                            CUDNN_CROSS_CORRELATION, cudnn_element<T>::sums));
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionGroupCount(convolution, static_cast<int>(e.groups)));
+    SINTER_RETURN_IF_FAILED(cudnnSetConvolutionMathType(convolution, cudnn_element<T>::arithmetic()));
+    if (c.has_bias) {
+      SINTER_RETURN_IF_FAILED(describe(way.bias, type, axes, 1, e.filters, {1, 1, 1}));
+      SINTER_RETURN_IF_FAILED(create<cudnnCreateActivationDescriptor>(way.activation));
+      SINTER_RETURN_IF_FAILED(cudnnSetActivationDescriptor(
+          way.activation.get(), c.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0));
+    }
+    switch (c.which) {
+      case pass::forward:
+        return choose<cudnnGetConvolutionForwardAlgorithm_v7, cudnnGetConvolutionForwardWorkspaceSize>(
+            handle, way, c.has_bias ? int{CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM} : -1, way.image.get(),
+            way.weights.get(), convolution, way.result.get());
+      case pass::data:
+        return choose<cudnnGetConvolutionBackwardDataAlgorithm_v7, cudnnGetConvolutionBackwardDataWorkspaceSize>(
+            handle, way, -1, way.weights.get(), way.result.get(), convolution, way.image.get());
+      case pass::weights:
+        break;
+    }
+    return choose<cudnnGetConvolutionBackwardFilterAlgorithm_v7, cudnnGetConvolutionBackwardFilterWorkspaceSize>(
+        handle, way, -1, way.image.get(), way.result.get(), convolution, way.weights.get());
+  }
+
+  /// The type in which a function that asks for algorithms describes one.
+  template <class F>
+  struct told_by;
+  template <class A, class B, class C, class E, class Performance>
+  struct told_by<cudnnStatus_t (*)(cudnnHandle_t, A, B, C, E, int, int*, Performance*)> {
+    using type = Performance;
+  };
+
+  /// The first algorithm of the heuristic that is deterministic and takes no more memory than it may; `only` that one,
+  /// unless below 0. The order of descriptors is that of cuDNN's functions.
+  template <auto Ask, auto Workspace, class A, class B, class C, class E>
+  static cudnnStatus_t choose(cudnnHandle_t handle, plan& way, int only, A a, B b, C c, E e) {
+    using performance = typename told_by<decltype(Ask)>::type;
+    performance found[16];
+    int count = 0;
+    SINTER_RETURN_IF_FAILED(Ask(handle, a, b, c, e, 16, &count, found));
+    for (int i = 0; i < count; ++i) {
+      const performance& p = found[i];
+      if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC) continue;
+      if (only >= 0 && static_cast<int>(p.algo) != only) continue;
+      std::size_t bytes = 0;
+      if (Workspace(handle, a, b, c, e, p.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > most_workspace) continue;
+      way.algorithm = static_cast<int>(p.algo);
+      way.workspace = bytes;
+      way.found = true;
+      break;
+    }
+    return CUDNN_STATUS_SUCCESS;
+  }
+#undef SINTER_RETURN_IF_FAILED
+
+  context& context_;
+  std::mutex busy_;
+  std::map<key, plan> plans_;
+};
+
+/// cuDNN's convolutions on D, as conv_library.hpp describes such a library.
+template <device D>
+struct convolutions_by_cudnn {
+  template <class T>
+  bool takes(const library_convolution& asked) const {
+    return all().template takes<T>(native_cudnn<D>(), asked);
+  }
+  template <class T>
+  bool run(const library_convolution& asked) const {
+    return all().template run<T>(native_cudnn<D>(), asked);
+  }
+
+ private:
+  static cudnn_convolutions& all() {
+    static cudnn_convolutions& one = *new cudnn_convolutions(context_of<D>());
+    return one;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUDNN_CONV_HPP
+#endif
+#if SINTER_WITH_CUB_FOLDS
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
+// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the
+// results, on the way.
+//
+// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of
+// them may a `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a
+// namespace ::cuda, which nvcc names from there in code that it adds. Where a function uses Sinter's names, it calls
+// the device sinter::cuda<0>.
+//
+// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or
+// little memory, and scans whose result would depend on which block of CUB's is quicker, such as cumsum of float.
+
+#if !SINTER_WITH_CUDA
+#error "sinter: sinter/cuda/cub_folds.hpp is for files with the CUDA backend, compiled by nvcc"
+#else
+
+#include <cub/version.cuh>
+#if CUB_VERSION < 300000
+#error "sinter: SINTER_WITH_CUB_FOLDS=1 needs CUB 3.0 or later, such as that of CUDA 13; leave it out here"
+#endif
+
+#include <cub/device/device_histogram.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
+
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/tabulate_output_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+// sinter/cuda/cub_call.hpp: how CUB's algorithms are called.
+
+namespace sinter::cuda_impl {
+
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no
+/// scratch memory, how much it takes, else starts it.
+template <class Algorithm>
+void call_cub(context& c, const work& w, const Algorithm& algorithm) {
+  const auto held = c.capture().enter(w.what);
+  const use_gpu current(c.gpu());
+  ignore(cudaPeekAtLastError());  // CUB would take an error that the program has left behind for its own
+  std::size_t bytes = 0;
+  const auto run = [&](void* scratch) {
+    const cudaError_t status = algorithm(scratch, bytes);
+    if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
+  };
+  run(nullptr);
+  const sinter::detail::block scratch(c.memory(),
+                                      bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  run(scratch.data());
+  c.count_launches();
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+
+namespace sinter::cuda_impl {
+
+/// Rows of n elements, one after the other.
+struct long_rows {
+  index_t n;
+  bool narrow;  ///< the elements' numbers fit the divider
+  divider by_n;
+
+  long_rows(index_t rows, index_t length) : n(length), narrow(rows * length < (index_t{1} << 31)) {
+    if (narrow) by_n = divider(static_cast<std::uint32_t>(n));
+  }
+  __host__ __device__ index_t row_of(index_t number) const { return quotient(number, n, by_n, narrow); }
+  __host__ __device__ index_t place(index_t number) const { return number - row_of(number) * n; }
+};
+struct one_row {
+  __host__ __device__ index_t place(index_t number) const { return number; }
+};
+struct row_begins {
+  index_t n;
+  __host__ __device__ index_t operator()(index_t row) const { return row * n; }
+};
+struct row_numbers {
+  long_rows rows;
+  __host__ __device__ index_t operator()(index_t number) const { return rows.row_of(number); }
+};
+
+/// The state of R that has seen one element.
+template <class R, class Source, class Rows>
+struct element_states {
+  Source source;
+  Rows rows;
+  __host__ __device__ typename R::state operator()(index_t number) const {
+    auto s = R::identity();
+    R::push(s, source(number), rows.place(number));
+    return s;
+  }
+};
+template <class F>
+auto computed(const F& f) {
+  return thrust::make_transform_iterator(thrust::counting_iterator<index_t>(0), f);
+}
+template <class R, class Source, class Rows>
+auto states_of(const Source& source, const Rows& rows) {
+  return computed(element_states<R, Source, Rows>{source, rows});
+}
+
+template <class R>
+struct merge_states {
+  using state = typename R::state;
+  __host__ __device__ state operator()(const state& a, const state& b) const { return R::merge(a, b); }
+};
+template <class R, class Put>
+struct put_finished {
+  Put put;
+  __host__ __device__ void operator()(index_t number, const typename R::state& s) const { put(number, R::finish(s)); }
+};
+template <class Out>
+struct put_state {
+  Out out;
+  template <class State>
+  __host__ __device__ void operator()(index_t number, const State& s) const {
+    out.put(number, s);
+  }
+};
+/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are
+/// quickest.
+template <class R>
+inline constexpr bool any_cut = std::is_integral_v<typename R::state> || requires { typename R::arg; };
+
+/// Kernels of CUB's take all of it as parameters, and something beside.
+template <class... Parts>
+inline constexpr bool fits_cub = (sizeof(Parts) + ...) <= 30000;
+
+/// A block of CUB's folds a row, however short it is, and however few there are.
+inline constexpr index_t shortest_row = 256, fewest_rows = 64;
+/// Of more bins each block of CUB's has all in the memory of the GPU.
+inline constexpr index_t most_bins = 256;
+
+/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an
+/// integer by a division.
+template <class Source>
+struct bin_of {
+  Source source;
+  std::int64_t bins;
+  __host__ __device__ float operator()(index_t number) const {
+    const std::int64_t v = source(number);
+    return v >= 0 && v < bins ? static_cast<float>(v) : -1.f;
+  }
+};
+
+/// What no_folds says, done by CUB where it can; what is true has been started.
+struct cub_folds {
+  context& c;
+
+  template <class R, class Source, class Put>
+  bool reduce(const work& w, const Source& source, index_t results, index_t n, const Put& put) const {
+    if (n == 0 || (results > 1 && (n < shortest_row || results < fewest_rows))) return false;
+    if constexpr (fits_cub<Source, Put>) {
+      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put});
+      const merge_states<R> merge;
+      if (results == 1) {
+        const auto in = states_of<R>(source, one_row{});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceReduce::Reduce(scratch, bytes, in, out, n, merge, R::identity(), c.stream());
+        });
+      } else {
+        const auto in = states_of<R>(source, long_rows(results, n));
+        const auto begin = computed(row_begins{n});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge,
+                                                    R::identity(), c.stream());
+        });
+      }
+    }
+    return fits_cub<Source, Put>;
+  }
+
+  template <class R, class Source, class Out>
+  bool scan(const work& w, const Source& source, index_t rows, index_t n, const Out& to) const {
+    if (rows > 1 && (n < shortest_row || rows < fewest_rows)) return false;
+    constexpr bool can = any_cut<R> && fits_cub<Source, Out>;
+    if constexpr (can) {
+      const auto out = thrust::make_tabulate_output_iterator(put_state<Out>{to});
+      const merge_states<R> merge;
+      if (rows == 1) {
+        const auto in = states_of<R>(source, one_row{});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream());
+        });
+      } else {
+        const long_rows all(rows, n);
+        const auto in = states_of<R>(source, all);
+        const auto keys = computed(row_numbers{all});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n,
+                                                     ::cuda::std::equal_to<>{}, c.stream());
+        });
+      }
+    }
+    return can;
+  }
+
+  template <class Source>
+  bool count(const work& w, const Source& source, index_t n, index_t bins, unsigned long long* counts) const {
+    if (bins > most_bins) return false;
+    if constexpr (fits_cub<Source>) {
+      const auto in = computed(bin_of<Source>{source, bins});
+      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f,
+                                                   static_cast<float>(bins), n, c.stream());
+      });
+    }
+    return fits_cub<Source>;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUB_FOLDS_HPP
+#endif
+
+namespace sinter::cuda_impl {
+
+template <device D>
+struct gpu {
+  static context& here() { return context_of<D>(); }
+  static auto& memory() { return here().memory(); }
+  static void synchronize() { here().synchronize(); }
+  static std::size_t launches() { return here().launches(); }
+  static index_fault* fault() { return here().fault(); }
+  static index_fault* fault_address() { return here().fault_address(); }
+  static unsigned* arrivals() { return here().arrivals(); }
+
+  /// From CUDA 12.1 on.
+  static constexpr std::size_t most_parameters = 32764;
+
+  template <class Body>
+  static void launch(const work& w, const Body& body, const launch_shape& shape) {
+    static_assert(sizeof(Body) <= most_parameters);
+    cuda_impl::launch(here(), w, body, shape);
+  }
+
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes to the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.downloads().to_host(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, what);
+    copy.reads_from(c);
+    held.unlock();
+    c.downloads_beside().to_host(copy.stream(), to, from, bytes, what);
+    copy.is_over();
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    context& c = here();
+    const std::string what = c.name() + ": copying " + std::to_string(bytes) + " bytes from the host";
+    auto held = c.capture().wait(what);
+    const use_gpu current(c.gpu());
+    if (!sinter::detail::copies_run_beside()) return c.uploads().to_gpu(c.stream(), to, from, bytes, what);
+    copy_beside copy(c, what);
+    copy.writes_to(to);
+    held.unlock();
+    c.uploads_beside().to_gpu(copy.stream(), to, from, bytes, what);
+    copy.finish();
+  }
+
+  /// Runs after the work on From that makes the source, and before its memory is used for anything else.
+  template <device From>
+  static void copy_from_device(void* to, const void* from, std::size_t bytes) {
+    context &to_here = here(), &there = context_of<From>();
+    const std::string what =
+        "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
+    const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
+    auto first = (in_order ? to_here : there).capture().wait(what),
+         second = (in_order ? there : to_here).capture().wait(what);
+    to_here.open_path_from(there);
+    const auto start = [&](cudaStream_t stream) {
+      const use_gpu current(to_here.gpu());
+      if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), what);
+      else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, stream), what);
+    };
+    if (sinter::detail::copies_run_beside()) {
+      copy_beside copy(to_here, what);
+      copy.reads_from(there);
+      copy.writes_to(to);
+      first.unlock();
+      second.unlock();
+      start(copy.stream());
+      return copy.finish();
+    }
+    to_here.wait_for(there);
+    start(to_here.stream());
+    try {
+      there.wait_for(to_here);
+    } catch (...) {
+      ignore(cudaStreamSynchronize(to_here.stream()));
+      throw;
+    }
+  }
+
+  /// In order with the other work of this device, also in a step that is captured.
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    context& c = here();
+    const auto held = c.capture().enter("a copy");
+    const use_gpu current(c.gpu());
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c.stream()),
+          c.name() + ": copying " + std::to_string(bytes) + " bytes");
+  }
+
+  static memory_place place_of(const void* p) {
+    context& c = here();
+    const use_gpu current(c.gpu());
+    cudaPointerAttributes found{};
+    check(cudaPointerGetAttributes(&found, p), c.name() + ": asking where memory lies");
+    switch (found.type) {
+      case cudaMemoryTypeUnregistered:
+        return {"host memory", "cpu"};
+      case cudaMemoryTypeHost:
+        return {"pinned host memory", "cpu"};
+      case cudaMemoryTypeManaged:
+        return {"managed memory, which moves between the host and GPUs", "cpu"};
+      default:
+        break;
+    }
+    if (found.device == c.gpu()) return {};
+    const std::string gpu = "GPU " + std::to_string(found.device);
+    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()),
+            "the cuda<I> that is " + gpu};
+  }
+
+  template <class T, class To = T>
+  static bool gemm(const blas_product& p) {
+    return blas_of<D>().template run<T, To>(p);
+  }
+
+#if SINTER_WITH_CUDNN
+  static convolutions_by_cudnn<D> convolutions() { return {}; }
+#else
+  static no_convolutions convolutions() { return {}; }
+#endif
+
+  static bool sort(pair_buffers& pairs, index_t n, int bits) {
+    const pair_sorter other = other_sorter.load(std::memory_order_relaxed);
+    if (other == nullptr) return false;
+    other(here(), pairs, n, bits);
+    return true;
+  }
+
+#if SINTER_WITH_CUB_FOLDS
+  static cub_folds folds() { return {here()}; }
+#else
+  static no_folds folds() { return {}; }
+#endif
+
+  /// A sequence of work, to be started as a whole.
+  class recording {
+   public:
+    recording() = default;
+    recording(cudaGraphExec_t graph, std::size_t kernels) : graph_(graph), kernels_(kernels) {}
+    recording(recording&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), kernels_(other.kernels_) {}
+    recording& operator=(recording&& other) noexcept {
+      std::swap(graph_, other.graph_);
+      std::swap(kernels_, other.kernels_);
+      return *this;
+    }
+    ~recording() {
+      if (graph_ != nullptr) ignore(cudaGraphExecDestroy(graph_));
+    }
+    std::size_t kernels() const { return kernels_; }
+    void run() const {
+      context& c = here();
+      const auto held = c.capture().enter("replay");
+      sinter::detail::refuse_capture("replay", "a captured step cannot hold another; replay it beside this one");
+      const use_gpu current(c.gpu());
+      check(cudaGraphLaunch(graph_, c.stream()), c.name() + ": starting a captured step");
+      c.count_launches(kernels_);
+    }
+
+   private:
+    cudaGraphExec_t graph_ = nullptr;
+    std::size_t kernels_ = 0;
+  };
+
+  /// What f put on the device, not run, as a recording.
+  template <class F>
+  static recording record(const F& f) {
+    context& c = here();
+    c.capture().begin();
+    // Relaxed, because a step may take memory and load kernels on the way; capture_state forbids what must not be.
+    const cudaError_t begun = [&] {
+      const use_gpu current(c.gpu(), std::nothrow);
+      if (current.status() != cudaSuccess) return current.status();
+      return cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeRelaxed);
+    }();
+    if (begun != cudaSuccess) c.capture().end();
+    check(begun, c.name() + ": beginning a capture");
+    const std::size_t before = c.launches();
+    owned<cudaGraph_t, cudaGraphDestroy> graph;
+    const auto end = [&]() noexcept {
+      const use_gpu current(c.gpu(), std::nothrow);
+      ignore(current.status());
+      cudaGraph_t made = nullptr;
+      const cudaError_t status = cudaStreamEndCapture(c.stream(), &made);
+      graph.reset(made);
+      c.capture().end();
+      return status;
+    };
+    const auto kernels = [&] {
+      const std::size_t n = c.launches() - before;
+      c.count_launches(std::size_t{0} - n);  // they have not run
+      return n;
+    };
+    try {
+      f();
+    } catch (...) {
+      kernels();
+      ignore(end());
+      throw;
+    }
+    const std::size_t n = kernels();
+    check(end(), c.name() + ": ending a capture");
+    const use_gpu current(c.gpu());
+    cudaGraphExec_t runnable = nullptr;
+    check(cudaGraphInstantiate(&runnable, graph.get(), 0), c.name() + ": preparing a captured step");
+    return recording(runnable, n);
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_GPU_HPP
+
+namespace sinter {
+
+template <class...>
+struct all_reduce_of_host_memory_of;
+template <class>
+struct all_reduce_cannot_add_elements_of;
+template <class...>
+struct all_reduce_of_mixed_element_types;
+template <int...>
+struct all_reduce_of_ranks;
+template <class...>
+struct a_device_is_listed_twice_in;
+struct assign_it_to_a_tensor_first;
+struct copy_it_to_a_gpu_with_dot_to;
+struct convert_it_with_cast;
+struct give_tensors_of_one_element_type;
+struct give_tensors_of_one_rank;
+struct give_one_tensor_per_device;
+
+namespace cuda_impl {
+
+template <class T>
+inline constexpr ncclDataType_t nccl_element = ncclNumTypes;  // has none
+template <>
+inline constexpr ncclDataType_t nccl_element<float> = ncclFloat32;
+template <>
+inline constexpr ncclDataType_t nccl_element<double> = ncclFloat64;
+template <>
+inline constexpr ncclDataType_t nccl_element<half> = ncclFloat16;
+template <>
+inline constexpr ncclDataType_t nccl_element<bfloat16> = ncclBfloat16;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int8_t> = ncclInt8;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::uint8_t> = ncclUint8;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int32_t> = ncclInt32;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int64_t> = ncclInt64;
+
+inline void check(ncclResult_t status, const std::string& what, [[maybe_unused]] ncclComm_t among = nullptr) {
+  if (status == ncclSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  std::string text = what + ": " + ncclGetErrorString(status);
+#if NCCL_VERSION_CODE >= 21300
+  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0')
+    text += std::string(" (") + more + ")";
+#endif
+  throw device_error(text);
+}
+
+/// A device's part of a sum: dense elements, which become the sum.
+struct reduced {
+  context* on;
+  void* data;
+};
+
+/// Errors: device_error, before anything is started, where NCCL cannot or must not be called.
+inline void check_group(const std::vector<context*>& group) {
+  sinter::detail::refuse_capture("all_reduce", "a graph holds the work of one device; add up after replay()");
+  for (std::size_t i = 0; i < group.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (group[i]->gpu() == group[j]->gpu())
+        sinter::detail::refuse<device_error>(
+            {"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
+             ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
+}
+/// So that no device begins a capture before the sum is on its way.
+inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
+  std::sort(group.begin(), group.end());  // as copies between devices do
+  std::vector<capture_state::hold> held;
+  for (const context* c : group) held.push_back(c->capture().enter("all_reduce"));
+  return held;
+}
+
+/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are
+/// kept.
+inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, std::string what) {
+  static std::mutex& busy = *new std::mutex;
+  static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
+  std::sort(parts.begin(), parts.end(), [](const reduced& a, const reduced& b) { return a.on->gpu() < b.on->gpu(); });
+  std::vector<int> gpus;
+  std::vector<context*> group;
+  for (const reduced& p : parts) {
+    what += (gpus.empty() ? " on " : ", ") + p.on->name();
+    gpus.push_back(p.on->gpu());
+    group.push_back(p.on);
+  }
+  const std::lock_guard lock(busy);
+  const auto held = hold(group);
+  std::vector<ncclComm_t>& among = made[gpus];
+  if (among.empty()) {
+    std::vector<ncclComm_t> fresh(gpus.size());
+    check(ncclCommInitAll(fresh.data(), static_cast<int>(gpus.size()), gpus.data()), what + ": starting NCCL");
+    among = std::move(fresh);
+  }
+  check(ncclGroupStart(), what);
+  ncclResult_t status = ncclSuccess;
+  std::size_t i = 0;
+  for (; i < parts.size() && status == ncclSuccess; ++i)
+    status = ncclAllReduce(parts[i].data, parts[i].data, count, type, ncclSum, among[i], parts[i].on->stream());
+  const ncclResult_t ended = ncclGroupEnd();
+  check(status, what, among[i - 1]);
+  check(ended, what);
+  for (const reduced& p : parts) p.on->count_launches();
+}
+
+}  // namespace cuda_impl
+
+namespace detail {
+
+template <class First, class... Rest>
+constexpr auto find_all_reduce_mistake() {
+  if constexpr (!(expression<First> && ... && expression<Rest>)) return not_operands{};
+  else if constexpr (!(is_cuda_v<device_of<First>> && ... && is_cuda_v<device_of<Rest>>))
+    return mistake<all_reduce_of_host_memory_of<device_of<First>, device_of<Rest>...>, copy_it_to_a_gpu_with_dot_to>{};
+  else if constexpr ((is_variable<First> || ... || is_variable<Rest>))
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!(is_tensor<First> && ... && is_tensor<Rest>))
+    return mistake<expression_not_yet_evaluated_on<device_of<First>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (!(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>,
+                   give_tensors_of_one_element_type>{};
+  else if constexpr (cuda_impl::nccl_element<element_of<First>> == ncclNumTypes)
+    return mistake<all_reduce_cannot_add_elements_of<element_of<First>>, convert_it_with_cast>{};
+  else if constexpr (!((rank_of<First> == rank_of<Rest>) && ...))
+    return mistake<all_reduce_of_ranks<rank_of<First>, rank_of<Rest>...>, give_tensors_of_one_rank>{};
+  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> + ... +
+                       times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
+    return mistake<a_device_is_listed_twice_in<device_of<First>, device_of<Rest>...>, give_one_tensor_per_device>{};
+  else return fitting<element_of<First>>{};
+}
+template <class... X>
+using all_reduce_mistake = decltype(find_all_reduce_mistake<bare<X>...>());
+
+/// Once x's sum is in `sum`, the memory of x itself where that is dense.
+template <class X>
+void take_sum(const X& x, const X& sum) {
+  if (x.is_contiguous()) {
+    note_write(*access::storage_of(x).get());
+  } else {
+    auto target = x;
+    std::move(target) = sum;
+  }
+}
+
+template <class First, class... Rest>
+void sum_of_several(const First& first, const Rest&... rest) {
+  const auto same_shape = [&](const auto& other) {
+    if (!(other.shape() == first.shape()))
+      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ",
+                           other.shape(), " on ", device_name<device_of<decltype(other)>>(),
+                           "; all must be of one shape"});
+  };
+  (same_shape(rest), ...);
+  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(),
+                                               &cuda_impl::context_of<device_of<Rest>>()...};
+  cuda_impl::check_group(group);
+  if (first.numel() == 0) return;
+  const auto add_up = [&](const First& dense, const Rest&... others) {
+    cuda_impl::add_up(
+        {{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
+        static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
+        joined({"all_reduce of shape ", first.shape()}));
+    take_sum(first, dense);
+    (take_sum(rest, others), ...);
+  };
+  add_up(first.contiguous(), rest.contiguous()...);
+}
+
+}  // namespace detail
+
+/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of
+/// models that saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with
+/// the device's other work; the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64.
+/// (shape) x ... x (shape) => the same shapes. Views are written through; where the elements of one are not side by
+/// side, it is copied, and copied back. It is a write in place: the tape notices it, and has no derivative for it. NCCL
+/// fixes the order of the sum, which may differ for other GPUs or sizes. Calls from several threads take turns. One
+/// tensor alone is its own sum: nothing happens.
+///
+/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two
+/// devices on one GPU (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been
+/// started then. device_error with NCCL's words where NCCL fails; the tensors are undefined then. Tensors of the host,
+/// of several element types or ranks, of bool and int16, two on one device, variables and expressions do not compile.
+///
+///     loss0.backward();  // of a model on cuda<0> and one half of a batch
+///     loss1.backward();  // of its copy on cuda<1> and the other half
+///     all_reduce(w0.grad(), w1.grad());
+template <expression... X>
+  requires(sizeof...(X) > 0 && detail::is_fitting<detail::all_reduce_mistake<X...>>)
+void all_reduce(const X&... x) {
+  (detail::check_assignable("all_reduce", x, x), ...);
+  if constexpr (sizeof...(X) > 1) detail::sum_of_several(x...);
+}
+template <class... X, class Problem = typename detail::all_reduce_mistake<X...>::problem,
+          class Fix = typename detail::all_reduce_mistake<X...>::fix>
+void all_reduce(const X&...) = delete;
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_CUDA_NCCL_HPP
+
+#include <future>
+
+#if NCCL_VERSION_CODE < 21400
+#error "sinter: nccl_communicator needs NCCL 2.14 or newer, whose communicators need not block"
+#endif
+
+namespace sinter {
+
+/// Options of nccl_communicator.
+struct nccl_options {
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< of a call, and of the start
+  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
+};
+
+namespace detail {
+
+class nccl_group;
+
+/// One call. Its memory is given back once its work on the GPU is over, and never where that is not known.
+struct nccl_call final : work_state {
+  using start = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
+
+  explicit nccl_call(std::shared_ptr<nccl_group> g) : group(std::move(g)) {}
+  nccl_call(const nccl_call&) = delete;
+  nccl_call& operator=(const nccl_call&) = delete;
+  ~nccl_call() override {
+    if (is_started && !is_over) static_cast<void>(new std::shared_ptr<void>(std::move(memory)));
+  }
+  bool done() const override;
+  void wait(std::optional<double> limit) override;
+  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+
+  std::shared_ptr<nccl_group> group;
+  call_header header;
+  std::string name;
+  start run;                     ///< gives the work to NCCL; empty where there is none
+  std::function<void()> finish;  ///< puts what is left to do on the device's stream, once the work is over
+  std::shared_ptr<void> memory;
+  communication_clock::time_point started = communication_clock::now();
+  std::shared_ptr<work_state> beside;   ///< on the host: over once the other ranks made the call
+  std::shared_ptr<CUevent_st> arrived;  ///< recorded behind the work; null before it was given to NCCL
+  bool is_started = false, is_over = false;
+};
+
+/// The ranks of one communicator. Its work has a stream of its own. Each collective is accompanied by a barrier of the
+/// host, and each message by one of the host: so a rank that is missing, has ended or makes another call is known by
+/// its number, which NCCL does not tell, and what a rank gives up for is told to the others.
+class nccl_group : public std::enable_shared_from_this<nccl_group> {
+ public:
+  /// All ranks of `host` make one.
+  template <class Context>
+  nccl_group(const Context& context_of, std::unique_ptr<host_ranks> host, const nccl_options& options)
+      : host_(std::move(host)), options_(options) {
+    const char* const always = std::getenv("SINTER_COMM_CHECK");
+    if (always != nullptr && std::string_view(always) == "1")
+      options_.checked_calls = std::numeric_limits<index_t>::max();
+    try {
+      refuse_capture("nccl_communicator", "make it before");
+      on_ = &context_of();
+      begin();
+    } catch (const std::exception& e) {
+      if (failure_ == nullptr) tell(e.what());
+      end_by_force();
+      throw;
+    }
+  }
+  nccl_group(const nccl_group&) = delete;
+  nccl_group& operator=(const nccl_group&) = delete;
+  /// Where all ranks are here the group ends in good order; otherwise by force, as NCCL waits for those that are not.
+  ~nccl_group() {
+    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
+    if (failure_ == nullptr) {
+      try {
+        flush();
+        host_->barrier("the end of the communicator")->wait(std::nullopt);
+        const cuda_impl::use_gpu current(on_->gpu());
+        nccl_call last(nullptr);
+        accept(ncclCommFinalize(comm_), last);
+        watch(last, end_of(last, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
+        static_cast<void>(ncclCommDestroy(std::exchange(comm_, nullptr)));
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
+    end_by_force();
+  }
+
+  int rank() const { return host_->rank(); }
+  int size() const { return host_->size(); }
+  cuda_impl::context& on() const { return *on_; }
+  const nccl_options& options() const { return options_; }
+
+  /// Starts a collective. Errors: the failure of the communicator.
+  std::shared_ptr<work_state> post(const std::shared_ptr<nccl_call>& c) {
+    require_usable(*c);
+    if (c->run) flush();
+    c->header.number = ++calls_;
+    guarded(*c, [&] { newest_ = c->beside = host_->barrier(text_of(c->header)); });
+    if (c->header.number <= options_.checked_calls)
+      watch(*c, end_of(*c, std::nullopt), [](ncclResult_t) { return true; });
+    if (c->run) launch({c});
+    return c;
+  }
+  /// Messages wait for the next collective, or for who asks for one of them: NCCL starts them together, so that two
+  /// ranks may both send first.
+  std::shared_ptr<work_state> post_message(const std::shared_ptr<nccl_call>& c, int peer) {
+    require_usable(*c);
+    guarded(*c, [&] {
+      c->beside = c->header.op == operation::send ? host_->announce(c->header, peer) : host_->expect(c->header, peer);
+    });
+    if (c->run) waiting_.push_back(c);
+    return c;
+  }
+  void flush() {
+    if (!waiting_.empty()) launch(std::exchange(waiting_, {}));
+  }
+
+  bool is_done(const nccl_call& c) {
+    if (c.is_over || failure_ != nullptr) return true;
+    if (c.run && c.arrived == nullptr) flush();
+    return (c.beside == nullptr || c.beside->done()) && has_arrived(c);
+  }
+  void wait(nccl_call& c, std::optional<double> limit) {
+    if (c.is_over) return;
+    if (failure_ != nullptr) throw_failure();
+    const auto end = end_of(c, limit);
+    if (c.run && c.arrived == nullptr) flush();
+    watch(c, end, [&](ncclResult_t) { return has_arrived(c); });
+    c.is_over = true;
+    if (c.finish) c.finish();
+  }
+
+  std::shared_ptr<nccl_group> split(int color, int key) {
+    nccl_call c(nullptr);
+    c.header.op = operation::split;
+    require_usable(c);
+    flush();
+    std::unique_ptr<host_ranks> part;
+    guarded(c, [&] { part = host_->split(color, key); });
+    return std::make_shared<nccl_group>([this]() -> cuda_impl::context& { return *on_; }, std::move(part), options_);
+  }
+  void abort(const std::string& reason) noexcept {
+    if (failure_ != nullptr) return;
+    try {
+      set_failure(communication_failure::aborted, rank(), joined({"aborted by rank ", rank(), ": ", reason}), nullptr);
+      tell(reason);
+    } catch (...) {  // NOLINT: no memory for the text
+    }
+    end_by_force();
+  }
+
+ private:
+  using time_point = communication_clock::time_point;
+
+  void begin() {
+    nccl_call c(nullptr);
+    ncclUniqueId id{};
+    auto bytes = tensor<std::uint8_t, 1>::uninitialized({{static_cast<index_t>(sizeof id)}});
+    if (rank() == 0) accept(ncclGetUniqueId(&id), c);
+    std::memcpy(bytes.data(), &id, sizeof id);
+    guarded(c, [&] { bytes = host_->broadcast(bytes); });
+    std::memcpy(&id, bytes.data(), sizeof id);
+    const cuda_impl::use_gpu current(on_->gpu());
+    cuda_impl::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                     on_->name() + ": creating a stream for communication");
+    ready_ = new_event();
+    guarded(c, [&] { c.beside = host_->barrier("the start of NCCL"); });
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    accept(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), c);
+    watch(c, end_of(c, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
+  }
+
+  std::shared_ptr<CUevent_st> new_event() const {
+    cudaEvent_t event = nullptr;
+    cuda_impl::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), on_->name() + ": creating an event");
+    return {event, [](cudaEvent_t e) { cuda_impl::ignore(cudaEventDestroy(e)); }};
+  }
+
+  void require_usable(const nccl_call& c) const {
+    if (failure_ != nullptr) throw_failure();
+    refuse_capture(operation_name(c.header.op), "a graph holds the work of one device; communicate after replay()");
+  }
+
+  /// Gives work to NCCL that runs once what is on the device's stream by now is over.
+  void launch(const std::vector<std::shared_ptr<nccl_call>>& calls) {
+    nccl_call& first = *calls.front();
+    guarded(first, [&] {
+      const auto held = on_->capture().enter(operation_name(first.header.op));
+      const cuda_impl::use_gpu current(on_->gpu());
+      const auto arrived = new_event();
+      const std::string doing = on_->name() + ": " + operation_name(first.header.op);
+      cuda_impl::check(cudaEventRecord(ready_.get(), on_->stream()), doing);
+      cuda_impl::check(cudaStreamWaitEvent(stream_, ready_.get(), 0), doing);
+      for (const auto& c : calls) c->is_started = true;
+      accept(ncclGroupStart(), first);
+      ncclResult_t status = ncclSuccess;
+      for (const auto& c : calls) {
+        if (status == ncclSuccess || status == ncclInProgress) status = c->run(comm_, stream_);
+      }
+      const ncclResult_t ended = ncclGroupEnd();
+      accept(status, first);
+      accept(ended, first);
+      // The work is on the stream once NCCL says so, and not before.
+      watch(first, end_of(first, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; }, false);
+      cuda_impl::check(cudaEventRecord(arrived.get(), stream_), doing);
+      for (const auto& c : calls) c->arrived = arrived;
+      on_->count_launches();
+    });
+  }
+
+  bool has_arrived(const nccl_call& c) {
+    if (c.arrived == nullptr) return !c.run;
+    const cuda_impl::use_gpu current(on_->gpu());
+    const cudaError_t status = cudaEventQuery(c.arrived.get());
+    if (status == cudaErrorNotReady) {
+      cuda_impl::ignore(status);
+      return false;
+    }
+    guarded(c, [&] { cuda_impl::check(status, on_->name() + ": " + operation_name(c.header.op)); });
+    return true;
+  }
+
+  time_point end_of(const nccl_call& c, std::optional<double> limit) const {
+    const time_point end = after(c.started, options_.timeout.count());
+    const time_point sooner = limit.has_value() ? after(communication_clock::now(), *limit) : end;
+    return sooner < end ? sooner : end;
+  }
+  /// Looks at NCCL, the host and the clock until is_over(state of NCCL), and the other ranks made the call.
+  template <class IsOver>
+  void watch(nccl_call& c, time_point end, const IsOver& is_over, bool with_others = true) {
+    for (int looks = 0;; ++looks) {
+      for (auto* const beside : {&c.beside, &newest_}) {
+        if (*beside == nullptr || !(*beside)->done()) continue;
+        const auto over = std::exchange(*beside, nullptr);
+        guarded(c, [&] { over->wait(std::nullopt); });
+      }
+      ncclResult_t state = ncclSuccess;
+      if (comm_ != nullptr) accept(ncclCommGetAsyncError(comm_, &state), c);
+      accept(state, c);
+      if (is_over(state) && (c.beside == nullptr || !with_others)) return;
+      if (communication_clock::now() >= end) end_late(c);
+      if (looks < 100) std::this_thread::yield();
+      else std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  [[noreturn]] SINTER_COLD void end_late(nccl_call& c) {
+    if (const auto beside = std::exchange(c.beside, nullptr); beside != nullptr)
+      guarded(c, [&] { beside->wait(0.); });  // names who is missing
+    try {
+      host_->barrier(joined({operation_name(c.header.op), " number ", c.header.number, " has timed out"}))->wait(0.5);
+    } catch (const communication_error& e) {
+      // A rank may have failed in the middle of the call.
+      if (e.kind() == communication_failure::aborted || e.kind() == communication_failure::peer_lost)
+        fail(c, e.kind(), e.peer(), cause_in(e, c));
+    }
+    fail(c, communication_failure::timeout, -1,
+         "timeout: all ranks made the call, and NCCL has not ended it; look at the other ranks' output, and at what "
+         "NCCL_DEBUG=INFO says");
+  }
+
+  void accept(ncclResult_t status, const nccl_call& c) {
+    if (status == ncclSuccess || status == ncclInProgress) return;
+    cuda_impl::ignore(cudaGetLastError());
+    std::string text = std::string("NCCL: ") + ncclGetErrorString(status);
+    if (const char* const more = ncclGetLastError(comm_); more != nullptr && *more != '\0')
+      text += std::string(" (") + more + ")";
+    fail(c, communication_failure::backend, -1, text);
+  }
+  /// f(); what it throws is the communicator's failure.
+  template <class F>
+  void guarded(const nccl_call& c, const F& f) {
+    try {
+      f();
+    } catch (const communication_error& e) {
+      if (failure_ != nullptr) throw;
+      fail(c, e.kind(), e.peer(), cause_in(e, c));
+    } catch (const trouble& t) {
+      fail(c, t.kind, t.peer, t.text);
+    } catch (const std::exception& e) {
+      fail(c, communication_failure::backend, -1, e.what());
+    }
+  }
+  /// The text of an error of the host, without what says which of its calls met it.
+  SINTER_COLD std::string cause_in(const communication_error& e, const nccl_call& c) const {
+    std::string text = e.what();
+    for (const std::string& head :
+         {joined({" of ", size(), ": "}), "'" + e.name() + "': ", joined({" number ", e.number(), ": "}),
+          std::string(operation_name(c.header.op)) + ": "}) {
+      const std::size_t at = text.find(head);
+      if (at != std::string::npos) text = text.substr(at + head.size());
+    }
+    return text;
+  }
+
+  [[noreturn]] SINTER_COLD void fail(const nccl_call& during, communication_failure kind, int peer,
+                                     const std::string& text) {
+    if (failure_ == nullptr) {
+      set_failure(kind, peer, text, &during);
+      tell(text);
+      end_by_force();
+    }
+    throw_failure();
+  }
+  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) {
+    std::string whole = joined({"communicator (nccl), rank ", rank(), " of ", size(), ": "});
+    const bool has_call = during != nullptr && (during->header.number > 0 || during->is_message());
+    if (has_call) {
+      whole += operation_name(during->header.op);
+      if (during->header.number > 0) whole += joined({" number ", during->header.number});
+      if (!during->name.empty()) whole += " '" + during->name + "'";
+      whole += ": ";
+    } else if (during != nullptr) {
+      whole += during->header.op == operation::split ? "split: " : "beginning: ";
+    }
+    waiting_.clear();
+    newest_ = nullptr;
+    failure_ = std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
+                                                     has_call ? during->header.number : 0,
+                                                     has_call ? during->name : std::string());
+  }
+  [[noreturn]] SINTER_COLD void throw_failure() const { throw communication_error(*failure_); }
+  void tell(const std::string& reason) noexcept {
+    try {
+      host_->abort(reason);
+    } catch (...) {  // NOLINT: it has failed already, and all know
+    }
+  }
+
+  /// Stops the work on the GPU. What NCCL may still use is left behind: it does not always come back where a rank is
+  /// gone.
+  void end_by_force() noexcept {
+    if (comm_ == nullptr) {
+      if (stream_ != nullptr && failure_ == nullptr) cuda_impl::ignore(cudaStreamDestroy(stream_));
+      stream_ = nullptr;
+      return;
+    }
+    try {
+      auto ended = std::make_shared<std::promise<void>>();
+      const auto over = ended->get_future();
+      std::thread([comm = std::exchange(comm_, nullptr), gpu = on_->gpu(), ended] {
+        const cuda_impl::use_gpu current(gpu, std::nothrow);
+        cuda_impl::ignore(current.status());
+        static_cast<void>(ncclCommAbort(comm));
+        ended->set_value();
+      }).detach();
+      static_cast<void>(over.wait_for(std::chrono::seconds(5)));
+    } catch (...) {  // NOLINT: no thread
+    }
+    stream_ = nullptr;
+  }
+
+  std::unique_ptr<host_ranks> host_;
+  nccl_options options_;
+  cuda_impl::context* on_ = nullptr;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::shared_ptr<CUevent_st> ready_;
+  std::vector<std::shared_ptr<nccl_call>> waiting_;  ///< messages that NCCL was not given yet
+  std::shared_ptr<work_state> newest_;               ///< of the host, for the last collective
+  std::unique_ptr<const communication_error> failure_;
+  index_t calls_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+inline bool nccl_call::done() const {
+  try {
+    return group->is_done(*this);
+  } catch (const error&) {
+    return true;  // get() throws it
+  }
+}
+inline void nccl_call::wait(std::optional<double> limit) { group->wait(*this, limit); }
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// Ranks with one GPU each, which is D = cuda<I> on this one: processes of one machine or several, or threads. Calls
+/// work on tensors on D. It is made by all ranks of `world`, a communicator of the host, at the same time; see the
+/// concept `communicator`.
+///
+///     socket_communicator world(socket_options::from_environment());  // SINTER_CUDA_MAP=<number> names the rank's GPU
+///     nccl_communicator<cuda<0>> gpus(world);
+///     tensor sum = gpus.all_reduce(gradients).get();
+///     nn::distributed ranks(model, world, gpus);  // of a model on cuda<0>, and the cpu
+///
+/// A call runs on a stream of the communicator, once what was put on the stream of D before it is over; what is put on
+/// the stream of D after it runs beside it. get() waits on the host: then all ranks have made the call, and its work on
+/// this GPU is over. NCCL fixes the order of a sum, which may differ for other ranks or lengths, and rounds half and
+/// bfloat16 after each addition.
+///
+/// Each call is accompanied by one over a part of `world` that split() makes: a barrier, or a message. So errors name
+/// the rank that is missing, has ended, or makes another call, as those of `world` do. When a rank fails, or the time
+/// is over, it stops NCCL with ncclCommAbort and tells the others; memory that NCCL may still write to is never freed.
+/// The destructor waits until all ranks come to it, unless the communicator has failed.
+///
+/// Calls come in the same order on all ranks, messages among them. Those that no collective separates are started
+/// together, by the next collective or by who asks for one, so two ranks may both send first. A call may wait for the
+/// other ranks until NCCL has taken its work, as the first one does, and while a step on D is captured it is refused.
+template <device D>
+  requires is_cuda_v<D>
+class nccl_communicator {
+  template <class X, bool Adds = false>
+  using mistake_of = detail::communication_mistake<nccl_communicator, X, Adds>;
+  template <class T>
+  using flat = tensor<T, 1, D>;
+
+ public:
+  /// True for D alone.
+  template <class Other>
+  static constexpr bool reaches = std::is_same_v<Other, D>;
+
+  /// Errors: device_error where D is not available; communication_error, as where two ranks have the same GPU.
+  template <class C>
+    requires(!std::is_same_v<C, nccl_communicator> && communicator_on<C, cpu>)
+  explicit nccl_communicator(const C& world, const nccl_options& options = {})
+      : nccl_communicator(std::make_shared<detail::nccl_group>(
+            []() -> cuda_impl::context& { return cuda_impl::context_of<D>(); }, part_of(world), options)) {}
+
+  int rank() const { return group_->rank(); }
+  int size() const { return group_->size(); }
+  std::string name() const { return "nccl"; }
+
+  /// As of the concept. The maximum of floating-point elements, which gives NaN where an element is NaN, takes memory
+  /// for the elements of all ranks. Errors: shape_error for a tensor without a value or whose elements are not side by
+  /// side; device_error during a capture; communication_error.
+  template <element T>
+    requires detail::can_be_summed<T>
+  work<flat<T>> all_reduce(flat<T> values, rank_reduction by = reduction::sum, std::string_view name = {}) {
+    require_flat("all_reduce", values);
+    detail::note_write(*detail::access::storage_of(values).get());
+    auto c = make_call<T>(detail::operation::all_reduce, values, 0, by.is_max(), name);
+    T* const p = pointer(values);
+    const std::size_t n = length(values);
+    constexpr ncclDataType_t type = cuda_impl::nccl_element<T>;
+    if (floating_element<T> && by.is_max()) {  // ncclMax leaves NaN out
+      const auto all = flat<T>::uninitialized({{values.numel() * size()}});
+      c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, all);
+      c->run = [=, to = pointer(all)](ncclComm_t ranks, cudaStream_t on) {
+        return ncclAllGather(p, to, n, type, ranks, on);
+      };
+      c->finish = [values, all, rows = size()]() mutable {
+        values.in_place() = max(all.reshape({rows, values.numel()}), 0);
+      };
+    } else {
+      c->run = [=, op = by.is_max() ? ncclMax : ncclSum](ncclComm_t ranks, cudaStream_t on) {
+        return ncclAllReduce(p, p, n, type, op, ranks, on);
+      };
+    }
+    return post(c, values);
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void all_reduce(const X&, More&&...) = delete;
+
+  /// As of the concept, of any element type.
+  template <element T>
+  work<flat<T>> broadcast(flat<T> values, int root, std::string_view name = {}) {
+    require_flat("broadcast", values);
+    require_rank("broadcast", root);
+    detail::note_write(*detail::access::storage_of(values).get());
+    auto c = make_call<T>(detail::operation::broadcast, values, root, false, name);
+    c->run = [p = pointer(values), bytes = bytes_of(values), root](ncclComm_t ranks, cudaStream_t on) {
+      return ncclBroadcast(p, p, bytes, ncclUint8, root, ranks, on);
+    };
+    return post(c, values);
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void broadcast(const X&, More&&...) = delete;
+
+  /// As of the concept, of any element type.
+  template <element T>
+  work<flat<T>> all_gather(flat<T> mine, std::string_view name = {}) {
+    require_flat("all_gather", mine);
+    const auto all = flat<T>::uninitialized({{mine.numel() * size()}});
+    auto c = make_call<T>(detail::operation::all_gather, mine, 0, false, name);
+    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(mine, all);
+    c->run = [from = pointer(mine), to = pointer(all), bytes = bytes_of(mine)](ncclComm_t ranks, cudaStream_t on) {
+      return ncclAllGather(from, to, bytes, ncclUint8, ranks, on);
+    };
+    return post(c, all);
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void all_gather(const X&, More&&...) = delete;
+
+  /// As of the concept. Errors: shape_error for a length that size() does not divide.
+  template <element T>
+    requires detail::can_be_summed<T>
+  work<flat<T>> reduce_scatter(flat<T> values, std::string_view name = {}) {
+    require_flat("reduce_scatter", values);
+    if (values.numel() % size() != 0)
+      detail::refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
+                                   " equal parts; append zeros up to a multiple of the number of ranks"});
+    const auto mine = flat<T>::uninitialized({{values.numel() / size()}});
+    auto c = make_call<T>(detail::operation::reduce_scatter, values, 0, false, name);
+    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, mine);
+    c->run = [from = pointer(values), to = pointer(mine), n = length(mine)](ncclComm_t ranks, cudaStream_t on) {
+      return ncclReduceScatter(from, to, n, cuda_impl::nccl_element<T>, ncclSum, ranks, on);
+    };
+    return post(c, mine);
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void reduce_scatter(const X&, More&&...) = delete;
+
+  /// Sends `values` to rank `to`, which receives them with the same tag. See above for the order.
+  template <element T>
+  work<void> send(flat<T> values, int to, int tag = 0) {
+    require_flat("send", values);
+    require_rank("send", to);
+    auto c = make_call<T>(detail::operation::send, values, tag, false, {});
+    if (values.numel() > 0)
+      c->run = [p = pointer(values), bytes = bytes_of(values), to](ncclComm_t ranks, cudaStream_t on) {
+        return ncclSend(p, bytes, ncclUint8, to, ranks, on);
+      };
+    return work<void>(group_->post_message(c, to));
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void send(const X&, More&&...) = delete;
+
+  /// The next n elements that rank `from` sends to this one.
+  template <element T, device Place = D>
+    requires std::is_same_v<Place, D>
+  work<flat<T>> receive(index_t n, int from, int tag = 0) {
+    require_rank("receive", from);
+    const auto values = flat<T>::uninitialized({{n}});
+    auto c = make_call<T>(detail::operation::receive, values, tag, false, {});
+    if (n > 0)
+      c->run = [p = pointer(values), bytes = bytes_of(values), from](ncclComm_t ranks, cudaStream_t on) {
+        return ncclRecv(p, bytes, ncclUint8, from, ranks, on);
+      };
+    return {group_->post_message(c, from), values};
+  }
+  template <element T, device Place, class Problem = communicator_does_not_reach<Place>,
+            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
+    requires(!std::is_same_v<Place, D>)
+  work<tensor<T, 1, Place>> receive(index_t, int, int = 0) = delete;
+
+  /// Is over once all ranks called it; it does not look at work on GPUs.
+  work<void> barrier(std::string_view name = {}) {
+    auto c = std::make_shared<detail::nccl_call>(group_);
+    c->header = detail::make_header(detail::operation::barrier, element_kind::uint8, 0, 0, false, name);
+    c->name = name;
+    return work<void>(group_->post(c));
+  }
+
+  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
+  /// (key, rank). Errors: value_error for a negative color.
+  nccl_communicator split(int color, int key) {
+    if (color < 0) detail::refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    return nccl_communicator(group_->split(color, key));
+  }
+
+  /// This rank gives up, and stops its GPU's part: the calls of all ranks throw "aborted by rank r: reason".
+  void abort(std::string reason) { group_->abort(reason); }
+
+ private:
+  explicit nccl_communicator(std::shared_ptr<detail::nccl_group> group) : group_(std::move(group)) {}
+
+  template <class C>
+  static std::unique_ptr<detail::host_ranks> part_of(C world) {
+    return std::make_unique<detail::host_ranks_of<C>>(world.split(0, world.rank()));
+  }
+  template <class T>
+  static T* pointer(const flat<T>& x) {
+    return detail::access::data(x);
+  }
+  template <class T>
+  static std::size_t length(const flat<T>& x) {
+    return static_cast<std::size_t>(x.numel());
+  }
+  template <class T>
+  static std::size_t bytes_of(const flat<T>& x) {
+    return length(x) * sizeof(T);
+  }
+  template <class T>
+  static void require_flat(const char* op, const flat<T>& x) {
+    if (!x.defined()) detail::refuse_undefined(op);
+    if (!x.is_contiguous())
+      detail::refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
+  }
+  void require_rank(const char* op, int r) const {
+    if (r < 0 || r >= size()) detail::refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
+  }
+  template <class T>
+  std::shared_ptr<detail::nccl_call> make_call(detail::operation op, const flat<T>& x, int root, bool is_max,
+                                               std::string_view name) const {
+    auto c = std::make_shared<detail::nccl_call>(group_);
+    c->header = detail::make_header(op, kind_of_element<T>(), length(x), root, is_max, name);
+    c->name = name;
+    c->memory = std::make_shared<flat<T>>(x);
+    return c;
+  }
+  /// Nothing is asked of NCCL for a tensor without elements.
+  template <class T>
+  work<flat<T>> post(const std::shared_ptr<detail::nccl_call>& c, const flat<T>& result) {
+    if (c->header.count == 0) c->run = nullptr, c->finish = nullptr;
+    return {group_->post(c), result};
+  }
+
+  std::shared_ptr<detail::nccl_group> group_;
+};
+
+}  // namespace sinter
+#endif
 // sinter/parallel/merged_moments.hpp: the moments of a batch from those of its parts.
 
 namespace sinter::nn::detail {
@@ -50242,6 +57107,270 @@ struct merged_moments {
 };
 
 }  // namespace sinter::nn::detail
+// sinter/parallel/network_model.hpp: seconds that messages and sums over ranks take, by formulas and as measured.
+
+namespace sinter {
+
+/// A message of n bytes takes latency + n / bandwidth seconds.
+struct link_model {
+  double latency = 0;    ///< seconds
+  double bandwidth = 0;  ///< bytes per second; 0: no limit
+
+  double transfer(double bytes) const { return bandwidth > 0 ? bytes / bandwidth : 0; }
+  double seconds(double bytes) const { return latency + transfer(bytes); }
+};
+
+/// The links of ranks on nodes. Each rank sends and receives one message at a time, both at once. The bandwidth between
+/// nodes is that of one rank while all ranks of its node send. Not modelled: contention with other traffic or between
+/// distant nodes, and topology.
+///
+///     network_model network{.between_nodes = {5e-6, 3e9}, .within_node = {1e-6, 100e9}, .ranks_per_node = 8};
+struct network_model {
+  link_model between_nodes = {};
+  link_model within_node = {};
+  int ranks_per_node = 1;
+  double adding = 0;  ///< bytes per second that a rank adds to others; 0: no limit
+  double call = 0;    ///< seconds of each sum besides its messages, as for threads that wake
+};
+
+/// How a sum over ranks is made. n bytes on R ranks, messages of latency a and b seconds per byte, g seconds to add
+/// one:
+///
+/// | | seconds | source |
+/// | --- | --- | --- |
+/// | ring | 2 (R - 1) a + 2 (R - 1) / R n b + (R - 1) / R n g | Thakur, Rabenseifner, Gropp 2005 |
+/// | recursive_doubling | log2 R (a + n b + n g) | the same |
+/// | rabenseifner | 2 log2 R a + 2 (R - 1) / R n b + (R - 1) / R n g | Rabenseifner 2004 |
+/// | double_tree | 2 (2 h + 2 k) (a + n / (2 k) b) + n g | Sanders, Speck, Träff 2009, reduction and broadcast |
+/// | hierarchical | within nodes a ring; between nodes n / L bytes by the cheapest of the others | |
+///
+/// For R that is no power of two, recursive_doubling and rabenseifner run on the largest power of two below; the other
+/// ranks send their values there before and get the sum after: 2 a + 2 n b + n g more. network_model::call is added to
+/// each. double_tree: trees of height h = ceil(log2 R), each with k = max(1, sqrt(h n b / (2 a))) parts of half of the
+/// bytes. hierarchical: L ranks on each node, 2 (L - 1) messages of n / L within it. The others use links between nodes
+/// for all messages if there are several nodes.
+enum class all_reduce_algorithm { ring, recursive_doubling, rabenseifner, double_tree, hierarchical };
+
+inline const char* name_of(all_reduce_algorithm by) {
+  const char* const names[] = {"ring", "recursive doubling", "Rabenseifner", "double tree", "hierarchical"};
+  return names[static_cast<int>(by)];
+}
+
+/// Seconds of one sum, in parts.
+struct all_reduce_cost {
+  all_reduce_algorithm by = all_reduce_algorithm::ring;
+  double latency = 0;   ///< grows with the number of messages
+  double transfer = 0;  ///< grows with bytes
+  double adding = 0;
+
+  double seconds() const { return latency + transfer + adding; }
+};
+
+all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes);
+
+namespace detail {
+
+inline void require_ranks(const char* call, int ranks) {
+  if (ranks < 1) refuse<value_error>({call, ": ", ranks, " ranks; there must be one or more"});
+}
+
+inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_model& link, double adding, int ranks,
+                                            double bytes) {
+  const auto add = [adding](double n) { return adding > 0 ? n / adding : 0; };
+  const double R = ranks;
+  const double turns = std::floor(std::log2(R)), rest = std::exp2(turns) == R ? 0 : 1;
+  const double power = std::exp2(turns);
+  all_reduce_cost c{by};
+  switch (by) {
+    case all_reduce_algorithm::ring:
+      c.latency = 2 * (R - 1) * link.latency;
+      c.transfer = link.transfer(2 * (R - 1) / R * bytes);
+      c.adding = add((R - 1) / R * bytes);
+      break;
+    case all_reduce_algorithm::recursive_doubling:
+      c.latency = (turns + 2 * rest) * link.latency;
+      c.transfer = link.transfer((turns + 2 * rest) * bytes);
+      c.adding = add((turns + rest) * bytes);
+      break;
+    case all_reduce_algorithm::rabenseifner:
+      c.latency = (2 * turns + 2 * rest) * link.latency;
+      c.transfer = link.transfer((2 * (power - 1) / power + 2 * rest) * bytes);
+      c.adding = add(((power - 1) / power + rest) * bytes);
+      break;
+    case all_reduce_algorithm::double_tree: {
+      // Links without latency take infinitely many parts, those without limit one.
+      const double height = std::ceil(std::log2(R)), whole = link.transfer(bytes);
+      if (link.latency <= 0) {
+        c.transfer = 2 * whole;
+      } else {
+        const double parts = std::max(1., std::sqrt(height * whole / (2 * link.latency)));
+        const double steps = 2 * (2 * height + 2 * parts);
+        c.latency = steps * link.latency;
+        c.transfer = steps * whole / (2 * parts);
+      }
+      c.adding = add(bytes);
+      break;
+    }
+    case all_reduce_algorithm::hierarchical:
+      break;
+  }
+  return c;
+}
+
+}  // namespace detail
+
+/// What one sum over `ranks` takes. Errors: value_error for no ranks, and for hierarchical where ranks are on one node
+/// or each has a node of its own.
+inline all_reduce_cost all_reduce_cost_of(all_reduce_algorithm by, const network_model& network, int ranks,
+                                          double bytes) {
+  detail::require_ranks("all_reduce_cost_of", ranks);
+  const int per_node = network.ranks_per_node;
+  if (by == all_reduce_algorithm::hierarchical) {
+    if (per_node < 2 || ranks <= per_node)
+      detail::refuse<value_error>({"all_reduce_cost_of: hierarchical, for ", ranks, " ranks, ", per_node,
+                                   " on each node; it needs several nodes with several ranks each"});
+    const network_model flat{network.between_nodes, {}, 1, network.adding, network.call};
+    const all_reduce_cost inside =
+        detail::flat_all_reduce_cost(all_reduce_algorithm::ring, network.within_node, network.adding, per_node, bytes);
+    const all_reduce_cost across = cheapest_all_reduce(flat, (ranks + per_node - 1) / per_node, bytes / per_node);
+    return {by, inside.latency + across.latency, inside.transfer + across.transfer, inside.adding + across.adding};
+  }
+  if (ranks == 1) return {by};
+  all_reduce_cost c = detail::flat_all_reduce_cost(by, ranks > per_node ? network.between_nodes : network.within_node,
+                                                   network.adding, ranks, bytes);
+  c.latency += network.call;
+  return c;
+}
+
+/// The algorithm that takes least.
+inline all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes) {
+  all_reduce_cost best = all_reduce_cost_of(all_reduce_algorithm::ring, network, ranks, bytes);
+  const auto consider = [&](all_reduce_algorithm by) {
+    const all_reduce_cost c = all_reduce_cost_of(by, network, ranks, bytes);
+    if (c.seconds() < best.seconds()) best = c;
+  };
+  consider(all_reduce_algorithm::recursive_doubling);
+  consider(all_reduce_algorithm::rabenseifner);
+  consider(all_reduce_algorithm::double_tree);
+  if (network.ranks_per_node > 1 && ranks > network.ranks_per_node) consider(all_reduce_algorithm::hierarchical);
+  return best;
+}
+
+/// So many messages one after the other, of so many bytes together, took so long.
+struct link_sample {
+  double bytes = 0, seconds = 0, messages = 1;
+};
+
+struct link_fit {
+  link_model link;
+  double call = 0;   ///< see network_model
+  double error = 0;  ///< root of the mean square of (fitted - measured) / measured
+};
+
+namespace detail {
+
+/// Least squares of rows (1, m, b) x = 1, each divided by its seconds, for those unknowns that `used` names.
+struct fit_equations {
+  std::array<std::array<double, 3>, 3> products = {};
+  std::array<double, 3> targets = {};
+
+  void add(const std::array<double, 3>& row) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      targets[i] += row[i];
+      for (std::size_t j = 0; j < 3; ++j) products[i][j] += row[i] * row[j];
+    }
+  }
+  /// False where several solutions are as good.
+  bool solve(const std::array<bool, 3>& used, std::array<double, 3>& x) const {
+    auto a = products;
+    x = targets;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!used[i]) continue;
+      if (!(a[i][i] > 1e-9 * products[i][i])) return false;  // no pivoting: the matrix is positive semidefinite
+      for (std::size_t k = 0; k < 3; ++k) {
+        if (k == i || !used[k]) continue;
+        const double factor = a[k][i] / a[i][i];
+        for (std::size_t j = 0; j < 3; ++j) a[k][j] -= factor * a[i][j];
+        x[k] -= factor * x[i];
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) x[i] = used[i] ? x[i] / a[i][i] : 0;
+    return true;
+  }
+};
+
+}  // namespace detail
+
+/// The latency and bandwidth that fit samples best, and where these have different numbers of messages, what each call
+/// takes besides: least squares of relative differences, so that short samples count as much as long ones. None becomes
+/// negative. Errors: value_error for samples whose messages all have one size, and for times that are not positive.
+///
+///     const link_fit fit = fit_link({{1e3, 6e-6}, {1e6, 105e-6}});  // about 5.9 us and 1e10 bytes per second
+inline link_fit fit_link(const std::vector<link_sample>& samples) {
+  detail::fit_equations equations;
+  for (const link_sample& s : samples) {
+    if (!(s.seconds > 0) || !(s.messages > 0) || !(s.bytes >= 0))
+      detail::refuse<value_error>({"fit_link: a sample of ", s.messages, " messages, ", s.bytes, " bytes and ",
+                                   s.seconds, " seconds; all must be positive"});
+    equations.add({1 / s.seconds, s.messages / s.seconds, s.bytes / s.seconds});
+  }
+  std::array<double, 3> x;
+  if (samples.empty() || !equations.solve({false, true, true}, x))
+    detail::refuse<value_error>({"fit_link: ", static_cast<index_t>(samples.size()),
+                                 " samples of messages of one size; measure two sizes or more"});
+  link_fit best{{}, 0, std::numeric_limits<double>::infinity()};
+  // The best of all solutions without negative numbers has some unknowns at 0, and solves the equations of the others.
+  for (const bool with_call : {false, true})
+    for (const bool with_latency : {true, false})
+      for (const bool with_bytes : {true, false}) {
+        if (!equations.solve({with_call, with_latency, with_bytes}, x)) continue;
+        if (*std::min_element(x.begin(), x.end()) < 0) continue;
+        double squares = 0;
+        for (const link_sample& s : samples) {
+          const double off = (x[0] + s.messages * x[1] + s.bytes * x[2]) / s.seconds - 1;
+          squares += off * off;
+        }
+        const double error = std::sqrt(squares / static_cast<double>(samples.size()));
+        if (error < best.error * (1 - 1e-9)) best = {{x[1], x[2] > 0 ? 1 / x[2] : 0}, x[0], error};
+      }
+  return best;
+}
+
+/// A sum of n bytes over R ranks as a sample: the 2 (R - 1) messages of n / R bytes of a ring.
+inline link_sample all_reduce_sample(int ranks, double bytes, double seconds) {
+  return {2. * (ranks - 1) / ranks * bytes, seconds, 2. * (ranks - 1)};
+}
+
+/// Times sums of floats, so many bytes each, and gives samples that are the same on all ranks: of each size the median
+/// of `repeats`, on the rank where it is longest. All ranks call it. Errors: value_error for one rank alone, for no
+/// repeats and for sizes below 4; communication_error.
+///
+///     const link_fit fit = fit_link(measure_all_reduce(world, {1 << 10, 1 << 15, 1 << 20}));
+template <communicator_on<cpu> C>
+std::vector<link_sample> measure_all_reduce(C& world, const std::vector<index_t>& sizes, int repeats = 9) {
+  if (world.size() < 2 || repeats < 1)
+    detail::refuse<value_error>({"measure_all_reduce: ", world.size(), " ranks and ", repeats,
+                                 " repeats; it needs two ranks or more, and one repeat or more"});
+  std::vector<link_sample> samples;
+  for (const index_t bytes : sizes) {
+    if (bytes < 4) detail::refuse<value_error>({"measure_all_reduce: ", bytes, " bytes; the smallest sum has 4"});
+    const tensor<float, 1> values = zeros<float>(extents<1>{{bytes / 4}});
+    std::vector<double> seconds;
+    for (int i = -1; i < repeats; ++i) {  // the first one, with new memory, does not count
+      world.barrier("before a sum is timed").get();
+      const auto start = std::chrono::steady_clock::now();
+      world.all_reduce(values, reduction::sum, "a sum that is timed").get();
+      if (i >= 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    const double longest = world.all_reduce(tensor<double, 1>{*middle}, reduction::max, "seconds").get().item();
+    samples.push_back(all_reduce_sample(world.size(), static_cast<double>(bytes / 4 * 4), longest));
+  }
+  return samples;
+}
+
+}  // namespace sinter
 // sinter/parallel/offloaded.hpp: modules of many tasks on the host, of which a device holds those in use.
 
 namespace sinter {
@@ -51780,6 +58909,289 @@ static_assert(is_module<pipeline<sequential<transfer<cpu, cpu>>>>);
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/parallel/plan.hpp: what a training step takes on many ranks, from the measured steps of one.
+
+// sinter/parallel/plan_report.hpp: what plan() predicts, as numbers and as a table.
+
+namespace sinter::nn {
+
+/// A step of several ranks, in seconds.
+struct step_prediction {
+  double step = 0;         ///< computation + slowdown + exposed
+  double computation = 0;  ///< forward, backward and optimizer of one rank
+  double slowdown = 0;     ///< of the backward pass, by sums that are under way
+  double exposed = 0;      ///< waiting for sums; what is left of communication was hidden
+  double communication = 0, latency = 0, transfer = 0, adding = 0;  ///< of all sums, and its three parts
+  all_reduce_algorithm by = all_reduce_algorithm::ring;             ///< of the largest sum
+};
+
+/// What failures cost.
+struct failure_prediction {
+  double interval = 0;  ///< seconds between checkpoints
+  double loss = 0;      ///< part of all time, 0 to 1
+};
+
+/// A line of a plan.
+struct plan_row {
+  int ranks = 1;
+  index_t bucket_bytes = 0;  ///< given, or the best
+  step_prediction prediction = {};
+  double stragglers = 0;  ///< seconds that a step takes longer as ranks wait for the slowest
+  failure_prediction failures = {};
+  double step_at_low_bandwidth = 0, step_at_high_bandwidth = 0;  ///< with 0.8 and 1.2 of it, buckets as they are
+
+  double step() const { return prediction.step + stragglers; }
+  /// Steps per second and rank, as a part of those of one rank that waits for nothing.
+  double efficiency() const { return prediction.computation / step() * (1 - failures.loss); }
+  /// The largest loss: "latency", "bandwidth" or "adding" (of exposed communication, by their shares in all of it),
+  /// "slowdown", "stragglers" or "failures". "computation" where all together cost less than 5 %.
+  const char* limit() const {
+    if (efficiency() >= 0.95) return "computation";
+    const step_prediction& p = prediction;
+    const double part = p.communication > 0 ? p.exposed / p.communication : 0;
+    const std::pair<double, const char*> losses[] = {
+        {p.latency * part, "latency"},
+        {p.transfer * part, "bandwidth"},
+        {p.adding * part, "adding"},
+        {p.slowdown, "slowdown"},
+        {stragglers, "stragglers"},
+        {failures.loss < 1 ? step() * failures.loss / (1 - failures.loss) : step() * 1e9, "failures"}};
+    return std::max_element(std::begin(losses), std::end(losses),
+                            [](const auto& a, const auto& b) { return a.first < b.first; })
+        ->second;
+  }
+};
+
+/// What plan() returns.
+struct plan_report : sinter::detail::report<plan_report> {
+  std::vector<plan_row> rows;
+
+  /// A table, one line for each number of ranks.
+  std::string text() const {
+    char line[240];
+    std::snprintf(line, sizeof line, "%6s %10s %23s %10s %10s %11s %11s %12s %9s  %-18s %s\n", "ranks", "step ms",
+                  "bandwidth -20 %, +20 %", "efficiency", "exposed ms", "limit", "bucket KiB", "stragglers ms",
+                  "failures", "largest sum by", "checkpoint each");
+    std::string lines = line;
+    for (const plan_row& r : rows) {
+      char interval[32] = "-";
+      if (r.failures.interval > 0) std::snprintf(interval, sizeof interval, "%.0f s", r.failures.interval);
+      std::snprintf(line, sizeof line,
+                    "%6d %10.2f %11.2f %11.2f %8.1f %% %10.2f %11s %11.0f %13.2f %7.2f %%  %-18s %s\n", r.ranks,
+                    1e3 * r.step(), 1e3 * r.step_at_low_bandwidth, 1e3 * r.step_at_high_bandwidth, 100 * r.efficiency(),
+                    1e3 * r.prediction.exposed, r.limit(), static_cast<double>(r.bucket_bytes) / 1024,
+                    1e3 * r.stragglers, 100 * r.failures.loss, r.ranks > 1 ? name_of(r.prediction.by) : "-", interval);
+      lines += line;
+    }
+    return lines;
+  }
+};
+
+}  // namespace sinter::nn
+
+namespace sinter::nn {
+
+/// How the sums of gradients are made: by the cheapest algorithm for their size, as an ideal library would, or by a
+/// ring, as thread_communicator emulates and socket_communicator does. MPI chooses algorithms itself, if not always the
+/// cheapest.
+enum class collective_choice { cheapest, ring };
+
+struct plan_options {
+  std::vector<int> ranks = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
+  collective_choice collectives = collective_choice::cheapest;
+  /// Of gradients, as in distributed_options; 0: plan() tries powers of two, predict_step() leaves the trace's buckets.
+  index_t bucket_bytes = 0;
+  index_t first_bucket_bytes = 1 << 20;  ///< where plan() tries sizes, no more than the one it tries
+  double slowdown = 0;                   ///< of a backward pass while sums are under way, as a part of its time
+  double checkpoint_seconds = 0;         ///< in which no rank computes
+  double hours_to_failure = 0;           ///< mean time between failures of one rank; 0: none fails
+  double restart_seconds = 0;            ///< from a failure until ranks compute again
+};
+
+/// The trace whose times are the medians of the traces', one of a step each. Errors: value_error for none, and for
+/// traces of different buckets: leave out the first step, after which buckets are put together anew.
+inline step_trace median_trace(const std::vector<step_trace>& steps) {
+  if (steps.empty()) sinter::detail::refuse<value_error>({"plan: no steps; give the traces of one or more"});
+  const auto median = [&](const auto& value) {
+    std::vector<double> all;
+    for (const step_trace& s : steps) all.push_back(value(s));
+    std::sort(all.begin(), all.end());
+    return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
+  };
+  step_trace m = steps.front();
+  m.forward = median([](const step_trace& s) { return s.forward; });
+  m.backward = median([](const step_trace& s) { return s.backward; });
+  m.waited = median([](const step_trace& s) { return s.waited; });
+  m.optimizer = median([](const step_trace& s) { return s.optimizer; });
+  for (std::size_t i = 0; i < m.buckets.size(); ++i) {
+    for (const step_trace& s : steps)
+      if (s.buckets.size() != m.buckets.size() || s.buckets[i].bytes != m.buckets[i].bytes)
+        sinter::detail::refuse<value_error>({"plan: traces of different buckets, in number ", static_cast<index_t>(i),
+                                             "; leave out the first step, after which they are put together anew"});
+    m.buckets[i].ready = median([i](const step_trace& s) { return s.buckets[i].ready; });
+  }
+  return m;
+}
+
+/// The trace with its buckets joined, as `distributed` would with these options if all gradients are of one element
+/// type on one device. Buckets are not split: record the trace with
+/// `distributed_options{.bucket_bytes = 1, .first_bucket_bytes = 1}`, so that each gradient is one. Errors: value_error
+/// for sizes below 1.
+inline step_trace joined_buckets(step_trace trace, index_t bucket_bytes, index_t first_bucket_bytes) {
+  if (bucket_bytes < 1 || first_bucket_bytes < 1)
+    sinter::detail::refuse<value_error>(
+        {"plan: buckets of ", bucket_bytes, " and ", first_bucket_bytes, " bytes; give at least 1"});
+  std::vector<step_trace::bucket> joined;
+  for (const step_trace::bucket& b : trace.buckets) {
+    const index_t limit = joined.size() <= 1 ? first_bucket_bytes : bucket_bytes;
+    if (joined.empty() || joined.back().bytes + b.bytes > limit) {
+      joined.push_back(b);
+    } else {
+      joined.back().bytes += b.bytes;
+      joined.back().ready = std::max(joined.back().ready, b.ready);
+    }
+  }
+  trace.buckets = std::move(joined);
+  return trace;
+}
+
+/// A step of `ranks` ranks, each of which has as many samples as the one of the trace. With T(n) for the sum of n
+/// bytes, buckets of n_j bytes ready r_j seconds after the begin b of the backward pass, and slowdown k on more than
+/// one rank: b = max(forward, T(24)), as ranks first tell each other their numbers of samples; sum j ends at c_j =
+/// max(c_(j-1), b + r_j (1 + k)) + T(n_j) with c_(-1) = T(24); the step takes max(b + backward (1 + k), c_last) +
+/// T(buffers) + optimizer.
+///
+/// Not modelled: what a rank computes to begin and end a sum, calls of the model itself as those of sync_batch_norm,
+/// the reading of batches, and what network_model leaves out. Source: Li et al., "PyTorch Distributed: experiences on
+/// accelerating data parallel training", VLDB 2020, for the overlap. Errors: value_error for no ranks.
+///
+///     const step_prediction p = nn::predict_step(ranks.trace(), network, 64);
+///     std::cout << p.step << " s, of which " << p.exposed << " s are waiting\n";
+inline step_prediction predict_step(step_trace trace, const network_model& network, int ranks,
+                                    const plan_options& options = {}) {
+  sinter::detail::require_ranks("predict_step", ranks);
+  if (options.bucket_bytes > 0) trace = joined_buckets(trace, options.bucket_bytes, options.first_bucket_bytes);
+  step_prediction p;
+  index_t largest = 0;
+  const auto sum = [&](index_t bytes) {
+    const auto n = static_cast<double>(bytes);
+    const all_reduce_cost c = options.collectives == collective_choice::cheapest
+                                  ? cheapest_all_reduce(network, ranks, n)
+                                  : all_reduce_cost_of(all_reduce_algorithm::ring, network, ranks, n);
+    p.latency += c.latency;
+    p.transfer += c.transfer;
+    p.adding += c.adding;
+    if (bytes > largest) p.by = c.by;
+    largest = std::max(largest, bytes);
+    return c.seconds();
+  };
+  const double slow = ranks > 1 ? 1 + options.slowdown : 1;
+  double link = sum(3 * sizeof(std::int64_t));
+  const double begin = std::max(trace.forward, link);
+  for (const step_trace::bucket& b : trace.buckets) link = std::max(link, begin + b.ready * slow) + sum(b.bytes);
+  double end = std::max(begin + trace.backward * slow, link);
+  for (const index_t bytes : trace.buffers) end += sum(bytes);
+  p.computation = trace.forward + trace.backward + trace.optimizer;
+  p.slowdown = trace.backward * (slow - 1);
+  p.communication = p.latency + p.transfer + p.adding;
+  p.step = end + trace.optimizer;
+  p.exposed = std::max(0., p.step - p.computation - p.slowdown);
+  return p;
+}
+
+/// The mean of the largest of so many draws from `values`: with n values x_1 <= ... <= x_n, the sum of
+/// x_i ((i / n)^draws - ((i - 1) / n)^draws). For normal values it is about mean + deviation sqrt(2 ln draws) for many
+/// draws; here never more than x_n, so that few values give too little for many draws. Errors: value_error for no
+/// values and no draws.
+inline double mean_of_largest(std::vector<double> values, int draws) {
+  if (values.empty() || draws < 1)
+    sinter::detail::refuse<value_error>({"mean_of_largest: ", draws, " draws from ",
+                                         static_cast<index_t>(values.size()), " values; there must be one or more"});
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  double mean = 0, below = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double up_to = std::pow(static_cast<double>(i + 1) / n, draws);
+    mean += values[i] * (up_to - below);
+    below = up_to;
+  }
+  return mean;
+}
+
+/// Checkpoints that take d seconds, for ranks that fail each M seconds on average: with M / R between failures of any
+/// of R ranks, the interval between checkpoints that loses least is sqrt(2 d M / R) seconds. Lost is the part
+/// d / interval + (interval / 2 + restart) R / M of all time, 1 at most, where nothing is gained any more. Holds for
+/// d well below M / R. Source: Young, "A first order approximation to the optimum checkpoint interval", CACM 17 (1974).
+inline failure_prediction predict_failures(int ranks, double checkpoint_seconds, double hours_to_failure,
+                                           double restart_seconds = 0) {
+  sinter::detail::require_ranks("predict_failures", ranks);
+  if (!(hours_to_failure > 0)) return {};
+  const double apart = hours_to_failure * 3600 / ranks;
+  failure_prediction f;
+  f.interval = std::sqrt(2 * checkpoint_seconds * apart);
+  f.loss = (f.interval > 0 ? checkpoint_seconds / f.interval : 0) + (f.interval / 2 + restart_seconds) / apart;
+  f.loss = std::min(1., f.loss);
+  return f;
+}
+
+/// Predicts steps of 1 to many ranks from the traces of some steps of one rank, after the first; see predict_step() and
+/// median_trace(). Ranks wait for the slowest: a step takes mean_of_largest() of the computation of the given steps
+/// longer than their mean. What is beyond 64 ranks has not been compared with measurements.
+///
+///     nn::distributed one(model, thread_communicator::make(1)[0], {.bucket_bytes = 1, .first_bucket_bytes = 1});
+///     std::vector<nn::step_trace> steps;          // one.trace() after each step but the first
+///     std::cout << nn::plan(steps, {.between_nodes = {5e-6, 3e9}});
+///
+/// Errors: value_error, as those it calls; for no traces and no ranks.
+inline plan_report plan(const std::vector<step_trace>& steps, const network_model& network,
+                        const plan_options& options = {}) {
+  const step_trace trace = median_trace(steps);
+  index_t all_bytes = 0;
+  for (const step_trace::bucket& b : trace.buckets) all_bytes += b.bytes;
+  std::vector<double> computation;
+  for (const step_trace& s : steps) computation.push_back(s.forward + s.backward + s.optimizer);
+  const auto with_bandwidth = [&](double factor) {
+    network_model n = network;
+    n.between_nodes.bandwidth *= factor;
+    n.within_node.bandwidth *= factor;
+    return n;
+  };
+
+  plan_report report;
+  for (const int ranks : options.ranks) {
+    plan_options o = options;
+    const auto step_with = [&](index_t bytes, const network_model& n) {
+      o.bucket_bytes = bytes;
+      o.first_bucket_bytes =
+          options.bucket_bytes > 0 ? options.first_bucket_bytes : std::min(options.first_bucket_bytes, bytes);
+      return predict_step(trace, n, ranks, o);
+    };
+    plan_row row{ranks};
+    row.bucket_bytes = options.bucket_bytes;
+    if (options.bucket_bytes == 0) {
+      // From the largest: a smaller one must gain something.
+      double best = std::numeric_limits<double>::infinity();
+      index_t bytes = index_t{1} << 16;
+      while (bytes < all_bytes) bytes *= 2;
+      for (; bytes >= index_t{1} << 12; bytes /= 2) {
+        const double step = step_with(bytes, network).step;
+        if (!(step < 0.999 * best)) continue;
+        best = step;
+        row.bucket_bytes = bytes;
+      }
+    }
+    row.prediction = step_with(row.bucket_bytes, network);
+    row.stragglers = mean_of_largest(computation, ranks) - mean_of_largest(computation, 1);
+    row.failures =
+        predict_failures(ranks, options.checkpoint_seconds, options.hours_to_failure, options.restart_seconds);
+    row.step_at_low_bandwidth = step_with(row.bucket_bytes, with_bandwidth(0.8)).step + row.stragglers;
+    row.step_at_high_bandwidth = step_with(row.bucket_bytes, with_bandwidth(1.2)).step + row.stragglers;
+    report.rows.push_back(row);
+  }
+  return report;
+}
+
+}  // namespace sinter::nn
 #ifndef SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
 #define SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
 // sinter/parallel/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
@@ -55639,9 +63051,7 @@ namespace sinter {
 // Names in messages.
 template <class>
 struct module_that_is_no_batch_norm;
-struct wrap_nn_batch_norm1d_or_batch_norm2d;
-
-struct pass_a_communicator_that_reaches_it_as_well;
+struct wrap_nn_batch_norm1d_2d_or_3d;
 
 namespace nn {
 
@@ -55708,23 +63118,13 @@ auto merged_over_ranks(C& ranks, const Own& own, index_t own_count, double& coun
 }
 
 template <class M>
-struct batch_norm_kind {
-  static constexpr bool is_one = false;
-};
-template <bool Affine, bool Running>
-struct known_batch_norm {
-  static constexpr bool is_one = true, is_affine = Affine, is_running = Running;
-};
-template <class T, device D, class Kind, bool Affine, bool Running>
-struct batch_norm_kind<batch_norm1d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
-template <class T, device D, class Kind, bool Affine, bool Running>
-struct batch_norm_kind<batch_norm2d<T, D, Kind, Affine, Running>> : known_batch_norm<Affine, Running> {};
+concept is_batch_norm = requires { M::is_affine&& M::keeps_running_moments; };
 
 template <class C, class Norm>
 constexpr auto find_sync_mistake() {
   using sinter::detail::mistake;
-  if constexpr (!batch_norm_kind<Norm>::is_one)
-    return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_or_batch_norm2d>{};
+  if constexpr (!is_batch_norm<Norm>)
+    return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_2d_or_3d>{};
   else if constexpr (!C::template reaches<device_of<Norm>>)
     return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
   else return sinter::detail::fitting<Norm>{};
@@ -55777,15 +63177,13 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     } else {
       const auto x = eval(std::forward<X>(operand));
       const auto moments = moments_for(x);
-      if constexpr (traits::is_affine)
+      if constexpr (Norm::is_affine)
         return sinter::detail::normalised_channels(x, moments, norm.settings.eps, norm.weight, norm.bias);
       else return sinter::detail::normalised_channels(x, moments, norm.settings.eps);
     }
   }
 
  private:
-  using traits = detail::batch_norm_kind<Norm>;
-
   /// As batch_norm takes them, but of all ranks.
   template <class X>
   auto moments_for(const X& x) const {
@@ -55793,7 +63191,7 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     using one = detail::bare<decltype(std::declval<const both&>()[0])>;
     using result = sinter::detail::channel_moments<one>;
     sinter::detail::check_channel_operand("sync_batch_norm", "running mean", x, norm.running_mean.value());
-    if constexpr (traits::is_running) {
+    if constexpr (Norm::keeps_running_moments) {
       if (!norm.state.training) {
         const no_grad untracked;
         return result{one(norm.running_mean.value()), one(norm.running_var.value())};
@@ -55806,7 +63204,7 @@ struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
     if (norm.state.training && of_all == 1)
       sinter::detail::refuse<shape_error>(
           {"sync_batch_norm: all ranks together have one value for each channel, which has no variance to train with"});
-    if constexpr (traits::is_running) {
+    if constexpr (Norm::keeps_running_moments) {
       if (of_all > 0) {
         const no_grad untracked;
         sinter::detail::move_running(norm.running_mean.value(), norm.running_var.value(), sinter::detail::untrack(now),
@@ -57086,19 +64484,10 @@ struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call,
   }
 };
 
-template <class M>
-inline constexpr bool has_affine = false;
-template <class M>
-inline constexpr bool keeps_running_moments = false;
-template <class T, device D, class Kind, bool Affine, bool Running>
-inline constexpr bool has_affine<batch_norm2d<T, D, Kind, Affine, Running>> = Affine;
-template <class T, device D, class Kind, bool Affine, bool Running>
-inline constexpr bool keeps_running_moments<batch_norm2d<T, D, Kind, Affine, Running>> = Running;
-
 template <class M, class X, class V>
 auto normalised_on_tile(const M& m, const X& x, const V& mean, const V& variance) {
   const sinter::detail::channel_moments<V> moments{mean, variance};
-  if constexpr (has_affine<M>) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
+  if constexpr (M::is_affine) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
   else return sinter::detail::normalised_channels(x, moments, m.settings.eps);
 }
 
@@ -57110,8 +64499,8 @@ void check_norm(const M& m, const extents<4>& x, bool of_batch) {
     const extents<4>& shape() const { return all; }
   };
   const shape_of_x whole{x};
-  if constexpr (has_affine<M>) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
-  if constexpr (keeps_running_moments<M>)
+  if constexpr (M::is_affine) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
+  if constexpr (M::keeps_running_moments)
     sinter::detail::check_channel_operand("batch_norm", "running mean", whole, m.running_mean);
   if (of_batch && m.state.training && x[1] > 0 && x.numel() / x[1] == 1)
     sinter::detail::refuse<shape_error>(
@@ -57136,7 +64525,7 @@ auto moments_of_tiles(Call& call, const M& m, const In& in) {
       if (one.defined()) all.add(in->each.template at<part()>().value.numel() / in->shape[1], one.template to<D>());
     });
     const tensor<C, 2, D> both = all.moments(in->shape[1]);
-    if constexpr (keeps_running_moments<M>)
+    if constexpr (M::keeps_running_moments)
       if (all.count > 0)
         sinter::detail::move_running(m.running_mean.value(), m.running_var.value(), both, m.next_momentum(),
                                      static_cast<index_t>(all.count));
@@ -57161,7 +64550,7 @@ auto run_norm(Call& call, const Chains& chains, const In& in) {
   using M = bare<decltype(first)>;
   using C = typename M::moment;
   bool of_batch = true;
-  if constexpr (keeps_running_moments<M>) of_batch = first.state.training;
+  if constexpr (M::keeps_running_moments) of_batch = first.state.training;
   check_norm(first, in->shape, of_batch);
   tensor<C, 2, device_of<M>> moments;
   if (of_batch) moments = moments_of_tiles(call, first, in);
