@@ -2,8 +2,8 @@
 """Writes single_include/sinter/sinter.hpp: include/sinter/sinter.hpp with every header of the library put in its place.
 
 A header that is first included inside #if ... is put there, and put again (each copy guarded) where it is included
-outside of it: the result means what the separate headers mean, whichever branch the preprocessor takes. The same
-headers give the same bytes.
+outside of it: the result means what the separate headers mean, whichever branch the preprocessor takes. What stands
+inside #if SINTER_WITH_A serves inside #if SINTER_WITH_A && SINTER_WITH_B, too. The same headers give the same bytes.
 """
 import argparse
 import difflib
@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 MACRO_INCLUDE = re.compile(r'^\s*#\s*include\s+[A-Za-z_]')
 DIRECTIVE = re.compile(r'^\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b')
+FEATURES = re.compile(r'^\s*#\s*if\s+(SINTER_WITH_\w+(?:\s*&&\s*SINTER_WITH_\w+)*)\s*$')
 PRAGMA_ONCE = re.compile(r'^\s*#\s*pragma\s+once\b')
 
 
@@ -40,7 +41,8 @@ def own_header(quoted, angled, file, include_dir):
 
 
 class Amalgamation:
-    """One traversal. `context` is the list of preprocessor branches that surround the current line."""
+    """One traversal. `context` is the list of preprocessor branches that surround the current line, each as the set of
+    what is true in it: numbers of branches, and names of features."""
 
     def __init__(self, include_dir, repeated):
         self.include_dir = include_dir
@@ -53,7 +55,8 @@ class Amalgamation:
 
     @staticmethod
     def covered(places, context):
-        return any(context[:len(place)] == place for place in places)
+        known = frozenset().union(*context)
+        return any(known.issuperset(set().union(*place)) for place in places)
 
     def add(self, file, context):
         if file in self.open or self.covered(self.placed.get(file, ()), context):
@@ -101,7 +104,8 @@ class Amalgamation:
                         context = context[:-1]
                     if kind != "endif":
                         self.branch += 1
-                        context = (*context, self.branch)
+                        features = FEATURES.match(code)
+                        context = (*context, frozenset(re.findall(r"\w+", features[1]) if features else [self.branch]))
             self.lines.append(line.rstrip())
         if len(context) != len(outer):
             raise Problem(f"{file}: #if without #endif")

@@ -20,7 +20,7 @@
 #include "sinter/parallel/mpi_communicator.hpp"
 #include "sinter/parallel/mpi_runtime.hpp"
 #endif
-#if SINTER_WITH_NCCL
+#if SINTER_WITH_CUDA && SINTER_WITH_NCCL
 #include "sinter/parallel/nccl_communicator.hpp"
 #include "sinter/parallel/nccl_group.hpp"
 #endif
