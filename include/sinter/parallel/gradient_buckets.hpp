@@ -108,11 +108,8 @@ class typed_bucket final : public gradient_bucket {
 
   void scale(double factor) override {
     if (factor == 1) return;
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (!leaves[i]->state->has_kept) continue;
-      if (factor == 0) zero(i);
-      else slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
-    }
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i]->state->has_kept) slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
   }
   void zero(std::size_t place) override { slice(place).in_place() = T(0); }
 
