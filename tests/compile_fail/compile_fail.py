@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tools
 
 HERE = Path(__file__).resolve().parent
-FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0"],
+# g++ forgets in a precompiled header where warnings about Eigen's vector types are off.
+FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0", "-Wno-ignored-attributes"],
          "clang": ["-std=c++20", "-fno-color-diagnostics", "-fmessage-length=0", "-fno-crash-diagnostics"],
          "nvcc": ["-std=c++20", "-DSINTER_WITH_CUDA=0", "-x", "cu"]}  # as quick as can be; the messages are the backend's too
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wno-unused-result", "-Werror"]  # twins need no use for what they compute
@@ -80,6 +81,11 @@ class Case:
             yield f"the output has {count} lines; at most {self.lines} are allowed"
 
 
+def includes_rooms(file):
+    """Whether it includes more of Sinter than the umbrella header."""
+    return re.search(r"^#include <sinter/(?!sinter\.hpp)", file.read_text(encoding="utf-8"), re.M) is not None
+
+
 class Compiler:
     def __init__(self, compiler, eigen, scratch):
         self.kind = tools.compiler_kind(compiler)
@@ -88,38 +94,40 @@ class Compiler:
         self.scratch = scratch / self.name
         self.scratch.mkdir(parents=True, exist_ok=True)
         self.version = tools.run([compiler, "--version"])[1]
-        self.precompiled = []
+        self.precompiled = {}  # whether a file includes other rooms -> options
 
-    def precompile(self, passed):
-        """Compiles the umbrella header once for all cases."""
-        umbrella = tools.INCLUDE / "sinter/sinter.hpp"
+    def precompile(self, passed, with_rooms):
+        """Compiles the umbrella header once for all cases and, where some include more, all rooms once for those."""
         if self.kind == "nvcc":
             return
-        key = passed.key("precompiled", *sorted(tools.closure(umbrella)))
-        folder = self.scratch / f"pch-{key[:16]}"
+        self.precompiled = {rooms: self.options_of_precompiled(passed, rooms) for rooms in ([False, True] if with_rooms else [False])}
+
+    def options_of_precompiled(self, passed, rooms):
+        headers = [tools.INCLUDE / "sinter" / f"{name}.hpp" for name in ["sinter", *["data", "io", "parallel"] * rooms]]
+        key = passed.key("precompiled", *sorted(set().union(*map(tools.closure, headers))))
+        prefix = "pch-rooms-" if rooms else "pch-"
+        folder = self.scratch / f"{prefix}{key[:16]}"
         target, wrapper = folder / "sinter/sinter.hpp.gch", folder / "wrapper.hpp"
         if not target.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             partial = target.with_suffix(f".{os.getpid()}")
-            wrapper.write_text("#include <sinter/sinter.hpp>\n")
+            wrapper.write_text("".join(f"#include <sinter/{header.name}>\n" for header in headers))
             code, text = tools.run([*self.command, *WARNINGS, "-x", "c++-header", wrapper, "-o", partial])
             if code != 0:
-                sys.exit(f"{umbrella} does not compile with {self.name}:\n{text}")
-            for old in self.scratch.glob("pch-*/sinter/*.gch"):
+                sys.exit(f"{', '.join(map(str, headers))} do not compile with {self.name}:\n{text}")
+            for old in self.scratch.glob(f"{prefix}[0-9a-f]*/sinter/*.gch"):
                 old.unlink()
             partial.rename(target)
+            for header in headers[1:]:  # a file may include it first
+                target.with_name(f"{header.name}.gch").hardlink_to(target)
         # clang 14 crashes on reading some templates back (a lambda in a decltype); it then has to do without.
         if self.kind == "clang":
             code, text = tools.run([*self.command, "-include-pch", target, "-fsyntax-only", "-x", "c++", wrapper])
             if code != 0:
                 print(f"{self.name} cannot use a precompiled header: {text.splitlines()[0] if text else code}")
-                return
+                return []
         # g++ finds sinter.hpp.gch where the include path leads first; clang is told, and skips the include by its pragma.
-        self.precompiled = [f"-I{folder}"] if self.kind == "gcc" else ["-include-pch", target]
-        if self.kind == "gcc":
-            self.command = [self.command[0], *self.precompiled, *self.command[1:]]
-        else:
-            self.command = [*self.command, *self.precompiled]
+        return [f"-I{folder}"] if self.kind == "gcc" else ["-include-pch", target]
 
     def compile(self, file, must_fail):
         if self.kind == "nvcc":
@@ -129,7 +137,8 @@ class Compiler:
             end = ["-fsyntax-only", "-x", "c++"]
             warnings = [] if must_fail else WARNINGS
         define = ["-DSINTER_MUST_FAIL"] if must_fail else []
-        return tools.run([*self.command, *warnings, *define, *end, file])
+        precompiled = self.precompiled.get(includes_rooms(file), [])
+        return tools.run([self.command[0], *precompiled, *self.command[1:], *warnings, *define, *end, file])
 
 
 def check(compiler, case, twin_compiles=False):
@@ -208,10 +217,10 @@ def main():
     if options.self_test:
         self_test(compiler)
     passed = tools.Passed(compiler.scratch / "passed", compiler.command, compiler.version, Path(__file__).read_bytes())
-    compiler.precompile(passed)
     files = [file.resolve() for file in options.cases] or sorted(HERE.glob("*.cpp"))
     if not files:
         sys.exit(f"no cases in {HERE}")
+    compiler.precompile(passed, any(map(includes_rooms, files)))
     if options.show:
         for file in files:
             output = compiler.compile(file, must_fail=True)[1]
@@ -219,7 +228,8 @@ def main():
         return
     keys = {file: passed.key(file, *sorted(tools.closure(file))) for file in files}
     new = [file for file in files if keys[file] not in passed]
-    groups = [new[first:first + TOGETHER] for first in range(0, len(new), TOGETHER)] if compiler.kind != "nvcc" else []
+    ordered = sorted(new, key=includes_rooms)
+    groups = [ordered[first:first + TOGETHER] for first in range(0, len(new), TOGETHER)] if compiler.kind != "nvcc" else []
     twins = set(sum(tools.parallel(lambda group: compiling_together(compiler, group, compiler.scratch), groups), []))
 
     def one(file):
