@@ -38,6 +38,7 @@
 #include "sinter/parallel/rank_buffers.hpp"
 #include "sinter/parallel/rank_state.hpp"
 #include "sinter/parallel/rank_sum.hpp"
+#include "sinter/parallel/replica_set.hpp"
 #include "sinter/parallel/replicas.hpp"
 #include "sinter/parallel/run_checkpoint.hpp"
 #include "sinter/parallel/run_part.hpp"

@@ -200,3 +200,47 @@ TEST_CASE("blocks whose type is hidden are replicated, their dropout too", "[par
     CHECK(distance(one.get<0>().weight.grad(), many.module.get<0>().weight.grad()) < 1e-12);
   }
 }
+
+namespace {
+
+/// Results that are not one for each sample: a mean over them, or samples along the last axis.
+template <bool Mean, device D = cpu, class Kind = nn::tracked>
+struct mixes_samples : nn::module<mixes_samples<Mean, D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = mixes_samples<Mean, To, K>;
+  nn::linear<double, D, Kind> fc;
+
+  template <class X>
+  auto forward(const X& x) const {
+    const auto y = sinter::eval(fc(x));
+    if constexpr (Mean) return sinter::eval(mean(y, 0));
+    else return sinter::eval(y.transpose());
+  }
+  SINTER_MEMBERS(fc);
+};
+
+template <class M>
+void check_refused(const M& model) {
+  generator gen(13);
+  for (const index_t n : {2, 4, 5, 6, 7}) {  // of 3 features: also where a replica gets 3 samples
+    INFO(n << " samples");
+    const auto many = nn::data_parallel<d0, d1>(model);
+    for (int call = 0; call < 2; ++call)
+      CHECK_THROWS_WITH(many(randn<double>(gen, {n, 4})), Catch::Contains("data_parallel") &&
+                                                              Catch::Contains("the module gave 3 results for ") &&
+                                                              Catch::Contains("it must give one for each"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("data_parallel refuses a module that does not give a result for each sample", "[parallel]") {
+  generator gen(14);
+  check_refused(mixes_samples<true>{{}, nn::linear<double>(4, 3, gen)});
+  check_refused(mixes_samples<false>{{}, nn::linear<double>(4, 3, gen)});
+  const auto counted = nn::data_parallel<d0, d1>(nn::sequential{nn::batch_norm1d<double>(3), nn::dropout(0.5, gen)});
+  const variable y = counted(ones<double>({4, 3}));  // what is tried changes nothing
+  CHECK(counted.module.get<0>().num_batches_tracked.value().item() == 1);
+}

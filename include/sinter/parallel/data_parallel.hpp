@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "sinter/parallel/replicas.hpp"
+#include "sinter/parallel/replica_set.hpp"
 #include "sinter/parallel/shards.hpp"
-#include "sinter/parallel/team.hpp"
 
 namespace sinter {
 
@@ -22,16 +22,8 @@ namespace nn {
 
 namespace detail {
 
-using sinter::detail::moved_type;
-using sinter::detail::parts;
-using sinter::detail::sample_range;
-using sinter::detail::with_part;
-
 template <class M, class X>
 using result_of = sinter::detail::evaluated<decltype(std::declval<const M&>()(std::declval<const X&>()))>;
-template <class M, class D>
-using twin_on = typename M::template rebind<D, typename M::kind>;
-
 /// What one replica is fed with and gives, from forward until its graph is released.
 template <class X, class Y>
 struct replica_run {
@@ -47,125 +39,6 @@ struct replica_runs {
   using output = moved_type<result_of<M, X>, device_of<M>>;
   parts<replica_run<moved_type<X, D>, result_of<twin_on<M, D>, moved_type<X, D>>>...> each;
   sample_range cut[sizeof...(D)];
-};
-
-/// The replicas of an M on devices D, and the threads they run on.
-template <class M, class... D>
-class replica_set {
-  using H = device_of<M>;
-
- public:
-  static constexpr int count = sizeof...(D);
-
-  explicit replica_set(const M& original)
-      : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
-    sinter::detail::each_part<count>([&](auto part) {
-      using D0 = sinter::detail::type_of_part<part(), D...>;
-      pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
-    });
-  }
-
-  /// Are these still replicas of the original, none of whose members was replaced?
-  bool fits(const M& original) const { return originals_.same_as(member_handles<H>(original)); }
-
-  template <std::size_t P>
-  auto& replica() {
-    return replicas_.template at<P>();
-  }
-
-  /// Calls f(part as a type) for the parts that have samples, at the same time, each with the draws of its samples.
-  template <class F>
-  void run(const char* doing, const sample_range (&cut)[sizeof...(D)], const F& f) {
-    sinter::detail::draw_log log;
-    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
-    team_.run(doing, [&](int part) {
-      if (!cut[part].runs) return;
-      using role = sinter::detail::draw_source::role;
-      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
-      const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
-      with_part<count>(part, f);
-    });
-  }
-
-  /// Brings values, modes and settings up to date.
-  void refresh(const M& original, bool training) {
-    for (const member_pairs& of_replica : pairs_)
-      for (const auto& pair : of_replica) pair->refresh();
-    sinter::detail::each_part<count>([&](auto part) {
-      if (training != training_) replica<part()>().train(training);
-      const copy_settings copy;
-      walk(nullptr, copy, replica<part()>(), original);
-    });
-    training_ = training;
-  }
-  /// Hands over to the original what the replicas' forward has changed: buffers and generators.
-  void merge(const M& original, const sample_range (&cut)[sizeof...(D)], index_t samples) {
-    const return_generators back;
-    walk(nullptr, back, replica<0>(), original);
-    for (std::size_t j = 0; j < originals_.size(); ++j) {
-      bool changed = false;
-      for (const member_pairs& of_replica : pairs_) changed = changed || of_replica[j]->changed();
-      if (!changed) continue;
-      std::vector<member_pair*> all;
-      std::vector<double> weights;
-      for (int i = 0; i < count; ++i) {
-        if (!cut[i].runs) continue;
-        all.push_back(pairs_[i][j].get());
-        weights.push_back(share_of(cut[i], samples));
-      }
-      all.front()->merge(all, weights);
-    }
-  }
-  static double share_of(const sample_range& cut, index_t samples) {
-    return samples == 0 ? 1. : static_cast<double>(cut.size()) / static_cast<double>(samples);
-  }
-
-  /// The states of the original's parameters.
-  std::vector<state_ptr> states() const {
-    std::vector<state_ptr> all;
-    for (const auto& pair : pairs_[0])
-      if (state_ptr s = pair->original_state()) all.push_back(std::move(s));
-    return all;
-  }
-  /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
-  /// devices. Where f fails no gradient of it is left.
-  template <class F>
-  void gather_gradients(const F& f) {
-    try {
-      f();
-    } catch (...) {
-      for (const member_pairs& of_replica : pairs_)
-        for (const auto& pair : of_replica) pair->drop_gradient();
-      throw;
-    }
-    for (std::size_t j = 0; j < originals_.size(); ++j)
-      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
-  }
-
- private:
-  struct copy_settings {
-    template <class To, class From>
-    void operator()(const member_name&, To& to, const From& from) const {
-      if constexpr (!is_stored<To> && std::is_same_v<To, From>) to = from;
-    }
-    template <class To, class From>
-    void erased(const member_name*, To&, const From&) const {}
-  };
-  /// Generators are mutable members.
-  struct return_generators {
-    template <class From, class To>
-    void operator()(const member_name&, From& from, To& to) const {
-      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
-    }
-    template <class To, class From>
-    void erased(const member_name*, To&, const From&) const {}
-  };
-
-  parts<twin_on<M, D>...> replicas_;
-  sinter::detail::team team_;
-  member_handles<H> originals_;
-  member_pairs pairs_[sizeof...(D)];
-  bool training_ = true;
 };
 
 /// The tape entry of a call: the graphs of the replicas, which it walks at the same time.
@@ -283,15 +156,15 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     const auto runs = std::make_shared<Runs>();
     const index_t n = x.extent(0);
     cut(runs->cut, n);
+    if (!replicas.output_is_known && set::is_even(runs->cut)) try_output<Runs>(replicas, x, runs->cut[0].size());
     replicas.run("data_parallel", runs->cut, [&](auto part) {
       auto& to = runs->each.template at<part()>();
       const detail::sample_range own = runs->cut[part()];
       to.x.emplace(part_of<typename std::remove_cvref_t<decltype(to)>::input>(x, own));
       to.y.emplace(eval(replicas.template replica<part()>()(*to.x)));
-      if (to.y->extent(0) != own.size())
-        sinter::detail::refuse<shape_error>(
-            {"the module gave ", to.y->extent(0), " results for ", own.size(), " samples; it must give one for each"});
+      check_results(to.y->extent(0), own.size());
     });
+    if (runs->cut[set::count > 1 ? 1 : 0].size() > 0) replicas.output_is_known = true;
     if (mode.training) replicas.merge(module, runs->cut, n);
     const auto value = joined<Y>(*runs, n);
     if constexpr (detail::is_variable<Y>) {
@@ -357,6 +230,33 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
   static void cut(detail::sample_range (&to)[sizeof...(D)], index_t n) {
     for (int i = 0; i < set::count; ++i) to[i] = sinter::detail::samples_of_part(n, set::count, i);
   }
+  static void check_results(index_t results, index_t samples) {
+    if (results != samples)
+      sinter::detail::refuse<shape_error>(
+          {"the module gave ", results, " results for ", samples, " samples; it must give one for each, along axis 0"});
+  }
+  /// A module that does not give a result for each sample, such as mean(fc(x), 0), may give as many as there are by
+  /// chance. So a copy of a replica runs a few samples, another number than all replicas get.
+  template <class Runs, class X>
+  static void try_output(set& replicas, const X& x, index_t samples) {
+    const index_t others = samples == 2 ? 3 : 2;
+    index_t results = others;
+    try {
+      const no_grad guard;
+      sinter::detail::draw_log log;
+      const sinter::detail::draw_source draws(log, sinter::detail::draw_source::role::writes, nullptr);
+      auto copy = detail::replica_of<sinter::detail::type_of_part<0, D...>>(replicas.template replica<0>());
+      copy.eval();
+      using input = typename std::remove_cvref_t<decltype(Runs().each.template at<0>())>::input;
+      results = eval(copy(part_of<input>(x, {0, others, true}))).extent(0);
+    } catch (...) {  // it does not take so few; what is wrong with all of them the call tells
+    }
+    try {
+      check_results(results, others);
+    } catch (const shape_error& e) {
+      throw shape_error(std::string("data_parallel: ") + e.what());
+    }
+  }
   template <class X>
   static index_t samples_in(const X& x) {
     if constexpr (detail::is_shards<X>) return x.size();
@@ -407,6 +307,9 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
 /// memory. Values and gradients are those of one device to rounding: draws such as dropout's are those of the whole
 /// batch. Batch norms in training see the samples of their replica; running moments become the mean of the replicas',
 /// by their samples.
+///
+/// The module gives one result for each sample, which depends on no other sample. A result of another number is a
+/// shape_error; where all replicas get as many samples, a few of them run twice in the first call to make sure.
 ///
 ///     auto model = nn::data_parallel<numa<0>, numa<1>>(nn::linear(64, 10, gen));
 ///     variable loss = cross_entropy(model(images), labels);
