@@ -9,6 +9,7 @@
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
+#include "sinter/nn/mark_written.hpp"
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/members.hpp"
 #include "sinter/nn/module.hpp"

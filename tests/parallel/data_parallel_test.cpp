@@ -244,3 +244,28 @@ TEST_CASE("data_parallel refuses a module that does not give a result for each s
   const variable y = counted(ones<double>({4, 3}));  // what is tried changes nothing
   CHECK(counted.module.get<0>().num_batches_tracked.value().item() == 1);
 }
+
+TEST_CASE("replicas get what mark_written() tells of", "[parallel]") {
+  generator gen(15);
+  auto many = nn::data_parallel<cpu, d0>(nn::sequential{nn::linear<double>(2, 2, gen), nn::batch_norm1d<double>(2)});
+  many.eval();
+  const tensor x = randn<double>(gen, {4, 2});
+  const auto& layer = many.module.get<0>();
+  const auto check = [&] { CHECK(distance(variable(many(x)).value(), variable(many.module(x)).value()) < 1e-12); };
+  check();
+  layer.weight.value()(0, 1) = 7;
+  mark_written(layer.weight);
+  check();
+  many.module.get<1>().running_mean.value().data()[1] = 3;
+  mark_written(many.module.get<1>().running_mean);
+  check();
+  *layer.bias.value().begin() = 5;
+  many.module.get<1>().running_var.value()(0) = 2;
+  mark_written(many);
+  check();
+  const variable y = sum(square(many.module(x)));
+  layer.weight.value()(0, 0) = 1;
+  mark_written(many.module);
+  CHECK_THROWS_AS(y.backward(), autograd_error);
+  mark_written(tensor<double, 1>());  // nothing to tell of
+}

@@ -218,3 +218,13 @@ TEST_CASE("a layer that stands twice among tiles gets both gradients", "[paralle
   many.module = tied();
   CHECK(compare(many.module.to<cpu>(), many, randn<double>(gen, {1, 2, 5, 6}), gen).below(1e-12));
 }
+
+TEST_CASE("tiles get what mark_written() tells of", "[parallel]") {
+  generator gen(21);
+  const auto many = nn::tile_parallel<nn::tiles<2, 1, cpu, d0>>(nn::conv2d<double>(1, 2, 3, gen, {.padding = 1}));
+  const tensor x = randn<double>(gen, {2, 1, 6, 5});
+  const variable before = many(x);
+  many.module.weight.value()(1, 0, 2, 2) = 9;
+  mark_written(many.module.weight);
+  CHECK(distance(variable(many(x)).value(), variable(many.module(x)).value()) < 1e-12);
+}
