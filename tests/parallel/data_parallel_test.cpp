@@ -180,6 +180,20 @@ TEST_CASE("an error of one replica names its device and leaves all as it was", "
   CHECK(distance(many.module.get<0>().weight.grad(), full<double>({2, 2}, 8)) < 1e-12);
 }
 
+TEST_CASE("what a failed call has changed of buffers in one replica is undone", "[parallel]") {
+  const auto make = [] { return nn::data_parallel<d0, d1>(nn::sequential{nn::batch_norm1d<double>(2), touchy()}); };
+  const auto many = make(), untouched = make();
+  generator gen(16);
+  const tensor good = randn<double>(gen, {20, 2});
+  const tensor large = good.clone();
+  large.slice(0, 19, 20).in_place() = 1e6;
+  many.module.get<0>().weight.value().in_place() = 40;  // of ten samples, one that stands apart comes out as 120
+  untouched.module.get<0>().weight.value().in_place() = 40;
+  CHECK_THROWS_AS(many(large), out_of_memory);
+  CHECK(distance(eval(many(good)), eval(untouched(good))) < 1e-12);
+  CHECK(distance(many.module.get<0>().running_mean.value(), untouched.module.get<0>().running_mean.value()) < 1e-12);
+}
+
 TEST_CASE("blocks whose type is hidden are replicated, their dropout too", "[parallel]") {
   using anywhere = nn::devices<cpu, d0, d1, d2>;
   using block = nn::any_module<double, 2, cpu, nn::tracked, anywhere>;

@@ -99,7 +99,8 @@ class buffer_pair final : public member_pair {
 
   void refresh() override {
     const std::uint64_t now = version_of(original_);
-    if (now != seen_) replica_.in_place() = original_.template to<D>();
+    // changed(): it comes from a call that has failed, or changed the other replicas' only.
+    if (now != seen_ || changed()) replica_.in_place() = original_.template to<D>();
     seen_ = now;
     own_ = version_of(replica_);
   }
