@@ -3,6 +3,7 @@
 #include "devices.hpp"
 
 #include <sinter/data.hpp>
+#include <thread>
 
 using namespace sinter;
 using namespace places;
@@ -282,4 +283,50 @@ TEST_CASE("replicas get what mark_written() tells of", "[parallel]") {
   mark_written(many.module);
   CHECK_THROWS_AS(y.backward(), autograd_error);
   mark_written(tensor<double, 1>());  // nothing to tell of
+}
+
+namespace {
+
+/// Calls f from two threads, again and again, the first time too.
+template <class F>
+void from_two_threads(const F& f) {
+  std::exception_ptr failure;
+  std::thread other([&] {
+    try {
+      for (int i = 0; i < 20; ++i) f();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  });
+  for (int i = 0; i < 20; ++i) f();
+  other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+TEST_CASE("threads may call one data_parallel at the same time", "[parallel]") {
+  generator gen(17);
+  const tensor x = randn<double>(gen, {6, 6});
+  std::atomic<int> wrong{0};
+  const auto infers = nn::data_parallel<d0, d1>(network(18));
+  const tensor expected = infer(infers.module)(x);
+  const auto inference = infer(infers);
+  const auto fresh = infer(nn::data_parallel<cpu, d1>(network(18)));
+  from_two_threads([&] {
+    if (max(abs(inference(x) - expected)).item() > 1e-12) ++wrong;
+    if (max(abs(fresh(x) - expected)).item() > 1e-12) ++wrong;
+  });
+  CHECK(wrong == 0);
+  const auto trains = nn::data_parallel<d0, d1>(
+      nn::sequential{nn::batch_norm1d<double>(6), nn::dropout(0.5, gen), nn::linear<double>(6, 2, gen)});
+  from_two_threads([&] { const variable y = trains(x); });
+  CHECK(trains.module.get<0>().num_batches_tracked.value().item() == 40);
+}
+
+TEST_CASE("a data_parallel that its own loss calls is refused", "[parallel]") {
+  const auto many = nn::data_parallel<d0, d1>(network(19));
+  const tensor x = ones<double>({4, 6});
+  const auto loss = [&](const auto& y, const auto&) { return mean(y) * mean(many(x)).item(); };
+  CHECK_THROWS_WITH(many.backward(x, x, loss), Catch::Contains("called inside a call of its own"));
 }

@@ -1,5 +1,6 @@
 // tests/parallel/tiles_test.cpp: layers over tiles of an image give what they give on one device.
 #include <random>
+#include <thread>
 
 #include "../catch.hpp"
 #include "devices.hpp"
@@ -227,4 +228,28 @@ TEST_CASE("tiles get what mark_written() tells of", "[parallel]") {
   many.module.weight.value()(1, 0, 2, 2) = 9;
   mark_written(many.module.weight);
   CHECK(distance(variable(many(x)).value(), variable(many.module(x)).value()) < 1e-12);
+}
+
+TEST_CASE("threads may call one tile_parallel at the same time", "[parallel]") {
+  generator gen(22);
+  const auto many = nn::tile_parallel<nn::tiles<1, 2, d0, d1>>(
+      nn::sequential{nn::conv2d<double>(1, 2, 3, gen, {.padding = 1}), nn::batch_norm2d<double>(2)});
+  const tensor x = randn<double>(gen, {2, 1, 6, 6});
+  const tensor expected = infer(many.module)(x);
+  const auto inference = infer(many);
+  std::atomic<int> wrong{0};
+  const auto from_two_threads = [](const auto& f) {
+    const auto often = [&f] {
+      for (int i = 0; i < 20; ++i) f();
+    };
+    std::thread other(often);
+    often();
+    other.join();
+  };
+  from_two_threads([&] {
+    if (max(abs(inference(x) - expected)).item() > 1e-12) ++wrong;
+  });
+  CHECK(wrong == 0);
+  from_two_threads([&] { const variable y = many(x); });
+  CHECK(many.module.get<1>().num_batches_tracked.value().item() == 40);
 }

@@ -63,6 +63,7 @@ struct replicated_backward final : sinter::detail::tape_entry {
   void backward(sinter::detail::grad_state& y) override {
     const auto& dy = static_cast<state_of<Y>&>(y).grad;
     const bool retain = sinter::detail::graph_is_retained();
+    const auto turn = set_->take_turn();
     set_->gather_gradients([&] {
       set_->run("backward of data_parallel", runs_->cut, [&](auto part) {
         const auto& run = runs_->each.template at<part()>();
@@ -152,7 +153,10 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     static_assert(rank_of<X> >= 1 && rank_of<Y> >= 1,
                   "sinter: data_parallel cuts its input and joins its results along axis 0, which a number lacks");
     const X x = sinter::detail::eval_to_read(input);
-    set& replicas = up_to_date();
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
     const auto runs = std::make_shared<Runs>();
     const index_t n = x.extent(0);
     cut(runs->cut, n);
@@ -171,8 +175,8 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
       if (!sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
       sinter::detail::state_ptr of_x;
       if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
-      return sinter::detail::produced<1>(
-          value, std::make_unique<detail::replicated_backward<set, Runs>>(replicas_, runs, of_x));
+      return sinter::detail::produced<1>(value,
+                                         std::make_unique<detail::replicated_backward<set, Runs>>(shared, runs, of_x));
     } else {
       return value;
     }
@@ -189,13 +193,16 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
   template <class X, class Y, class Loss>
     requires std::is_same_v<kind, tracked>
   double backward(const X& x, const Y& y, const Loss& loss) const {
-    set& replicas = up_to_date();
     const index_t n = samples_in(x);
     if (n == 0 || n != samples_in(y))
       sinter::detail::refuse<value_error>({"data_parallel: ", n, " samples and ", samples_in(y), " targets"});
     detail::sample_range own[sizeof...(D)];
     cut(own, n);
     double total[sizeof...(D)] = {};
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
     replicas.gather_gradients([&] {
       replicas.run("data_parallel", own, [&](auto part) {
         auto& replica = replicas.template replica<part()>();
@@ -222,11 +229,6 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
  private:
   using set = detail::replica_set<M, D...>;
 
-  set& up_to_date() const {
-    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
-    replicas_->refresh(module, mode.training);
-    return *replicas_;
-  }
   static void cut(detail::sample_range (&to)[sizeof...(D)], index_t n) {
     for (int i = 0; i < set::count; ++i) to[i] = sinter::detail::samples_of_part(n, set::count, i);
   }
@@ -295,7 +297,7 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     return all;
   }
 
-  mutable std::shared_ptr<set> replicas_;
+  detail::replica_place<set> replicas_;
 };
 
 /// The module over devices D: its batch is cut along axis 0 into ceil(N / G) samples for each of G devices, replicas

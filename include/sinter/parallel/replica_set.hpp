@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "sinter/parallel/parts.hpp"
@@ -42,6 +44,14 @@ class replica_set {
     return replicas_.template at<P>();
   }
 
+  /// What a call holds from its refresh() to its merge(), and a backward while it runs: threads that call one module at
+  /// the same time take turns. Errors: value_error inside of a call, which would wait for itself.
+  std::unique_lock<std::mutex> take_turn() {
+    if (inside_of() == this)
+      throw value_error("data_parallel: called inside a call of its own, as by its loss; call it before or after");
+    return std::unique_lock(turn_);
+  }
+
   /// Calls f(part as a type) for the parts that have samples, at the same time, each with the draws of its samples.
   template <class F>
   void run(const char* doing, const sample_range (&cut)[sizeof...(D)], const F& f) {
@@ -52,6 +62,7 @@ class replica_set {
       using role = sinter::detail::draw_source::role;
       const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
       const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
+      const inside here(this);
       with_part<count>(part, f);
     });
   }
@@ -121,6 +132,18 @@ class replica_set {
   }
 
  private:
+  /// The set in whose run() this thread is; null for none.
+  static const replica_set*& inside_of() {
+    static thread_local const replica_set* set = nullptr;
+    return set;
+  }
+  struct inside {
+    explicit inside(const replica_set* set) : before(std::exchange(inside_of(), set)) {}
+    ~inside() { inside_of() = before; }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    const replica_set* before;
+  };
   struct copy_settings {
     template <class To, class From>
     void operator()(const member_name&, To& to, const From& from) const {
@@ -139,11 +162,46 @@ class replica_set {
     void erased(const member_name*, To&, const From&) const {}
   };
 
+  std::mutex turn_;
   parts<twin_on<M, D>...> replicas_;
   sinter::detail::team team_;
   member_handles<H> originals_;
   member_pairs pairs_[sizeof...(D)];
   bool training_ = true;
+};
+
+/// Where a module keeps its Set of replicas, which its first call makes. Copies of the module have the same one while
+/// their members are the same.
+template <class Set>
+class replica_place {
+ public:
+  replica_place() = default;
+  replica_place(const replica_place& other) : set_(other.now()) {}
+  replica_place(replica_place&& other) noexcept : set_(std::move(other.set_)) {}
+  replica_place& operator=(const replica_place& other) {
+    set_ = other.now();
+    return *this;
+  }
+  replica_place& operator=(replica_place&& other) noexcept {
+    set_ = std::move(other.set_);
+    return *this;
+  }
+  ~replica_place() = default;
+
+  template <class M>
+  std::shared_ptr<Set> of(const M& module) const {
+    const std::lock_guard lock(mutex_);
+    if (!set_ || !set_->fits(module)) set_ = std::make_shared<Set>(module);
+    return set_;
+  }
+
+ private:
+  std::shared_ptr<Set> now() const {
+    const std::lock_guard lock(mutex_);
+    return set_;
+  }
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Set> set_;
 };
 
 }  // namespace sinter::nn::detail

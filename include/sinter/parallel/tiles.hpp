@@ -89,6 +89,7 @@ struct tiled_backward final : sinter::detail::tape_entry {
   void backward(sinter::detail::grad_state& y) override {
     const auto dy = static_cast<sinter::detail::typed_state<T, 4, H>&>(y).grad;
     const bool retain = sinter::detail::graph_is_retained();
+    const auto turn = set_->take_turn();
     set_->gather_gradients([&] {
       try {
         call_.team->run_all(backward_of_tiles, [&](auto part) {
@@ -193,19 +194,22 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     static_assert(rank_of<X> == 4, "sinter: tile_parallel cuts images of shape (N,C,H,W)");
     using In = detail::image_in_tiles<element_of<X>, Grid, detail::is_variable<X>>;
     const X x = sinter::detail::eval_to_read(input);
-    up_to_date();
-    detail::tile_call<Grid, Exchange> call{replicas_->team, {}};
-    const In in = cut<In>(x);
-    const auto out = detail::run_chain<0>(call, chains(), in);
-    if (mode.training) replicas_->merge_first(module);
-    const auto value = joined(*out);
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
+    detail::tile_call<Grid, Exchange> call{replicas.team, {}};
+    const In in = cut<In>(replicas, x);
+    const auto out = detail::run_chain<0>(call, chains(replicas), in);
+    if (mode.training) replicas.merge_first(module);
+    const auto value = joined(replicas, *out);
     using Out = sinter::detail::bare<decltype(out)>;
     if constexpr (Out::tracked) {
       if (!out->has_graph) return sinter::detail::unrecorded<1>(value);
       sinter::detail::state_ptr of_x;
       if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
       using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
-      return sinter::detail::produced<1>(value, std::make_unique<entry>(replicas_, std::move(call), in, out, of_x));
+      return sinter::detail::produced<1>(value, std::make_unique<entry>(shared, std::move(call), in, out, of_x));
     } else {
       return value;
     }
@@ -214,14 +218,10 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
  private:
   using set = typename detail::tile_set_for<M, Grid>::type;
 
-  void up_to_date() const {
-    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
-    replicas_->refresh(module, mode.training);
-  }
-  auto chains() const {
+  static auto chains(set& replicas) {
     return [&]<std::size_t... P>(std::index_sequence<P...>) {
-      return sinter::detail::parts<decltype(chain_of(replicas_->template replica<P>()))...>(
-          chain_of(replicas_->template replica<P>())...);
+      return sinter::detail::parts<decltype(chain_of(replicas.template replica<P>()))...>(
+          chain_of(replicas.template replica<P>())...);
     }(std::make_index_sequence<std::size_t{set::count}>{});
   }
   template <class R>
@@ -229,11 +229,11 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return detail::flat_steps<const R&>(replica);
   }
   template <class In, class X>
-  In cut(const X& x) const {
+  static In cut(set& replicas, const X& x) {
     const In in{std::make_shared<typename In::image>(x.shape())};
     if constexpr (In::tracked) in->has_graph = sinter::detail::recording() && sinter::detail::access::state_of(x);
     const auto value = detail::stored_value(x);
-    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
       auto& to = in->each.template at<part()>();
       const detail::tile_area own = in->area(int{part()});
       if (!own.empty())
@@ -242,13 +242,13 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return in;
   }
   template <class Image>
-  auto joined(const Image& image) const {
+  static auto joined(set& replicas, const Image& image) {
     using T = typename Image::value_type;
     const auto& first = image.each.template at<0>().value;
     const auto strides = first.defined() ? sinter::detail::dense_strides_like(image.shape, first.strides())
                                          : sinter::detail::strides_in(memory_format::channels_last, image.shape);
     const auto all = tensor<T, 4, device_type>::uninitialized(image.shape, strides);
-    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
       const detail::tile_area own = image.area(int{part()});
       if (!own.empty())
         detail::area_of(all, image.whole(), own).in_place() =
@@ -257,7 +257,7 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return all;
   }
 
-  mutable std::shared_ptr<set> replicas_;
+  detail::replica_place<set> replicas_;
 };
 
 /// The module over a Grid = nn::tiles<Rows, Columns, D...> of devices: each picture is cut into Rows x Columns tiles,
