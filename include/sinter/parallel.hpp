@@ -9,6 +9,7 @@
 #include "sinter/parallel/copy_worker.hpp"
 #include "sinter/parallel/data_parallel.hpp"
 #include "sinter/parallel/distributed.hpp"
+#include "sinter/parallel/even_parts.hpp"
 #include "sinter/parallel/gradient_buckets.hpp"
 #include "sinter/parallel/gradient_exchange.hpp"
 #include "sinter/parallel/hierarchical_communicator.hpp"

@@ -120,6 +120,24 @@ TEST_CASE("data_parallel: running moments are the mean of the replicas'", "[para
   CHECK(distance(many.module.running_var.value(), mean_of(first.running_var, second.running_var)) < 1e-12);
 }
 
+TEST_CASE("samples are shared out evenly", "[parallel]") {
+  const auto sizes = [](index_t n) {
+    const auto parts = nn::shard<d0, cpu, d1, d2>(zeros<double>({n, 3}));
+    const std::vector<index_t> of_parts{parts.at<0>().extent(0), parts.at<1>().extent(0), parts.at<2>().extent(0),
+                                        parts.at<3>().extent(0)};
+    for (int i = 0; i < 4; ++i) CHECK(parts.range(i).size() == of_parts[static_cast<std::size_t>(i)]);
+    return of_parts;
+  };
+  CHECK(sizes(10) == std::vector<index_t>{3, 3, 2, 2});
+  CHECK(sizes(9) == std::vector<index_t>{3, 2, 2, 2});
+  CHECK(sizes(3) == std::vector<index_t>{1, 1, 1, 0});
+  CHECK(sizes(0) == std::vector<index_t>{0, 0, 0, 0});
+  const auto many = nn::data_parallel<d0, cpu, d1, d2>(nn::batch_norm1d<double>(3));
+  generator gen(20);
+  CHECK(variable(many(randn<double>(gen, {10, 3}))).extent(0) == 10);  // no replica gets a sample alone
+  CHECK_THROWS_WITH(many(randn<double>(gen, {7, 3})), Catch::Contains("data_parallel on " + device_name<d2>()));
+}
+
 TEST_CASE("data_parallel::backward weighs the losses of uneven shards", "[parallel]") {
   const auto loss = [](const auto& scores, const auto& labels) { return cross_entropy(scores, labels); };
   for (const index_t n : {7, 2, 1}) {

@@ -300,10 +300,10 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
   detail::replica_place<set> replicas_;
 };
 
-/// The module over devices D: its batch is cut along axis 0 into ceil(N / G) samples for each of G devices, replicas
-/// run at the same time, and their results are joined on the module's device. Backward walks the replicas' graphs at
-/// the same time and adds their gradients to those of the module's parameters, in the order of the devices. So it
-/// stands between other modules, and any optimizer of the module trains it.
+/// The module over devices D: its batch is cut along axis 0 into N / G samples for each of G devices, and one more for
+/// the first N % G, replicas run at the same time, and their results are joined on the module's device. Backward walks
+/// the replicas' graphs at the same time and adds their gradients to those of the module's parameters, in the order of
+/// the devices. So it stands between other modules, and any optimizer of the module trains it.
 ///
 /// Replicas persist; a parameter is copied to them after it was written to. On the module's own device they share its
 /// memory. Values and gradients are those of one device to rounding: draws such as dropout's are those of the whole

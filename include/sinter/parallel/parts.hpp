@@ -1,11 +1,11 @@
 // sinter/parallel/parts.hpp: values that belong to the parts of a computation, one for each device.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "sinter/grad/variable.hpp"
+#include "sinter/parallel/even_parts.hpp"
 
 namespace sinter {
 
@@ -92,11 +92,9 @@ struct sample_range {
   bool runs = false;
   index_t size() const { return end - begin; }
 };
-/// Part number `part` of n samples: ceil(n / parts) each, as long as there are any.
+/// Part number `part` of n samples; see begin_of_part().
 inline sample_range samples_of_part(index_t n, int parts, int part) {
-  const index_t each = (n + parts - 1) / parts;
-  const index_t begin = std::min<index_t>(n, each * part);
-  const index_t end = std::min<index_t>(n, begin + each);
+  const index_t begin = begin_of_part(n, parts, part), end = begin_of_part(n, parts, index_t{part} + 1);
   return {begin, end, part == 0 || end > begin};
 }
 

@@ -17,7 +17,7 @@ struct pass_a_tensor_of_rank_1_or_more;
 
 namespace nn {
 
-/// The samples of a batch, ceil(N / G) of N on each of G devices D; see shard().
+/// The samples of a batch, N / G of N on each of G devices D and one more on the first N % G; see shard().
 template <class X, device... D>
 class shards {
  public:
@@ -66,7 +66,8 @@ using shard_mistake = decltype(find_shard_mistake<sinter::detail::bare<X>, D...>
 
 }  // namespace detail
 
-/// Cuts a tensor along its first axis over devices. For data_parallel_over::backward, which then copies nothing.
+/// Cuts a tensor along its first axis over devices, evenly: 10 samples over 4 are 3, 3, 2, 2. For
+/// data_parallel_over::backward, which then copies nothing.
 ///
 ///     auto parts = nn::shard<numa<0>, numa<1>>(images);
 template <device... D, class X>

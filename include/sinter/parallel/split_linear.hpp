@@ -319,7 +319,8 @@ auto split_linear(const M& layer) {
   constexpr index_t parts = sizeof...(D);
   const index_t all = layer.weight.defined() ? layer.weight.extent(0) : 0;
   std::vector<index_t> columns;
-  for (index_t i = 0; i < parts; ++i) columns.push_back(all / parts + (i < all % parts ? 1 : 0));
+  for (index_t i = 0; i < parts; ++i)
+    columns.push_back(sinter::detail::begin_of_part(all, parts, i + 1) - sinter::detail::begin_of_part(all, parts, i));
   return split_linear<D...>(layer, columns);
 }
 template <device... D, class M, class Problem = typename detail::split_mistake<M, D...>::problem,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sinter/core/shape.hpp"
+#include "sinter/parallel/even_parts.hpp"
 
 namespace sinter::nn {
 
@@ -33,11 +34,10 @@ constexpr tile_interval common(const tile_interval& a, const tile_interval& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// What part number `part` owns of n elements: n / parts each, and one more for the first n % parts.
+/// What part number `part` owns of n elements; see begin_of_part().
 constexpr tile_interval owned(index_t n, int parts, int part) {
-  const index_t each = n / parts, more = n % parts;
-  const index_t begin = part * each + std::min<index_t>(part, more);
-  return {begin, begin + each + (part < more ? 1 : 0)};
+  using sinter::detail::begin_of_part;
+  return {begin_of_part(n, parts, part), begin_of_part(n, parts, index_t{part} + 1)};
 }
 
 /// What the results `out` read, padding included: none for no results. A window without padding that moves over these
