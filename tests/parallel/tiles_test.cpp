@@ -220,6 +220,24 @@ TEST_CASE("a layer that stands twice among tiles gets both gradients", "[paralle
   CHECK(compare(many.module.to<cpu>(), many, randn<double>(gen, {1, 2, 5, 6}), gen).below(1e-12));
 }
 
+TEST_CASE("no images at all leave gradients of zero, as on one device", "[parallel]") {
+  generator gen(20);
+  const auto make = [&gen] {
+    return nn::sequential{nn::conv2d<double>(1, 2, 3, gen, {.padding = 1}), nn::batch_norm2d<double>(2), nn::relu(),
+                          nn::max_pool2d(2)};
+  };
+  for (const bool training : {true, false}) {
+    auto many = nn::tile_parallel<nn::tiles<1, 2, d0, d1>>(make());
+    many.train(training);
+    const variable x = zeros<double>({0, 1, 8, 8});
+    sum(many(x)).backward();
+    CHECK(x.has_grad());
+    CHECK(max(abs(many.module.get<0>().weight.grad())).item() == 0);
+    CHECK(max(abs(many.module.get<1>().bias.grad())).item() == 0);
+    CHECK(min(many.module.get<1>().running_var.value()).item() == 1);
+  }
+}
+
 TEST_CASE("tiles get what mark_written() tells of", "[parallel]") {
   generator gen(21);
   const auto many = nn::tile_parallel<nn::tiles<2, 1, cpu, d0>>(nn::conv2d<double>(1, 2, 3, gen, {.padding = 1}));

@@ -31,8 +31,9 @@ struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call,
       const double n = static_cast<double>(this->to->shape.numel() / std::max<index_t>(this->to->shape[1], 1));
       this->team->run_all(backward_of_tiles, [&](auto part) {
         auto& [x, mean, variance] = this->graphs.template at<part()>().x;
-        if (!x || x->numel() == 0) return;
+        if (!x) return;
         auto& of_tile = from->each.template at<part()>();
+        if (x->numel() == 0) return of_tile.add(x->value(), true);  // no images: their gradient has no elements either
         const auto g = gradient_of(x);
         if (!through_moments) {
           if (g.defined()) of_tile.add(g, false);
