@@ -16,6 +16,9 @@ template <class...>
 struct module_fed_from_another_device;
 struct copy_the_input_with_dot_to;
 template <class>
+struct module_called_with_what_is_no_tensor;
+struct pass_a_tensor_or_a_variable;
+template <class>
 struct input_that_the_module_does_not_take;
 struct use_the_element_type_and_rank_that_its_forward_takes;
 template <class>
@@ -164,6 +167,10 @@ class module : public detail::module_types<Self> {
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
+  void operator()(X&&) const = delete;
+  template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,
+            class Fix = pass_a_tensor_or_a_variable>
+    requires(!expression<X>)
   void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.

@@ -17,6 +17,12 @@ struct module_that_cannot_be_replicated;
 template <class...>
 struct replicas_without_devices;
 struct name_the_devices_in_angle_brackets;
+template <class...>
+struct shards_of_other_devices_than_the_replicas;
+struct list_the_devices_of_the_replicas;
+template <class>
+struct backward_of_a_batch_that_is_no_tensor;
+struct pass_a_tensor_or_shards_and_of_a_variable_its_dot_value;
 
 namespace nn {
 
@@ -121,6 +127,38 @@ inline constexpr bool is_shards = false;
 template <class X, class... D>
 inline constexpr bool is_shards<shards<X, D...>> = true;
 
+/// What is wrong with an X as batch, or as targets, of backward() with a module on H.
+template <bool Targets, class X, class H, class... D>
+struct batch_mistake {
+  static constexpr auto find() {
+    using sinter::detail::mistake;
+    if constexpr (!sinter::detail::is_tensor<X>)
+      return mistake<backward_of_a_batch_that_is_no_tensor<X>,
+                     pass_a_tensor_or_shards_and_of_a_variable_its_dot_value>{};
+    else if constexpr (std::is_same_v<device_of<X>, H>) return sinter::detail::fitting<void>{};
+    else if constexpr (Targets)
+      return mistake<operands_on_different_devices<H, device_of<X>>, copy_one_operand_with_dot_to>{};
+    else return mistake<module_fed_from_another_device<device_of<X>, H>, copy_the_input_with_dot_to>{};
+  }
+};
+template <bool Targets, class X, class... Of, class H, class... D>
+struct batch_mistake<Targets, shards<X, Of...>, H, D...> {
+  static constexpr auto find() {
+    if constexpr (std::is_same_v<shards<X, Of...>, shards<X, D...>>) return sinter::detail::fitting<void>{};
+    else
+      return sinter::detail::mistake<shards_of_other_devices_than_the_replicas<shards<X, Of...>, D...>,
+                                     list_the_devices_of_the_replicas>{};
+  }
+};
+template <class X, class Y, class H, class... D>
+constexpr auto find_backward_mistake() {
+  constexpr auto of_batch = batch_mistake<false, X, H, D...>::find();
+  if constexpr (!sinter::detail::is_fitting<bare<decltype(of_batch)>>) return of_batch;
+  else return batch_mistake<true, Y, H, D...>::find();
+}
+template <class X, class Y, class H, class... D>
+using backward_mistake = decltype(find_backward_mistake<X, Y, H, D...>());
+
 }  // namespace detail
 
 /// What data_parallel() returns: a module that takes and gives what its M does. See there.
@@ -191,11 +229,14 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
   ///       return cross_entropy(scores, labels);
   ///     });
   template <class X, class Y, class Loss>
-    requires std::is_same_v<kind, tracked>
+    requires(std::is_same_v<kind, tracked> &&
+             sinter::detail::is_fitting<detail::backward_mistake<X, Y, device_type, D...>>)
   double backward(const X& x, const Y& y, const Loss& loss) const {
     const index_t n = samples_in(x);
-    if (n == 0 || n != samples_in(y))
-      sinter::detail::refuse<value_error>({"data_parallel: ", n, " samples and ", samples_in(y), " targets"});
+    if (n == 0) throw value_error("data_parallel: backward of an empty batch, which has no mean loss");
+    if (n != samples_in(y))
+      sinter::detail::refuse<value_error>(
+          {"data_parallel: ", n, " samples and ", samples_in(y), " targets; there must be one for each sample"});
     detail::sample_range own[sizeof...(D)];
     cut(own, n);
     double total[sizeof...(D)] = {};
@@ -225,6 +266,10 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     for (const double t : total) sum += t;
     return sum;
   }
+  template <class X, class Y, class Loss,
+            class Problem = typename detail::backward_mistake<X, Y, device_type, D...>::problem,
+            class Fix = typename detail::backward_mistake<X, Y, device_type, D...>::fix>
+  void backward(const X&, const Y&, const Loss&) const = delete;
 
  private:
   using set = detail::replica_set<M, D...>;
