@@ -1,6 +1,27 @@
 // sinter/parallel.hpp: models over several devices.
 #pragma once
 
+#include "sinter/config.hpp"
+
+// What a program for host devices needs beside it, in the order of sinter/sinter.hpp, which alone includes the backend
+// of GPUs.
+#include "sinter/core/tensor.hpp"
+#include "sinter/expr/declare.hpp"
+#include "sinter/expr/point.hpp"
+#include "sinter/grad/variable.hpp"
+#include "sinter/nn/module.hpp"
+#include "sinter/ops.hpp"
+#include "sinter/ops/where.hpp"
+
+#include "sinter/core.hpp"
+#include "sinter/cpu.hpp"
+#include "sinter/expr.hpp"
+#include "sinter/grad.hpp"
+#include "sinter/math.hpp"
+#include "sinter/nn.hpp"
+#include "sinter/optim.hpp"
+#include "sinter/random.hpp"
+
 #include "sinter/parallel/advice.hpp"
 #include "sinter/parallel/advise.hpp"
 #include "sinter/parallel/checkpoint.hpp"

@@ -3,8 +3,10 @@
 // On a machine with one GPU these are the same one: SINTER_CUDA_MAP=0,0,0,0.
 #pragma once
 
-#include <sinter/parallel.hpp>
+#include <sinter/parallel.hpp>  // on host devices it needs nothing beside it
+#if SINTER_WITH_CUDA
 #include <sinter/sinter.hpp>
+#endif
 
 namespace places {
 
