@@ -6,6 +6,27 @@
 
 using namespace sinter;
 
+namespace {
+
+// [docs:member]
+template <device D = cpu, class Kind = nn::tracked>
+struct classifier : nn::module<classifier<D, Kind>> {
+  nn::data_parallel_over<nn::linear<float, D, Kind>, numa<0>, numa<1>> body;
+  nn::linear<float, D, Kind> head;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return head(relu(body(x)));
+  }
+  SINTER_MEMBERS(body, head);
+};
+classifier<> make_classifier(generator& gen) {
+  return {{}, nn::data_parallel<numa<0>, numa<1>>(nn::linear(64, 32, gen)), nn::linear(32, 10, gen)};
+}
+// [docs:end]
+
+}  // namespace
+
 TEST_CASE("docs: data-parallel.md") {
   generator gen(1);
   const tensor images = randn<float>(gen, {32, 3, 8, 8});
@@ -23,6 +44,11 @@ TEST_CASE("docs: data-parallel.md") {
   optimizer.step();                                      // the replicas follow at their next call
   // [docs:end]
   CHECK(loss.item() > 0);
+
+  const auto of_struct = make_classifier(gen);
+  const tensor pixels = randn<float>(gen, {5, 64});
+  const variable scores = of_struct(pixels);
+  CHECK(max(abs(infer(of_struct)(pixels) - scores.value())).item() < 1e-6f);
 
   // [docs:shards]
   const auto replicas = nn::data_parallel<numa<0>, numa<1>>(nn::sequential{features, nn::linear(8, 10, gen)});

@@ -162,11 +162,17 @@ TEST_CASE("data_parallel::backward weighs the losses of uneven shards", "[parall
 
 namespace {
 
-/// Fails for a sample that is larger than 100; its gradient fails for one that is less than -100.
+struct own_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Fails for a sample that is larger than 100, for one larger than 1e8 with an error that is not the library's; its
+/// gradient fails for one that is less than -100.
 struct touchy : nn::stateless<touchy> {
   template <class X>
   auto forward(const X& x) const {
     const auto forward = [](const auto& a) {
+      if (max(a).item() > 1e8) throw own_error("too large by far");
       if (max(a).item() > 100) throw out_of_memory("no room for a large number");
       return with_saved(a * 2, a);
     };
@@ -191,6 +197,8 @@ TEST_CASE("an error of one replica names its device and leaves all as it was", "
   CHECK_THROWS_WITH(many(large),
                     Catch::Contains("data_parallel on " + device_name<d1>() + ": no room for a large number"));
   CHECK_THROWS_AS(many(large), out_of_memory);
+  CHECK_THROWS_AS(many(large * 1e8), own_error);
+  CHECK_THROWS_WITH(many(large * 1e8), "too large by far");
   const variable y = many(small);
   CHECK_THROWS_WITH(y.backward(good),
                     Catch::Contains("backward of data_parallel on " + device_name<d0>() + ": too small a number"));
@@ -348,4 +356,27 @@ TEST_CASE("a data_parallel that its own loss calls is refused", "[parallel]") {
   const tensor x = ones<double>({4, 6});
   const auto loss = [&](const auto& y, const auto&) { return mean(y) * mean(many(x)).item(); };
   CHECK_THROWS_WITH(many.backward(x, x, loss), Catch::Contains("called inside a call of its own"));
+}
+
+TEST_CASE("a summary tells that copies run what is in data_parallel", "[parallel]") {
+  generator gen(21);
+  const nn::sequential model{nn::data_parallel<d0, d1>(nn::sequential{nn::linear<double>(4, 3, gen), nn::tanh()}),
+                             nn::split_linear<d0, d1>(nn::linear<double>(3, 2, gen)), nn::relu()};
+  const nn::summary_table table = nn::summary<double>(model, {5, 4});
+  const auto row = [&](const std::string& name) {
+    for (const nn::summary_row& r : table.rows)
+      if (r.name == name) return r;
+    return nn::summary_row();
+  };
+  CHECK(row("0").output == std::vector<index_t>{5, 3});
+  for (const char* name : {"0.module", "0.module.0", "0.module.1", "1.0"}) {
+    INFO(name);
+    CHECK(row(name).replicated);
+    CHECK_FALSE(row(name).called);
+  }
+  CHECK(row("0.module.0").parameters == 15);
+  CHECK(row("2").called);
+  CHECK_FALSE(row("2").replicated);
+  CHECK(table.text().find("by copies") != std::string::npos);
+  CHECK(table.text().find("not called") == std::string::npos);
 }

@@ -22,6 +22,7 @@ struct summary_row {
   index_t multiply_adds = 0;  ///< of all its calls; 0 where unknown
   index_t bytes = 0;          ///< of its parameters and buffers
   std::string device;
+  bool replicated = false;  ///< copies of it run in its stead, as in data_parallel: what they give is not known
 };
 
 /// What summary() gives: a row for each module in the order of the lists, and their sums.
@@ -67,7 +68,8 @@ struct summary_table : sinter::detail::report<summary_table> {
       case 2:
         return r.called ? sinter::detail::joined(
                               {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-                        : "not called";
+               : r.replicated ? "by copies"
+                              : "not called";
       case 3:
         return std::to_string(r.parameters);
       case 4:
@@ -105,8 +107,11 @@ class summary_builder final : public call_observer {
       const std::size_t at = table.rows.size();
       modules_.push_back(&m);
       marks_.push_back(&type_mark<M>);
-      table.rows.push_back({name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}});
+      table.rows.push_back(
+          {name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}, in_copies_});
       if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
+      const bool outer = in_copies_;
+      in_copies_ = outer || requires { requires M::runs_copies; };
       M::visit(
           [&](sinter::detail::text_piece own, const auto& member) {
             using X = bare<decltype(member)>;
@@ -126,6 +131,7 @@ class summary_builder final : public call_observer {
             }
           },
           m);
+      in_copies_ = outer;
     }
   }
 
@@ -144,6 +150,7 @@ class summary_builder final : public call_observer {
  private:
   std::vector<const void*> modules_, marks_;
   sinter::detail::addresses seen_;
+  bool in_copies_ = false;
 };
 
 /// While it lives, the observer is told of calls.

@@ -166,6 +166,7 @@ template <is_module M, device... D>
 struct data_parallel_over : module<data_parallel_over<M, D...>> {
   using device_type = device_of<M>;
   using kind = typename M::kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class To, class K>
   using rebind = data_parallel_over<typename detail::rebound<M, To, K>::type, D...>;
 

@@ -176,6 +176,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
   using device_type = H;
   using output_device = H;
   using kind = Kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class K>
   using as = split_linear_over<T, H, K, Bias, D...>;
 

@@ -171,6 +171,7 @@ template <is_module M, class Grid, class Exchange = detail::exchange_halos>
 struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
   using device_type = device_of<M>;
   using kind = typename M::kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class To, class K>
   using rebind = tile_parallel_over<typename detail::rebound<M, To, K>::type, Grid, Exchange>;
 
