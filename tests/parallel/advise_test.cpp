@@ -203,9 +203,15 @@ TEST_CASE("advice: options and ties that make no sense are refused", "[parallel]
   const auto ask = [&](const nn::advise_options& o) {
     return nn::advise<d0, d1>(chain_of(sleeps(0, 0), sleeps(0, 0)), nn::cuts<2>{}, d.x, d.t, squares, o);
   };
-  CHECK_THROWS_AS(ask({.repeats = 0}), value_error);
-  CHECK_THROWS_AS(ask({.microbatches = 9}), value_error);
-  CHECK_THROWS_AS(ask({.memory = {1, 2, 3}}), value_error);
+  CHECK_THROWS_WITH(ask({.repeats = 0}), "advise: .repeats is 0; set it to 1 or more");
+  CHECK_THROWS_WITH(ask({.warmups = -1}), "advise: .warmups is -1; set it to 0 or more");
+  CHECK_THROWS_WITH(ask({.microbatches = 0}), "advise: .microbatches is 0; set it to 1 or more");
+  CHECK_THROWS_WITH(ask({.microbatches = 9}),
+                    "advise: .microbatches is 9, but the batch has only 8 samples; ask for "
+                    "fewer, or pass a larger batch");
+  CHECK_THROWS_WITH(ask({.memory = {1, 2, 3}}),
+                    "advise: .memory lists 3 devices, but advise was given 2; list at most "
+                    "one number for each of them");
   CHECK_THROWS_WITH((nn::advise<d0, d1>(tied, nn::cuts<1>{}, d.x, d.t, squares)),
                     Catch::Contains("'0.weight' in segment 0 and '2.weight' in segment 1"));
 }

@@ -281,12 +281,19 @@ TEST_CASE("steps that cannot work are refused", "[parallel]") {
   const nn::pipeline pipe{nn::linear<double>(2, 2, gen).to<d0>()};
   const tensor<double, 2, d0> x = ones<double, d0>({4, 2});
   const tensor y = zeros<std::int64_t>({4});
-  CHECK_THROWS_WITH(pipe.step(x, eval(concat(0, y, y)), loss), "pipeline: 4 samples and 8 targets");
-  CHECK_THROWS_AS(pipe.step(x.slice(0, 0, 0), y.slice(0, 0, 0), loss), value_error);
-  CHECK_THROWS_AS(pipe.step(x, y, loss, {.microbatches = 0}), value_error);
+  CHECK_THROWS_WITH(pipe.step(x, eval(concat(0, y, y)), loss),
+                    "pipeline: x has 4 samples along axis 0, and y has 8; pass one row of y for each sample");
+  CHECK_THROWS_WITH(pipe.step(x.slice(0, 0, 0), y.slice(0, 0, 0), loss),
+                    "pipeline: x has no samples; step() takes 1 or more");
+  CHECK_THROWS_WITH(pipe.step(x, y, loss, {.microbatches = 0}), "pipeline: .microbatches is 0; set it to 1 or more");
   CHECK_THROWS_WITH(
       pipe.step(x, y, loss, {.microbatches = 2, .schedule = [](int, index_t m) { return nn::schedule::gpipe(2, m); }}),
-      "pipeline: a schedule of 2 stages and 2 microbatches for 1 and 2");
+      "pipeline: the schedule is for 2 stages, but the pipeline has 1; make it for the number that .schedule gets as "
+      "its first argument");
+  CHECK_THROWS_WITH(
+      pipe.step(x, y, loss, {.microbatches = 8, .schedule = [](int p, index_t) { return nn::schedule::gpipe(p, 8); }}),
+      "pipeline: the schedule is for 8 microbatches, but this step cuts its batch into 4; make it for the number that "
+      ".schedule gets as its second argument");
   CHECK_THROWS_WITH(pipe.step(x, y, [](const auto& s, const auto&) { return square(s); }),
                     Catch::Contains("pipeline: stage 0 on " + device_name<d0>() +
                                     ", microbatch 0 forward: the loss has "

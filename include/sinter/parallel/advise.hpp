@@ -57,15 +57,19 @@ class multiply_add_counter final : public call_observer {
 class adviser {
  public:
   adviser(segment_set& set, const advise_options& o) : set_(set), runner_(set), o_(o), serial_(0, 0), pipelined_(0, 0) {
-    if (o.repeats < 1 || o.warmups < 0 || o.microbatches < 1)
-      sinter::detail::refuse<value_error>({"advise: ", o.repeats, " repeats, ", o.warmups, " warmups and ",
-                                           o.microbatches, " microbatches; at least 1, 0 and 1"});
+    const auto at_least = [](const char* option, index_t value, index_t least) {
+      if (value < least)
+        sinter::detail::refuse<value_error>({"advise: ", option, " is ", value, "; set it to ", least, " or more"});
+    };
+    at_least(".repeats", o.repeats, 1);
+    at_least(".warmups", o.warmups, 0);
+    at_least(".microbatches", o.microbatches, 1);
     if (o.microbatches > set.samples)
-      sinter::detail::refuse<value_error>(
-          {"advise: ", o.microbatches, " microbatches of a batch of ", set.samples, " samples"});
+      sinter::detail::refuse<value_error>({"advise: .microbatches is ", o.microbatches, ", but the batch has only ",
+                                           set.samples, " samples; ask for fewer, or pass a larger batch"});
     if (o.memory.size() > set.devices.size())
-      sinter::detail::refuse<value_error>(
-          {"advise: memory of ", o.memory.size(), " devices, but there are ", set.devices.size()});
+      sinter::detail::refuse<value_error>({"advise: .memory lists ", o.memory.size(), " devices, but advise was given ",
+                                           set.devices.size(), "; list at most one number for each of them"});
   }
 
   advice run() {

@@ -209,15 +209,22 @@ class pipeline : public module<pipeline<M...>>,
     if (!sinter::detail::recording())
       sinter::detail::refuse<autograd_error>(
           {"pipeline: step() under no_grad, where nothing can go backward; call the pipeline itself for values"});
-    if (n == 0 || n != targets)
-      sinter::detail::refuse<value_error>({"pipeline: ", n, " samples and ", targets, " targets"});
+    if (n != targets)
+      sinter::detail::refuse<value_error>(
+          {"pipeline: x has ", n, " samples along axis 0, and y has ", targets, "; pass one row of y for each sample"});
+    if (n == 0) sinter::detail::refuse<value_error>({"pipeline: x has no samples; step() takes 1 or more"});
     if (microbatches < 1)
-      sinter::detail::refuse<value_error>({"pipeline: ", microbatches, " microbatches; there must be at least 1"});
+      sinter::detail::refuse<value_error>({"pipeline: .microbatches is ", microbatches, "; set it to 1 or more"});
   }
   static void check_plan(const nn::schedule& plan, index_t microbatches) {
-    if (plan.stages() != count || plan.microbatches() != microbatches)
-      sinter::detail::refuse<value_error>({"pipeline: a schedule of ", plan.stages(), " stages and ",
-                                           plan.microbatches(), " microbatches for ", count, " and ", microbatches});
+    if (plan.stages() != count)
+      sinter::detail::refuse<value_error>({"pipeline: the schedule is for ", plan.stages(),
+                                           " stages, but the pipeline has ", count,
+                                           "; make it for the number that .schedule gets as its first argument"});
+    if (plan.microbatches() != microbatches)
+      sinter::detail::refuse<value_error>({"pipeline: the schedule is for ", plan.microbatches(),
+                                           " microbatches, but this step cuts its batch into ", microbatches,
+                                           "; make it for the number that .schedule gets as its second argument"});
   }
   [[noreturn]] SINTER_COLD static void rethrow(const sinter::detail::schedule_run& run) {
     const auto stage = static_cast<std::size_t>(run.failed_stage);

@@ -102,21 +102,26 @@ class schedule {
 
  private:
   static void check_counts(int stages, index_t microbatches) {
-    if (stages < 1 || microbatches < 1)
+    if (stages < 1)
+      sinter::detail::refuse<value_error>({"schedule: the number of stages is ", stages, "; pass 1 or more"});
+    if (microbatches < 1)
       sinter::detail::refuse<value_error>(
-          {"schedule: ", stages, " stages and ", microbatches, " microbatches; at least 1 of each"});
+          {"schedule: the number of microbatches is ", microbatches, "; pass 1 or more"});
   }
   static const char* name(direction way) { return way == direction::forward ? "forward" : "backward"; }
 
   void check_lists() const {
-    if (stages_.empty()) sinter::detail::refuse<value_error>({"schedule: there is no stage"});
+    if (stages_.empty())
+      sinter::detail::refuse<value_error>(
+          {"schedule: the list of stages is empty; give each stage its list of actions"});
     const index_t m = microbatches();
     for (int i = 0; i < stages(); ++i) {
       std::vector<int> done(static_cast<std::size_t>(m), 0);
       for (const stage_action& a : of(i)) {
         if (a.microbatch < 0 || a.microbatch >= m)
-          sinter::detail::refuse<value_error>(
-              {"schedule: stage ", i, " runs microbatch ", a.microbatch, "; stage 0 has ", m});
+          sinter::detail::refuse<value_error>({"schedule: stage ", i, " runs microbatch ", a.microbatch,
+                                               ", but stage 0 runs only ", m,
+                                               ", numbered from 0; let all stages run the same ones"});
         int& count = done[static_cast<std::size_t>(a.microbatch)];
         if (count != static_cast<int>(a.way))
           sinter::detail::refuse<value_error>({"schedule: stage ", i, " runs microbatch ", a.microbatch, " ",
@@ -127,10 +132,10 @@ class schedule {
       for (index_t j = 0; j < m; ++j)
         if (done[static_cast<std::size_t>(j)] != 2)
           sinter::detail::refuse<value_error>(
-              {"schedule: stage ", i, " does not run microbatch ", j, " forward and backward"});
+              {"schedule: stage ", i, " does not run microbatch ", j, " forward and backward; list both"});
       if (m == 0 || static_cast<index_t>(of(i).size()) != 2 * m)
-        sinter::detail::refuse<value_error>(
-            {"schedule: stage ", i, " has ", of(i).size(), " actions; 2 for each microbatch"});
+        sinter::detail::refuse<value_error>({"schedule: stage ", i, " has ", of(i).size(),
+                                             " actions; list 2 for each microbatch, of which there must be 1 or more"});
     }
   }
 
