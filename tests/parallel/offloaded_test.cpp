@@ -133,8 +133,10 @@ TEST_CASE("copies in use are not given up", "[parallel]") {
   many.prefetch(1);  // is there
   first.reset();
   many.prefetch(2);
-  CHECK_THROWS_AS(many.prefetch(3), value_error);
-  const auto third = many.fetch(3);  // 2 was on its way, and makes room
+  many.prefetch(3);  // 2 was on its way, and makes room
+  CHECK(many.copies() == 2);
+  const auto third = many.fetch(3);
+  CHECK_THROWS_AS(many.prefetch(2), value_error);
   CHECK(distance(third->weight.value().to<cpu>(), many[3].weight.value()) == 0);
   graph.backward();
   const auto second = many.fetch(2);  // in place of 1
@@ -142,7 +144,55 @@ TEST_CASE("copies in use are not given up", "[parallel]") {
   CHECK(many[1].weight.has_grad());
   CHECK_THROWS_AS(many.fetch(4), index_error);
   CHECK_THROWS_AS(many.prefetch(-5), index_error);
-  CHECK_THROWS_AS(layers(2, 0), value_error);
+  CHECK_THROWS_WITH(layers(2, 0),
+                    "offloaded: .copies is 0, so " + device_name<d0>() + " could hold no task; set it to 1 or more");
+  CHECK_THROWS_WITH(layers(-1), "offloaded: the number of tasks is -1, which is negative; pass 0 or more");
+}
+
+TEST_CASE("a task that was prefetched and is never fetched makes room", "[parallel]") {
+  const tensor<double, 2, d0> x = ones<double, d0>({3, 40});
+  for (const index_t copies : {1, 2, 3}) {
+    const auto many = layers(6, copies);
+    for (index_t i = 0; i < 18; ++i) {
+      if (i % 3 != 0) many.prefetch((i + 1) % 6);  // two of three are not used
+      if (i % 3 == 0) {
+        const auto layer = many.fetch(i % 6);
+        CHECK(distance(layer->weight.value().to<cpu>(), many[i % 6].weight.value()) == 0);
+        if (copies > 1) many.prefetch((i + 3) % 6);
+      }
+      CHECK(many.copies() <= copies);
+    }
+    for (index_t t = 0; t < 6; ++t) many.prefetch(t);  // each in place of the one before, where there is one copy
+    CHECK(many.copies() == copies);
+  }
+  // What was fetched and is free goes before what is on its way.
+  const auto many = layers(4, 2);
+  const void* const of_one = [&] {
+    many.prefetch(1);
+    many.fetch(0);
+    many.fetch(2);  // in place of 0
+    return sinter::detail::access::data(many.fetch(1)->weight.value());
+  }();
+  many.fetch(3);  // in place of 2
+  CHECK(sinter::detail::access::data(many.fetch(1)->weight.value()) == of_one);
+}
+
+TEST_CASE("the plain view of a fetched task", "[parallel]") {
+  auto many = heads(3, 1);
+  const tensor<double, 2, d0> x = ones<double, d0>({4, 6});
+  variable(sum(square(many.fetch(1)(x)))).backward();  // its running moments are not those of task 0
+  {
+    const auto view = infer(many.fetch(1));
+    static_assert(std::is_same_v<decltype(eval(view(x))), tensor<double, 2, d0>>);
+    CHECK(distance(eval(view(x)).to<cpu>(), infer(many[1])(ones<double>({4, 6}))) < tolerance);
+    CHECK(distance(eval(view(x)), eval(view(x))) == 0);  // no dropout
+    CHECK(view.named_parameters()[0].name == "0.weight");
+    CHECK_THROWS_AS(many.fetch(0), value_error);  // the view uses the only copy
+    CHECK(many[1].get<3>().state.training);       // and leaves the mode of the task alone
+  }
+  many.eval();
+  CHECK(distance(eval(many.fetch(1)(x)).value().to<cpu>(), infer(many[1])(ones<double>({4, 6}))) < tolerance);
+  CHECK(distance(infer(infer(many).fetch(0))(x), infer(many.fetch(0))(x)) == 0);
 }
 
 TEST_CASE("a fetch in backward, and from several threads", "[parallel]") {

@@ -149,7 +149,7 @@ class task_store {
     if (s != nullptr) {
       s->here->bring_up_to_date();
     } else {
-      s = &free_slot("fetch", true);
+      s = &free_slot("fetch");
       s->here = in_words(task, [&] { return std::make_unique<copy>(master(task)); });
       s->task = task;
     }
@@ -160,7 +160,7 @@ class task_store {
   void prefetch(index_t task) {
     const std::lock_guard lock(mutex_);
     if (slot_of(task) != nullptr || has_gradient(task)) return;
-    slot& s = free_slot("prefetch", false);
+    slot& s = free_slot("prefetch");
     s.arriving = std::make_shared<std::unique_ptr<copy>>();
     s.coming = sinter::detail::copy_worker_of<D>().post(
         [to = s.arriving, from = master(task)] { *to = std::make_unique<copy>(from); });
@@ -233,8 +233,9 @@ class task_store {
     s.here = std::move(*arriving);
     s.task = task;
   }
-  /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes.
-  slot& free_slot(const char* who, bool may_wait) {
+  /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes, or
+  /// where all of them were prefetched and not fetched yet, the one that was prefetched longest ago.
+  slot& free_slot(const char* who) {
     if (all_.empty()) all_.resize(static_cast<std::size_t>(limit));
     slot* found = nullptr;
     const auto older = [&found](const slot& s) { return found == nullptr || s.used < found->used; };
@@ -242,7 +243,7 @@ class task_store {
       if (s.task < 0) return s;
       if (!s.coming && s.here->idle() && older(s)) found = &s;
     }
-    if (found == nullptr && may_wait)
+    if (found == nullptr)
       for (slot& s : all_)
         if (s.coming && older(s)) found = &s;
     if (found == nullptr) refuse_full(who);
@@ -273,7 +274,7 @@ class task_store {
 }  // namespace detail
 
 /// What offloaded::fetch() returns: the module of one task on D. Parameters and buffers have M's names; -> reaches
-/// them.
+/// them. infer() of it is a view of the same copy on D, which is in use as long as the view is alive.
 template <device D, is_module M>
 class fetched : public module<fetched<D, M>> {
   using store = detail::task_store<D, M>;
@@ -282,15 +283,20 @@ class fetched : public module<fetched<D, M>> {
   using device_type = D;
   using kind = typename M::kind;
   using module_type = typename M::template rebind<D, kind>;
+  template <class K>
+  using as = fetched<D, typename detail::kind_changed<M, K>::type>;
 
   fetched() = default;
 
   const module_type* operator->() const { return &module_; }
   const module_type& operator*() const { return module_; }
 
-  /// What the module gives, with the mode, settings and draws of the master.
+  /// What the module gives, with the mode, settings and draws of the master; those at fetch() in a view by infer().
   template <class X>
   auto forward(X&& x) const {
+    if constexpr (std::is_same_v<kind, plain>) {
+      if (store_ == nullptr) return module_(std::forward<X>(x));
+    }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
     const detail::copy_settings_of<false> in;
     detail::walk(nullptr, in, module_, master);
@@ -306,8 +312,8 @@ class fetched : public module<fetched<D, M>> {
 
  private:
   friend class offloaded<D, M>;
-  template <class, class>
-  friend class detail::task_copy;
+  template <device, is_module>
+  friend class fetched;
 
   std::shared_ptr<store> store_;
   index_t task_ = 0;
@@ -321,11 +327,12 @@ class fetched : public module<fetched<D, M>> {
 /// or an offloaded of one task.
 ///
 /// A copy is in use while a fetched module or a graph through one is alive. Where all are in use, fetch() and
-/// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room. A task
-/// fetched twice has one copy, and both gradients count. Where a parameter was written to since, as by an optimizer,
-/// fetch() brings the copy up to date in place, and a graph that is still to be walked fails as for any parameter that
-/// was modified. Dropout draws as the module of the task would; running moments go home when the members are walked
-/// (state(), to save) or the task is fetched again or makes room.
+/// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room; where there
+/// is none, the one that was prefetched longest ago and never fetched, after its copy has ended. A task fetched twice
+/// has one copy, and both gradients count. Where a parameter was written to since, as by an optimizer, fetch() brings
+/// the copy up to date in place, and a graph that is still to be walked fails as for any parameter that was modified.
+/// Dropout draws as the module of the task would; running moments go home when the members are walked (state(), to
+/// save) or the task is fetched again or makes room.
 ///
 /// Names are those of a module_list: "3.weight". Copies of an offloaded share tasks and copies. Several threads may
 /// fetch; a walk over the members waits for what is on its way.
@@ -344,6 +351,7 @@ class offloaded : public module<offloaded<D, M>> {
   using kind = typename M::kind;
   template <class K>
   using as = offloaded<D, typename detail::kind_changed<M, K>::type>;
+  using no_forward = sinter::detail::mistake<offloaded_has_no_forward, call_what_fetch_returns>;
   /// Its modules are tasks, of which a step uses some; see distributed.
   static constexpr bool holds_tasks = true;
 
@@ -353,9 +361,7 @@ class offloaded : public module<offloaded<D, M>> {
     requires((std::invocable<Make&, index_t> || std::invocable<Make&>) &&
              sinter::detail::is_fitting<detail::offload_mistake<M, D>>)
   offloaded(sinter::detail::whole tasks, Make make, offload_options options = {}) : offloaded() {
-    if (tasks < 0 || options.copies < 1)
-      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.copies,
-                                           " copies; there must be at least 0 tasks and 1 copy"});
+    if (tasks < 0 || options.copies < 1) refuse_numbers(tasks, options.copies);
     store_->limit = options.copies;
     for (index_t t = 0; t < tasks; ++t) {
       if constexpr (std::invocable<Make&, index_t>) store_->masters.push_back(make(t));
@@ -380,6 +386,8 @@ class offloaded : public module<offloaded<D, M>> {
       fetched<D, M> f;
       const detail::lend_members lend;
       detail::walk(nullptr, lend, f.module_, copy.module, master);
+      const detail::copy_settings_of<false> in;
+      detail::walk(nullptr, in, f.module_, master);
       f.store_ = store_;
       f.task_ = t;
       return f;
@@ -388,11 +396,11 @@ class offloaded : public module<offloaded<D, M>> {
 
   /// Starts to copy the module of a task to D beside the program, on the device's one worker for that. Does nothing for
   /// a task that has a copy, nor for one with a gradient, whose parameters are about to be updated: fetch() copies them
-  /// then. Until it is fetched the task's parameters must not be written to. Errors: index_error; value_error where all
-  /// copies are in use or on their way.
+  /// then. Until it is fetched the task's parameters must not be written to. It need not be fetched: its copy then
+  /// makes room where no other can. Errors: index_error; value_error where all copies are in use.
   void prefetch(sinter::detail::whole task) const { store_->prefetch(static_cast<index_t>(place(task))); }
 
-  template <class X, class Problem = offloaded_has_no_forward, class Fix = call_what_fetch_returns>
+  template <class X, class Problem = no_forward::problem, class Fix = no_forward::fix>
   void operator()(X&&) const = delete;
 
   /// As module_list::visit.
@@ -412,6 +420,13 @@ class offloaded : public module<offloaded<D, M>> {
   template <device, is_module>
   friend class offloaded;
 
+  [[noreturn]] SINTER_COLD static void refuse_numbers(index_t tasks, index_t copies) {
+    if (tasks < 0)
+      sinter::detail::refuse<value_error>(
+          {"offloaded: the number of tasks is ", tasks, ", which is negative; pass 0 or more"});
+    sinter::detail::refuse<value_error>(
+        {"offloaded: .copies is ", copies, ", so ", device_name<D>(), " could hold no task; set it to 1 or more"});
+  }
   std::size_t place(index_t t) const {
     const index_t from_start = t < 0 ? t + size() : t;
     if (from_start < 0 || from_start >= size())
