@@ -15,6 +15,12 @@ template <class T>
 struct constant_expr;
 template <class Target, class E>
 class assignment;
+template <class Tensor>
+class pending;
+
+// Names in messages.
+struct tensor_that_is_still_on_its_way;
+struct call_get_which_waits_for_it;
 
 /// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
 /// a device and a shape.
@@ -104,6 +110,11 @@ inline constexpr bool is_variable = false;
 template <class T, auto Shape, class D, int Order>
 inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
 
+template <class X>
+inline constexpr bool is_pending = false;
+template <class Tensor>
+inline constexpr bool is_pending<pending<Tensor>> = true;
+
 template <class A>
 inline constexpr bool is_assignment = false;
 template <class Target, class E>
@@ -133,6 +144,11 @@ struct mistake {
 };
 /// What is not ours to judge: a mistake or not, the overload is not for these types.
 struct not_operands {};
+/// Of A... that are not all operands: a mistake where one is a pending, else nothing that is ours to judge.
+template <class... A>
+using no_operands =
+    std::conditional_t<(is_pending<bare<A>> || ...),
+                       mistake<tensor_that_is_still_on_its_way, call_get_which_waits_for_it>, not_operands>;
 /// Nothing is wrong; T is the common element type.
 template <class T>
 struct fitting {};
@@ -145,7 +161,7 @@ inline constexpr bool is_fitting<fitting<T>> = true;
 /// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
 template <class E, class T, int Rank, class D, int Order>
 constexpr auto find_conversion_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!std::is_same_v<device_of<E>, D>)
     return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
   else if constexpr (!std::is_same_v<element_of<E>, T>)

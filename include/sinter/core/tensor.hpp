@@ -60,9 +60,6 @@ struct evaluation;
 
 }  // namespace detail
 
-template <class Tensor>
-class pending;
-
 /// A handle to T elements of rank Shape on device D. Copies of a tensor and views of it share storage.
 ///
 ///     tensor<float, 2> a = zeros<float>({128, 784});

@@ -270,6 +270,9 @@ detail::evaluated<E> eval(E&& e) {
   if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
 }
+template <class E, class Problem = typename detail::no_operands<E>::problem,
+          class Fix = typename detail::no_operands<E>::fix>
+void eval(E&&) = delete;
 
 namespace detail {
 

@@ -72,7 +72,7 @@ template <class... A>
 constexpr auto find_operand_mistake() {
   if constexpr ((is_assignment<A> || ...))
     return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
-  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return not_operands{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return no_operands<A...>{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr (!elements_agree<A...>)

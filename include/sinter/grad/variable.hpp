@@ -181,7 +181,7 @@ class variable final {
       : variable(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
-  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D, Order>::problem,
+  template <class E, class Problem = typename detail::conversion_mistake<E, T, rank, D, Order>::problem,
             class Fix = typename detail::conversion_mistake<E, T, rank, D, Order>::fix>
   variable(E&&) = delete;
 

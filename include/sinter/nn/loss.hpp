@@ -42,7 +42,7 @@ namespace detail {
 
 template <class A, class B>
 constexpr auto find_loss_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
   else if constexpr (!floating_element<element_of<A>>)
     return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};

@@ -89,7 +89,8 @@ struct rebound<M, D, K> {
 template <class X, class M>
 constexpr auto find_input_mistake() {
   using E = bare<X>;
-  if constexpr (!expression<E>) return sinter::detail::not_operands{};
+  if constexpr (!expression<E>) return sinter::detail::no_operands<E>{};
+  else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M>)
     return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
@@ -139,6 +140,8 @@ struct parameter_info {
 ///     the same module on D; to() and infer() need it
 ///   template <class F, class... M> static void visit(F&& f, M&... m)
 ///     its one list: f("weight", m.weight...) for every parameter, buffer, submodule, mode and setting (see is_setting)
+///   using no_forward = detail::mistake<problem, fix>
+///     instead of forward: what the message says where it is called
 /// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
 class module : public detail::module_types<Self> {
@@ -165,7 +168,7 @@ class module : public detail::module_types<Self> {
       detail::rethrow_from(self(), e);
     }
   }
-  template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
+  template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
   void operator()(X&&) const = delete;
   template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,

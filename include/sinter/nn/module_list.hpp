@@ -32,6 +32,7 @@ class module_list : public module<module_list<M>> {
   using rebind = module_list<typename detail::rebound<M, D, K>::type>;
   template <class K>
   using as = module_list<typename detail::kind_changed<M, K>::type>;
+  using no_forward = sinter::detail::mistake<module_list_has_no_forward, call_its_modules_in_a_loop>;
 
   module_list() = default;
   explicit module_list(std::vector<M> modules) : modules_(std::move(modules)) {}
@@ -60,7 +61,7 @@ class module_list : public module<module_list<M>> {
   auto begin() const noexcept { return modules_.begin(); }
   auto end() const noexcept { return modules_.end(); }
 
-  template <class X, class Problem = module_list_has_no_forward, class Fix = call_its_modules_in_a_loop>
+  template <class X, class Problem = no_forward::problem, class Fix = no_forward::fix>
   void operator()(X&&) const = delete;
 
   /// Of several lists, a first that can be written to is one to be filled: it gets as many modules as the others hold.

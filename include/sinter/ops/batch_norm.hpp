@@ -24,7 +24,7 @@ namespace detail {
 /// fitting<T>, or what is wrong with x and numbers V of its channels.
 template <class X, class... V>
 constexpr auto find_channel_operand_mistake() {
-  if constexpr (!(expression<V> && ...)) return not_operands{};
+  if constexpr (!(expression<V> && ...)) return no_operands<V...>{};
   else if constexpr (!takes_operands<ops::batch_moments_op, X>) return kernel_check<ops::batch_moments_op, X>{};
   else {
     using T = element_of<X>;

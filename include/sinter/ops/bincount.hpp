@@ -24,7 +24,7 @@ tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
 
 template <class E>
 constexpr auto find_bincount_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!integer_element<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};

@@ -40,5 +40,8 @@ auto cast(A&& x) {
   if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
   else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
 }
+template <element To, class A, class Problem = typename detail::no_operands<A>::problem,
+          class Fix = typename detail::no_operands<A>::fix>
+void cast(A&&) = delete;
 
 }  // namespace sinter

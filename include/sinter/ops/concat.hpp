@@ -95,7 +95,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
 template <class... E>
 constexpr auto find_join_mistake() {
   if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
-    return not_operands{};
+    return no_operands<E...>{};
   } else if constexpr (!is_fitting<operand_check<E...>>) {
     return operand_check<E...>{};
   } else if constexpr ((reads_name<E> || ...)) {

@@ -124,7 +124,7 @@ namespace detail {
 
 template <class E, class L>
 constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>) return not_operands{};
+  if constexpr (!expression<E> || !expression<L>) return no_operands<E, L>{};
   else if constexpr (!same_device<E, L>)
     return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
   else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)

@@ -18,7 +18,7 @@ namespace detail {
 /// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
 template <int R, template <int, int> class Ranks, class Fix, class A, class B>
 constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
   else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
   else return fitting<element_of<A>>{};

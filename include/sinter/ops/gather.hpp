@@ -36,7 +36,7 @@ namespace detail {
 
 template <class X, class I, bool OneAxis>
 constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
   else if constexpr (!same_device<X, I>)
     return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
   else if constexpr (reads_name<X> || reads_name<I>)

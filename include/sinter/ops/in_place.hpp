@@ -21,7 +21,7 @@ constexpr auto find_update_mistake() {
   using Target = bare<Y>;
   if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
   else if constexpr (std::is_arithmetic_v<Target> && expression<E>) return number_mistake<Target, rank_of<E>>{};
-  else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
+  else if constexpr (!expression<Y> || !operand<E>) return no_operands<Y, E>{};
   else if constexpr (is_variable<Target>)
     return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
   else if constexpr (!is_tensor<Target>)

@@ -81,7 +81,8 @@ constexpr auto find_row_norm_mistake() {
 template <class Op, class X, class W, class... B>
 constexpr auto find_row_norm_mistake() {
   if constexpr (!takes_operands<Op, X>) return kernel_check<Op, X>{};
-  else if constexpr (!expression<W> || !((expression<B> || std::is_arithmetic_v<B>) && ...)) return not_operands{};
+  else if constexpr (!expression<W> || !((expression<B> || std::is_arithmetic_v<B>) && ...))
+    return no_operands<W, B...>{};
   else if constexpr (!std::is_same_v<operand_check<X, W, B...>, fitting<element_of<X>>>)
     return operand_check<X, W, B...>{};
   else if constexpr (rank_of<W> < 1 || rank_of<W> > rank_of<X> ||

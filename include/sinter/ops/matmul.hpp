@@ -264,7 +264,7 @@ struct product_op {
 
 template <class A, class B>
 constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
@@ -284,7 +284,7 @@ inline constexpr bool multipliable_matrices = [] {
 /// Of linear(x, w) and linear(x, w, bias).
 template <class X, class W, class... B>
 constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>) return not_operands{};
+  if constexpr (!expression<X> || !expression<W>) return no_operands<X, W>{};
   else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};

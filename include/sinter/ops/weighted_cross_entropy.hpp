@@ -120,7 +120,7 @@ loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const
 
 template <class E, class P>
 constexpr auto find_distribution_mistake() {
-  if constexpr (!expression<E> || !expression<P>) return not_operands{};
+  if constexpr (!expression<E> || !expression<P>) return no_operands<E, P>{};
   else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
   else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
   else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)

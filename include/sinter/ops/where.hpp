@@ -45,7 +45,7 @@ using branch_type = typename branch_element<A, B>::type;
 
 template <class M, class A, class B>
 constexpr auto find_where_mistake() {
-  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
+  if constexpr (!expression<M> || !operand<A> || !operand<B>) return no_operands<M, A, B>{};
   else if constexpr (!devices_agree<M, A, B>)
     return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
                    copy_one_operand_with_dot_to>{};

@@ -233,6 +233,7 @@ constexpr auto find_checkpoint_mistake() {
     return mistake<operands_of_a_checkpoint_that_are_not_all_tensors<X...>, capture_the_others_in_the_function>{};
   else if constexpr (((X::order > 1) || ...))
     return mistake<checkpoint_of_variables_of_order<2>, use_variables_of_order_1>{};
+  else if constexpr (requires { typename F::no_forward; }) return typename F::no_forward{};
   else if constexpr (nn::is_module<F> && sizeof...(X) == 1 && !(same_device<X, F> && ...))
     return mistake<module_fed_from_another_device<device_of<X>..., device_of<F>>, copy_the_input_with_dot_to>{};
   else if constexpr (!runs_on<F, evaluated<X>...>)
@@ -315,6 +316,17 @@ struct output_as_of<M> {
   using output_device = typename M::output_device;
 };
 
+template <class M>
+constexpr auto find_checkpointed_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>)
+    return mistake<checkpointed_module_that_is_no_module<M>, give_a_module_or_call_sinter_checkpoint_with_a_function>{};
+  else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M>
+using checkpointed_mistake = decltype(find_checkpointed_mistake<M>());
+
 }  // namespace detail
 
 /// What checkpointed() returns: M, each call of which is a checkpoint(). Parameters and buffers have M's names.
@@ -350,22 +362,20 @@ struct checkpointed_module : module<checkpointed_module<M, Store>>, detail::outp
 ///     nn::module_list blocks(12, [&] { return nn::checkpointed(make_block(gen)); });
 ///     nn::sequential model{nn::checkpointed<cpu>(first), nn::checkpointed<cpu>(second), last};
 template <class M>
-  requires is_module<M>
+  requires(sinter::detail::is_fitting<detail::checkpointed_mistake<M>>)
 checkpointed_module<M> checkpointed(const M& m) {
   return checkpointed_module<M>(m);
 }
 template <device Store, class M>
-  requires is_module<M>
+  requires(sinter::detail::is_fitting<detail::checkpointed_mistake<M>>)
 checkpointed_module<M, Store> checkpointed(const M& m) {
   return checkpointed_module<M, Store>(m);
 }
-template <class M, class Problem = checkpointed_module_that_is_no_module<M>,
-          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
-  requires(!is_module<M>)
+template <class M, class Problem = typename detail::checkpointed_mistake<M>::problem,
+          class Fix = typename detail::checkpointed_mistake<M>::fix>
 void checkpointed(const M&) = delete;
-template <device Store, class M, class Problem = checkpointed_module_that_is_no_module<M>,
-          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
-  requires(!is_module<M>)
+template <device Store, class M, class Problem = typename detail::checkpointed_mistake<M>::problem,
+          class Fix = typename detail::checkpointed_mistake<M>::fix>
 void checkpointed(const M&) = delete;
 
 }  // namespace nn

@@ -204,7 +204,7 @@ inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::i
 
 template <class C, class X, bool Adds>
 constexpr auto find_communication_mistake() {
-  if constexpr (!expression<X>) return not_operands{};
+  if constexpr (!expression<X>) return no_operands<X>{};
   else if constexpr (!C::template reaches<device_of<X>>)
     return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
   else if constexpr (is_variable<X>)

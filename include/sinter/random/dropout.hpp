@@ -157,7 +157,7 @@ namespace detail {
 
 template <class X, int N>
 constexpr auto find_channel_dropout_mistake() {
-  if constexpr (!expression<X>) return not_operands{};
+  if constexpr (!expression<X>) return no_operands<X>{};
   else if constexpr (!floating_element<element_of<X>>)
     return mistake<operands_of_element_types<element_of<X>>, use_floating_point_operands_of_one_type>{};
   else if constexpr (rank_of<X> != N + 2)

@@ -94,7 +94,7 @@ namespace detail {
 template <class Op, class... A>
 constexpr auto find_kernel_mistake() {
   if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
-  else if constexpr (!(expression<A> && ...)) return not_operands{};
+  else if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr ((reads_name<A> || ...))

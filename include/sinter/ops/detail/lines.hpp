@@ -20,7 +20,7 @@ namespace detail {
 template <class E>
 constexpr auto find_lines_mistake() {
   if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (reads_name<E>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
   else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};

@@ -210,7 +210,7 @@ constexpr auto find_axis_mistake(std::type_identity<Axis>, std::type_identity<Ke
 /// and keepdim behind it.
 template <class Op, class E, class... Rest>
 constexpr auto find_reduction_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!Op::template accepts<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return find_axis_mistake(std::type_identity<Rest>()...);

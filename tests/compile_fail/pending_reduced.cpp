@@ -1,0 +1,15 @@
+// tests/compile_fail/pending_reduced.cpp: the sum of a tensor that may not have arrived.
+// FIRST-LINE: tensor_that_is_still_on_its_way
+// FIRST-LINE: call_get_which_waits_for_it
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+void f(const tensor<float, 2>& x) {
+  auto coming = x.to_async<numa<0>>();
+#ifdef SINTER_MUST_FAIL
+  tensor y = eval(sum(coming));
+#else
+  tensor y = eval(sum(coming.get()));
+#endif
+}
