@@ -10,6 +10,8 @@
 #define SINTER_WITH_DATA 1  // datasets and files, which sinter.hpp leaves out otherwise
 #include <sinter/sinter.hpp>
 
+#include "command_line.hpp"
+
 using namespace sinter;
 
 const char* const help = R"(Trains a network on handwritten digits and shows what it gets wrong.
@@ -31,7 +33,7 @@ struct settings {
   int epochs = 0, batch = 0, threads = 0;
   std::uint64_t seed = 1;
   double lr = -1;
-  std::string data, device = "cpu", out = ".";
+  std::string data, device = "cpu", out;
 };
 
 // ---- data
@@ -169,51 +171,22 @@ int report(const outcome& result, const digits& data, const settings& s) {
   return 1;
 }
 
-// ---- options
-// ---------------------------------------------------------------------------------------------------------
-
-[[noreturn]] void wrong_option(const std::string& text) {
-  std::fprintf(stderr, "digits: %s\nTry --help.\n", text.c_str());
-  std::exit(2);
-}
-
-settings parse(int argc, char** argv) {
-  settings s;
-  const std::string program = argv[0], source = __FILE__;
-  if (const auto slash = program.rfind('/'); slash != std::string::npos) s.out = program.substr(0, slash);
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
-                                                 : source.substr(0, source.rfind('/') + 1) + "data";
-  for (int i = 1; i < argc; i += 2) {
-    const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    const auto number = [&](double least, double most, bool whole) {
-      char* end = nullptr;
-      const double x = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end != '\0' || !(x >= least && x <= most) ||
-          (whole && x != static_cast<double>(static_cast<long>(x))))
-        wrong_option(option + " needs a" + (whole ? " whole" : "") + " number from " +
-                     std::to_string(static_cast<long>(least)) + " to " + std::to_string(static_cast<long>(most)) +
-                     ", not '" + value + "'");
-      return x;
-    };
-    if (option == "--help" || option == "-h") std::exit(std::fputs(help, stdout) < 0);
-    else if (option == "--epochs") s.epochs = static_cast<int>(number(1, 100000, true));
-    else if (option == "--batch") s.batch = static_cast<int>(number(1, 1000000, true));
-    else if (option == "--seed") s.seed = static_cast<std::uint64_t>(number(0, 1e15, true));
-    else if (option == "--threads") s.threads = static_cast<int>(number(1, 1024, true));
-    else if (option == "--lr") s.lr = number(0, 100, false);
-    else if (option == "--data") s.data = value;
-    else if (option == "--device") s.device = value;
-    else if (option == "--out") s.out = value;
-    else wrong_option("unknown option " + option);
-    if (value.empty()) wrong_option(option + " needs a value");
-  }
-  if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)
-    wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu");
-  return s;
-}
-
 int main(int argc, char** argv) {
-  settings s = parse(argc, argv);
+  command_line line("digits", help, argc, argv);
+  settings s;
+  s.out = folder_of(argv[0]);
+  s.data = default_data(__FILE__);
+  line.take("--epochs", s.epochs, 1, 100000);
+  line.take("--batch", s.batch, 1, 1000000);
+  line.take("--lr", s.lr, 0, 100);
+  line.take("--seed", s.seed, 0, 1e15);
+  line.take("--threads", s.threads, 1, 1024);
+  line.take("--data", s.data);
+  line.take("--device", s.device);
+  line.take("--out", s.out);
+  line.finish();
+  if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)
+    line.refuse("--device " + s.device + ": this program was built without CUDA; use cpu");
   try {
     const bool mnist = exists(s.data + "/train-images-idx3-ubyte") || exists(s.data + "/train-images-idx3-ubyte.gz");
     if (!mnist && !exists(s.data + "/digits.csv"))
@@ -231,7 +204,7 @@ int main(int argc, char** argv) {
     return report(with_device<cpu>(s.device, on_its_device), data, s);
 #endif
   } catch (const device_error& e) {
-    wrong_option(e.what());
+    line.refuse(e.what());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "digits: %s\n", e.what());
     return 1;

@@ -35,7 +35,7 @@ struct settings {
   int epochs = 0, batch = 0, threads = 0;
   std::uint64_t seed = 1;
   double lr = 0.005;
-  std::string data, device = "cpu", out = ".";
+  std::string data, device = "cpu", out;
 };
 
 // ---- the network
@@ -174,10 +174,8 @@ int report(const outcome& result, const digits& data, const settings& s) {
 int main(int argc, char** argv) {
   command_line line("convnet", help, argc, argv);
   settings s;
-  const std::string program = argv[0], source = __FILE__;
-  if (const auto slash = program.rfind('/'); slash != std::string::npos) s.out = program.substr(0, slash);
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
-                                                 : source.substr(0, source.rfind('/') + 1) + "data";
+  s.out = folder_of(argv[0]);
+  s.data = default_data(__FILE__);
   line.take("--epochs", s.epochs, 1, 100000);
   line.take("--batch", s.batch, 1, 1000000);
   line.take("--lr", s.lr, 0, 100);

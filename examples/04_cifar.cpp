@@ -41,7 +41,7 @@ struct settings {
   int threads = 0;
   std::uint64_t seed = 1;
   double lr = 0.1, mark = 0;
-  std::string data, save, weights, device = "cpu", out = ".";
+  std::string data, save, weights, device = "cpu", out;
 };
 
 // ---- data
@@ -213,8 +213,7 @@ int train(const settings& s) {
 int main(int argc, char** argv) {
   command_line line("cifar", help, argc, argv);
   settings s;
-  const std::string program = argv[0];
-  if (const auto slash = program.rfind('/'); slash != std::string::npos) s.out = program.substr(0, slash);
+  s.out = folder_of(argv[0]);
   line.take("--data", s.data);
   line.take("--pictures", s.pictures, 1, 1e9);
   line.take("--depth", s.depth, 8, 10000);

@@ -1,4 +1,4 @@
-// Reads the command line of an example: pairs of an option and its value, such as --epochs 5.
+// Reads the command line of an example: pairs of an option and its value, such as --epochs 5; and finds its folders.
 #pragma once
 
 #include <cstdio>
@@ -76,3 +76,15 @@ class command_line {
   std::map<std::string, std::string> values_;
   std::set<std::string> given_;
 };
+
+/// The folder of a file, such as the program's, argv[0].
+inline std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+/// Where the data is unless --data says otherwise: $SINTER_DATA, else the folder `data` beside `source`, a __FILE__.
+inline std::string default_data(const std::string& source) {
+  const char* const given = std::getenv("SINTER_DATA");
+  return given != nullptr ? given : folder_of(source) + "/data";
+}

@@ -68,8 +68,8 @@ def is_nvcc(compiler):
 def compile_once(compiler, source, folder):
     """Seconds of processor time and peak MiB of one compilation."""
     flags = GPU_FLAGS if is_nvcc(compiler) else ["-march=native"]
-    command = [compiler, "-std=c++20", "-O2", *flags, "-I", str(ROOT / "include"), "-isystem", "/usr/include/eigen3",
-               "-c", str(source), "-o", str(Path(folder) / "out.o")]
+    command = [compiler, "-std=c++20", "-O2", *flags, "-I", str(ROOT / "include"), "-I", str(ROOT / "examples"),
+               "-isystem", "/usr/include/eigen3", "-c", str(source), "-o", str(Path(folder) / "out.o")]
     child = subprocess.Popen(command)
     _, status, usage = os.wait4(child.pid, 0)
     if status != 0:

@@ -97,7 +97,7 @@ def main():
     programs = len(run) + len(not_run) + len(more) + len(together) + with_nccl + 2
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, []), *OF_NCCL[:with_nccl]]), EXAMPLE, MAIN,
                *[file for file in sorted(FAKE.glob("*.cpp")) if file not in left_out]]
-    folders = [HERE.parent, HERE, FAKE, *(HERE.parent / name for name in ["ops", "gpu", "parallel"])]
+    folders = [HERE.parent, HERE, FAKE, EXAMPLE.parent, *(HERE.parent / name for name in ["ops", "gpu", "parallel"])]
     helpers = [header for folder in folders for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
                      *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
