@@ -87,7 +87,7 @@ struct sample_batch {
   tensor<std::int64_t, 1, home> y;
 };
 
-// The images at 32 x 32, in the batches that all ways train on.
+// The images at 32 x 32, in the batches that all ways train on. All are whole: none is larger than the set.
 std::vector<sample_batch> make_batches(const digits& data, const settings& s) {
   std::vector<sample_batch> all;
   data_loader loader(tensor_dataset(data.train_x, data.train_y),
@@ -218,9 +218,7 @@ double largest_difference(const std::vector<outcome>& all) {
 int main(int argc, char** argv) {
   command_line line("devices", help, argc, argv, {"--advise"});
   settings s;
-  const std::string source = __FILE__;
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
-                                                 : source.substr(0, source.rfind('/') + 1) + "data";
+  s.data = default_data(__FILE__);
   s.advise = line.has("--advise");
   line.take("--steps", s.steps, 1, 1e6);
   line.take("--batch", s.batch, 1, 1e5);
@@ -241,7 +239,11 @@ int main(int argc, char** argv) {
     set_num_threads<numa<3>>(s.threads);
 #endif
     set_num_threads(s.threads);
-    const std::vector<sample_batch> batches = make_batches(read_digits(s.data), s);
+    const digits data = read_digits(s.data);
+    if (const index_t samples = data.train_y.numel(); s.batch > samples)
+      line.refuse("--batch " + std::to_string(s.batch) + ": there are only " + std::to_string(samples) +
+                  " training samples in " + s.data + "; give a number up to that");
+    const std::vector<sample_batch> batches = make_batches(data, s);
     std::printf("steps: %d of %d samples, with %d thread%s for each host device\n", s.steps, s.batch, s.threads,
                 s.threads == 1 ? "" : "s");
     const std::vector<outcome> all = train_in_six_ways(batches, s);

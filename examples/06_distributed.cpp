@@ -200,6 +200,13 @@ int run_rank(settings s, const Connect& connect) {
     if (s.epochs == 0) s.epochs = mnist ? 5 : 80;
     if (s.batch == 0) s.batch = mnist ? 120 : 48;
     if (s.mark < 0) s.mark = mnist ? 99 : 98.5;
+    if (const index_t samples = data.train_y.numel(); s.batch > samples) {
+      if (world.rank() == 0)
+        std::fprintf(stderr,
+                     "distributed: --batch %d: there are only %d training samples in %s; give a number up to that\n",
+                     s.batch, static_cast<int>(samples), s.data.c_str());
+      return 2;
+    }
     if (s.batch % world.size() != 0) {
       if (world.rank() == 0)
         std::fprintf(stderr, "distributed: --batch %d cannot be dealt out to %d ranks; give a multiple of %d\n",
@@ -268,11 +275,8 @@ int start_ranks(const settings& s) {
 int main(int argc, char** argv) {
   command_line line("distributed", help, argc, argv, {"--double"});
   settings s;
-  const std::string program = argv[0], source = __FILE__;
-  const auto slash = program.rfind('/');
-  s.checkpoint = (slash == std::string::npos ? "" : program.substr(0, slash + 1)) + "distributed.ckpt";
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
-                                                 : source.substr(0, source.rfind('/') + 1) + "data";
+  s.checkpoint = folder_of(argv[0]) + "/distributed.ckpt";
+  s.data = default_data(__FILE__);
   line.take("--ranks", s.ranks, 1, 1024);
   line.take("--epochs", s.epochs, 1, 100000);
   line.take("--batch", s.batch, 1, 1000000);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the programs 03_convnet, 04_cifar, 05_devices and 07_plan with right and wrong options and data, and checks exit codes, messages and files.
+"""Runs the programs 01_digits, 03_convnet, 04_cifar, 05_devices and 07_plan with right and wrong options and data, and checks exit
+codes, messages and files.
 
   example_programs.py FOLDER    the folder of the programs
 """
@@ -36,7 +37,8 @@ def safetensors(tensors):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    convnet, cifar, devices, plan = (Path(sys.argv[1]).resolve() / name for name in ("03_convnet", "04_cifar", "05_devices", "07_plan"))
+    first, convnet, cifar, devices, plan = (Path(sys.argv[1]).resolve() / name
+                                            for name in ("01_digits", "03_convnet", "04_cifar", "05_devices", "07_plan"))
     failures, checks = [], 0
 
     def check(program, options, exit_code, *texts):
@@ -58,7 +60,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for program in (convnet, cifar):
+        for program in (first, convnet, cifar):
             check(program, ["--help"], 0, "--epochs N", "Exit code:")
             check(program, ["--epochs"], 2, "--epochs needs a value", "Try --help.")
             check(program, ["--epochs", "2.5"], 2, "--epochs needs a whole number from 1 to 100000, not '2.5'")
@@ -73,12 +75,15 @@ def main():
         check(convnet, ["--data", folder / "nowhere"], 1, f"{folder}/nowhere: holds neither digits.csv")
         said = [check(convnet, ["--data", DIGITS, "--epochs", "1", "--threads", n, "--out", folder], 1,
                       "convnet: the test accuracy is below 98.5 %", "confusion matrix") for n in ("1", "3")]
+        check(first, ["--data", DIGITS, "--epochs", "1", "--out", folder], 1, "digits: the test accuracy is below 97 %", "wrote " + str(folder))
         for picture in ("curve", "misread", "filters"):
             check_file(folder / f"convnet_{picture}.svg")
         checks += 1
         one, three = (re.sub(r"\d+ samples/s", "", text) for text in said)
         if one != three:
             failures.append(("convnet with 1 and with 3 threads", f"{one}\n{three}"))
+        for program in (first, convnet):
+            check(program, ["--data", DIGITS, "--epochs", "1", "--batch", "2000", "--out", folder], 1, "epoch 1", "below")  # one step of all samples
         check(convnet, ["--data", DIGITS, "--epochs", "1", "--out", folder / "nowhere"], 1, f"{folder}/nowhere/convnet_curve.svg")
         (folder / "digits.csv").write_text("1,2,3\n4,5,6\n")
         check(convnet, ["--data", folder], 1, "digits.csv: 2 rows of 3 numbers, not 1797 of 65")
@@ -127,6 +132,8 @@ def main():
         check(devices, ["--device", "moon"], 2, "--device moon: this program was built for numa")
         check(devices, ["--data", folder / "nowhere"], 1, f"{folder}/nowhere: holds neither digits.csv")
         check(devices, ["--data", DIGITS, "--steps", "1", "--batch", "3", "--threads", "2"], 0, "steps: 1 of 3 samples, with 2 threads", "differ by")
+        for batch in ("1438", "1797"):
+            check(devices, ["--data", DIGITS, "--batch", batch], 2, f"devices: --batch {batch}: there are only 1437 training samples in {DIGITS}")
         check(devices, ["--data", DIGITS, "--steps", "20", "--lr", "1e30"], 1, "devices: the losses differ")
 
         # A plan. Sums that cost nothing cost no efficiency.

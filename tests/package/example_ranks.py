@@ -77,6 +77,8 @@ def main():
         run("a file of something else", options, 1, f"{file}")
         expect("the file of something else", "was changed", file.read_text() == "no checkpoint")
         run("a batch that cannot be dealt out", [*options, "--ranks", "5"], 2, "--batch 48 cannot be dealt out to 5 ranks; give a multiple of 5")
+        run("a batch larger than the training set", [*options, "--batch", "1438", "--ranks", "2"], 2,
+            f"--batch 1438: there are only 1437 training samples in {DIGITS}; give a number up to that")
         run("an unknown option", ["--colour", "red"], 2, "unknown option --colour")
         run("a mark that is missed", ["--epochs", "1", "--checkpoint", Path(name) / "new"], 1, "distributed: the test accuracy is below 98.5 %")
     tools.report("example_ranks", failures, checks)
