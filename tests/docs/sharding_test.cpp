@@ -1,5 +1,6 @@
 // tests/docs/sharding_test.cpp: the snippets of docs/sharding.md.
 #include "../catch.hpp"
+#include "two_classes.hpp"
 
 #include <filesystem>
 
@@ -10,12 +11,6 @@
 using namespace sinter;
 
 namespace {
-
-auto two_classes() {
-  generator gen(1);
-  const tensor x = randn<float>(gen, {24, 4});
-  return tensor_dataset(x, randint(gen, 0, 2, {24}));
-}
 
 /// The mean loss of the last of `epochs`.
 template <communicator_on<cpu> C>
