@@ -5,6 +5,31 @@
 
 using namespace sinter;
 
+// [docs:member]
+struct model_of_tasks : nn::module<model_of_tasks> {
+  using device_type = numa<0>;    // where it takes its input
+  using output_device = numa<0>;  // where its output is; said by every class with members on several devices
+  nn::checkpointed_module<nn::linear<float, numa<0>>, cpu> shared;  // made by nn::checkpointed<cpu>(...)
+  nn::offloaded<numa<0>, nn::linear<>> heads;                       // from the cpu to numa<0>
+
+  template <class X>
+  auto scores(index_t task, const X& x) const {
+    return heads.fetch(task)(tanh(shared(x)));
+  }
+  SINTER_MEMBERS(shared, heads);
+};
+struct wide_model : nn::module<wide_model> {
+  decltype(nn::split_linear<numa<0>, numa<1>>(nn::linear<>())) wide;
+  nn::linear<> last;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return last(relu(wide(x)));
+  }
+  SINTER_MEMBERS(wide, last);
+};
+// [docs:end]
+
 TEST_CASE("docs: offload.md, checkpoints") {
   generator gen(1);
   const tensor images = randn<float>(gen, {8, 3, 8, 8});
@@ -83,4 +108,23 @@ TEST_CASE("docs: offload.md, columns") {
   variable(sum(y)).backward();
   CHECK(model.get<0>().part<1>().weight.extent(0) == 400);
   CHECK(all(whole.weight.value() == wide.weight.value()).item());
+}
+
+TEST_CASE("docs: offload.md, members") {
+  generator gen(1);
+  const tensor x = randn<float>(gen, {4, 6});
+  const tensor labels = randint(gen, 0, 3, {4});
+  // [docs:use]
+  const nn::linear<float, numa<0>> shared(6, 8, gen);
+  const model_of_tasks tasks{{}, nn::checkpointed<cpu>(shared), {20, [&] { return nn::linear(8, 3, gen); }}};
+  variable loss = cross_entropy(tasks.scores(7, x.to<numa<0>>()), labels.to<numa<0>>());
+  const wide_model columns{{}, nn::split_linear<numa<0>, numa<1>>(nn::linear(6, 40, gen)), nn::linear(40, 3, gen)};
+  variable other = cross_entropy(columns(x), labels);
+  // [docs:end]
+  loss.backward();
+  other.backward();
+  CHECK(shared.weight.has_grad());
+  CHECK(tasks.heads[7].weight.has_grad());
+  CHECK(tasks.named_parameters()[2].name == "heads.0.weight");
+  CHECK(columns.wide.part<1>().weight.has_grad());
 }

@@ -7,6 +7,20 @@
 
 using namespace sinter;
 
+// [docs:member]
+struct staged_model : nn::module<staged_model> {
+  using device_type = numa<0>;    // where it takes its input
+  using output_device = numa<1>;  // where its output is; said by every class with members on several devices
+  nn::pipeline<nn::sequential<nn::linear<float, numa<0>>, nn::relu>, nn::linear<float, numa<1>>> stages;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return stages(x);
+  }
+  SINTER_MEMBERS(stages);
+};
+// [docs:end]
+
 TEST_CASE("docs: pipeline.md") {
   generator gen(1);
   const tensor images = randn<float>(gen, {32, 3, 8, 8});
@@ -42,4 +56,23 @@ TEST_CASE("docs: pipeline.md") {
   // [docs:end]
   CHECK(held == 4);
   CHECK(std::abs(bubble - 3. / 19) < 1e-12);
+}
+
+TEST_CASE("docs: pipeline.md, a member") {
+  generator gen(1);
+  const tensor rows = randn<float, numa<0>>(gen, {12, 6});
+  const tensor labels = randint(gen, 0, 3, {12});
+  const auto loss = [](const auto& scores, const auto& l) { return cross_entropy(scores, l); };
+  // [docs:use]
+  const nn::linear<float, numa<0>> first(6, 8, gen);
+  const nn::linear<float, numa<1>> last(8, 3, gen);
+  const staged_model model{{}, nn::pipeline{nn::sequential{first, nn::relu()}, last}};
+  optim::sgd optimizer(model, {.lr = 0.1});
+  model.stages.step(rows, labels, loss, {.microbatches = 4});
+  optimizer.step();
+  tensor scores = eval(infer(model.stages)(rows));  // the struct itself is no template, so it has no infer()
+  // [docs:end]
+  CHECK(last.weight.has_grad());
+  CHECK(max(abs(scores - eval(model(rows)).value())).item() < 1e-5f);
+  CHECK(model.named_parameters()[0].name == "stages.0.0.weight");
 }

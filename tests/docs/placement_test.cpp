@@ -8,6 +8,23 @@
 
 using namespace sinter;
 
+// [docs:member]
+using layer_chain = nn::sequential<nn::conv2d<>, nn::relu, nn::adaptive_avg_pool2d, nn::flatten>;
+
+struct split_model : nn::module<split_model> {
+  using device_type = numa<0>;  // where it takes its input
+  using output_device = cpu;    // where its output is; said by every class with members on several devices
+  decltype(nn::placed<nn::cut<0, numa<0>>, nn::cut<2, cpu>>(layer_chain())) features;
+  nn::linear<> head;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return head(features(x));
+  }
+  SINTER_MEMBERS(features, head);
+};
+// [docs:end]
+
 TEST_CASE("docs: placement.md") {
   generator gen(1);
   const tensor images = randn<float>(gen, {8, 3, 8, 8});
@@ -47,4 +64,18 @@ TEST_CASE("docs: placement.md") {
   CHECK(pays == (a.verdict[0] == 'Y'));
   CHECK(line.find("nn::placed<nn::cut<0, numa<") != std::string::npos);
   CHECK(out.str().find(a.verdict) != std::string::npos);
+}
+
+TEST_CASE("docs: placement.md, a member") {
+  generator gen(1);
+  const tensor images = randn<float>(gen, {8, 3, 8, 8});
+  const tensor labels = randint(gen, 0, 10, {8});
+  // [docs:use]
+  const layer_chain chain{nn::conv2d(3, 8, 3, gen), nn::relu(), nn::adaptive_avg_pool2d(1), nn::flatten()};
+  const split_model model{{}, nn::placed<nn::cut<0, numa<0>>, nn::cut<2, cpu>>(chain), nn::linear(8, 10, gen)};
+  variable loss = cross_entropy(model(images.to<numa<0>>()), labels);
+  // [docs:end]
+  loss.backward();
+  CHECK(model.features.get<0>().weight.has_grad());
+  CHECK(model.named_parameters()[0].name == "features.0.weight");
 }
