@@ -212,11 +212,8 @@ void show(const settings& s, const measured& m, const network_model& network) {
 int main(int argc, char** argv) {
   command_line line("plan", help, argc, argv);
   settings s;
-  const std::string program = argv[0], source = __FILE__;
-  const auto slash = program.rfind('/');
-  if (slash != std::string::npos) s.out = program.substr(0, slash);
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
-                                                 : source.substr(0, source.rfind('/') + 1) + "data";
+  s.out = folder_of(argv[0]);
+  s.data = default_data(__FILE__);
   line.take("--latency", s.latency, 0, 1e9);
   line.take("--bandwidth", s.bandwidth, 1e-9, 1e9);
   line.take("--ranks-per-node", s.ranks_per_node, 1, 1e6);
