@@ -47,8 +47,8 @@ TEST_CASE("docs: data-parallel.md") {
 
   const auto of_struct = make_classifier(gen);
   const tensor pixels = randn<float>(gen, {5, 64});
-  const variable scores = of_struct(pixels);
-  CHECK(max(abs(infer(of_struct)(pixels) - scores.value())).item() < 1e-6f);
+  const variable given = of_struct(pixels);
+  CHECK(max(abs(infer(of_struct)(pixels) - given.value())).item() < 1e-6f);
 
   // [docs:shards]
   const auto replicas = nn::data_parallel<numa<0>, numa<1>>(nn::sequential{features, nn::linear(8, 10, gen)});
