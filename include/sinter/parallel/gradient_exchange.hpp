@@ -38,7 +38,7 @@ struct distributed_report {
   index_t steps = 0;
   index_t samples = 0;      ///< of all ranks
   index_t bytes = 0;        ///< of gradients that this rank has put into sums
-  communication_time time;  ///< of all calls of its communicators, those of other users included
+  communication_time time;  ///< of all calls of its communicators, those of other users included; none of NCCL's
 
   /// The part of communication that computation hid, 0 to 1.
   double hidden() const { return time.under_way > 0 ? std::max(0., 1 - time.waited / time.under_way) : 1; }
