@@ -42,15 +42,20 @@ def set_up():
 
 
 def connect_in(space, address):
-    """A connection that begins in a namespace; a socket stays in the one where it was made."""
+    """A connection that begins in a namespace; a socket stays in the one where it was made. Waits until someone listens."""
     made = []
 
     def work():
         with open(f"/run/netns/{space}", encoding="ascii") as handle:
             if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), 0x40000000) != 0:  # of this thread alone
                 return
-        made.append(socket.create_connection(address))
+        while not made and time.monotonic() < end:
+            try:
+                made.append(socket.create_connection(address))
+            except ConnectionRefusedError:
+                time.sleep(0.05)
 
+    end = time.monotonic() + 60
     one = threading.Thread(target=work)
     one.start()
     one.join()

@@ -130,7 +130,8 @@ TEST_CASE("samples are shared out evenly", "[parallel]") {
   };
   CHECK(sizes(10) == std::vector<index_t>{3, 3, 2, 2});
   CHECK(sizes(9) == std::vector<index_t>{3, 2, 2, 2});
-  CHECK(sizes(3) == std::vector<index_t>{1, 1, 1, 0});
+  const std::vector<index_t> few = sizes(3);  // g++ 12 makes four ones of a list {1, 1, 1, 0} where AVX is on
+  CHECK((few[0] == 1 && few[1] == 1 && few[2] == 1 && few[3] == 0));
   CHECK(sizes(0) == std::vector<index_t>{0, 0, 0, 0});
   const auto many = nn::data_parallel<d0, cpu, d1, d2>(nn::batch_norm1d<double>(3));
   generator gen(20);

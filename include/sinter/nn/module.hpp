@@ -173,7 +173,7 @@ class module : public detail::module_types<Self> {
   void operator()(X&&) const = delete;
   template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,
             class Fix = pass_a_tensor_or_a_variable>
-    requires(!expression<X>)
+    requires(!expression<X> && std::is_same_v<sinter::detail::no_operands<X>, sinter::detail::not_operands>)
   void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
