@@ -1073,6 +1073,12 @@ template <class T>
 struct constant_expr;
 template <class Target, class E>
 class assignment;
+template <class Tensor>
+class pending;
+
+// Names in messages.
+struct tensor_that_is_still_on_its_way;
+struct call_get_which_waits_for_it;
 
 /// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
 /// a device and a shape.
@@ -1162,6 +1168,11 @@ inline constexpr bool is_variable = false;
 template <class T, auto Shape, class D, int Order>
 inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
 
+template <class X>
+inline constexpr bool is_pending = false;
+template <class Tensor>
+inline constexpr bool is_pending<pending<Tensor>> = true;
+
 template <class A>
 inline constexpr bool is_assignment = false;
 template <class Target, class E>
@@ -1191,6 +1202,11 @@ struct mistake {
 };
 /// What is not ours to judge: a mistake or not, the overload is not for these types.
 struct not_operands {};
+/// Of A... that are not all operands: a mistake where one is a pending, else nothing that is ours to judge.
+template <class... A>
+using no_operands =
+    std::conditional_t<(is_pending<bare<A>> || ...),
+                       mistake<tensor_that_is_still_on_its_way, call_get_which_waits_for_it>, not_operands>;
 /// Nothing is wrong; T is the common element type.
 template <class T>
 struct fitting {};
@@ -1203,7 +1219,7 @@ inline constexpr bool is_fitting<fitting<T>> = true;
 /// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
 template <class E, class T, int Rank, class D, int Order>
 constexpr auto find_conversion_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!std::is_same_v<device_of<E>, D>)
     return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
   else if constexpr (!std::is_same_v<element_of<E>, T>)
@@ -2375,9 +2391,6 @@ struct evaluation;
 
 }  // namespace detail
 
-template <class Tensor>
-class pending;
-
 /// A handle to T elements of rank Shape on device D. Copies of a tensor and views of it share storage.
 ///
 ///     tensor<float, 2> a = zeros<float>({128, 784});
@@ -2915,7 +2928,7 @@ template <class... A>
 constexpr auto find_operand_mistake() {
   if constexpr ((is_assignment<A> || ...))
     return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
-  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return not_operands{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return no_operands<A...>{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr (!elements_agree<A...>)
@@ -4655,6 +4668,9 @@ detail::evaluated<E> eval(E&& e) {
   if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
 }
+template <class E, class Problem = typename detail::no_operands<E>::problem,
+          class Fix = typename detail::no_operands<E>::fix>
+void eval(E&&) = delete;
 
 namespace detail {
 
@@ -5746,7 +5762,7 @@ class variable final {
       : variable(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
-  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D, Order>::problem,
+  template <class E, class Problem = typename detail::conversion_mistake<E, T, rank, D, Order>::problem,
             class Fix = typename detail::conversion_mistake<E, T, rank, D, Order>::fix>
   variable(E&&) = delete;
 
@@ -6829,6 +6845,9 @@ template <class...>
 struct module_fed_from_another_device;
 struct copy_the_input_with_dot_to;
 template <class>
+struct module_called_with_what_is_no_tensor;
+struct pass_a_tensor_or_a_variable;
+template <class>
 struct input_that_the_module_does_not_take;
 struct use_the_element_type_and_rank_that_its_forward_takes;
 template <class>
@@ -6899,7 +6918,8 @@ struct rebound<M, D, K> {
 template <class X, class M>
 constexpr auto find_input_mistake() {
   using E = bare<X>;
-  if constexpr (!expression<E>) return sinter::detail::not_operands{};
+  if constexpr (!expression<E>) return sinter::detail::no_operands<E>{};
+  else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M>)
     return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
@@ -6949,6 +6969,8 @@ struct parameter_info {
 ///     the same module on D; to() and infer() need it
 ///   template <class F, class... M> static void visit(F&& f, M&... m)
 ///     its one list: f("weight", m.weight...) for every parameter, buffer, submodule, mode and setting (see is_setting)
+///   using no_forward = detail::mistake<problem, fix>
+///     instead of forward: what the message says where it is called
 /// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
 class module : public detail::module_types<Self> {
@@ -6975,8 +6997,12 @@ class module : public detail::module_types<Self> {
       detail::rethrow_from(self(), e);
     }
   }
-  template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
+  template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
+  void operator()(X&&) const = delete;
+  template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,
+            class Fix = pass_a_tensor_or_a_variable>
+    requires(!expression<X> && std::is_same_v<sinter::detail::no_operands<X>, sinter::detail::not_operands>)
   void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
@@ -8558,7 +8584,7 @@ namespace detail {
 template <class Op, class... A>
 constexpr auto find_kernel_mistake() {
   if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
-  else if constexpr (!(expression<A> && ...)) return not_operands{};
+  else if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr ((reads_name<A> || ...))
@@ -9046,6 +9072,9 @@ auto cast(A&& x) {
   if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
   else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
 }
+template <element To, class A, class Problem = typename detail::no_operands<A>::problem,
+          class Fix = typename detail::no_operands<A>::fix>
+void cast(A&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
@@ -9174,7 +9203,7 @@ constexpr auto find_update_mistake() {
   using Target = bare<Y>;
   if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
   else if constexpr (std::is_arithmetic_v<Target> && expression<E>) return number_mistake<Target, rank_of<E>>{};
-  else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
+  else if constexpr (!expression<Y> || !operand<E>) return no_operands<Y, E>{};
   else if constexpr (is_variable<Target>)
     return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
   else if constexpr (!is_tensor<Target>)
@@ -10621,7 +10650,7 @@ constexpr auto find_axis_mistake(std::type_identity<Axis>, std::type_identity<Ke
 /// and keepdim behind it.
 template <class Op, class E, class... Rest>
 constexpr auto find_reduction_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!Op::template accepts<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return find_axis_mistake(std::type_identity<Rest>()...);
@@ -11279,7 +11308,8 @@ constexpr auto find_row_norm_mistake() {
 template <class Op, class X, class W, class... B>
 constexpr auto find_row_norm_mistake() {
   if constexpr (!takes_operands<Op, X>) return kernel_check<Op, X>{};
-  else if constexpr (!expression<W> || !((expression<B> || std::is_arithmetic_v<B>) && ...)) return not_operands{};
+  else if constexpr (!expression<W> || !((expression<B> || std::is_arithmetic_v<B>) && ...))
+    return no_operands<W, B...>{};
   else if constexpr (!std::is_same_v<operand_check<X, W, B...>, fitting<element_of<X>>>)
     return operand_check<X, W, B...>{};
   else if constexpr (rank_of<W> < 1 || rank_of<W> > rank_of<X> ||
@@ -11439,7 +11469,7 @@ namespace detail {
 /// fitting<T>, or what is wrong with x and numbers V of its channels.
 template <class X, class... V>
 constexpr auto find_channel_operand_mistake() {
-  if constexpr (!(expression<V> && ...)) return not_operands{};
+  if constexpr (!(expression<V> && ...)) return no_operands<V...>{};
   else if constexpr (!takes_operands<ops::batch_moments_op, X>) return kernel_check<ops::batch_moments_op, X>{};
   else {
     using T = element_of<X>;
@@ -11687,7 +11717,7 @@ using branch_type = typename branch_element<A, B>::type;
 
 template <class M, class A, class B>
 constexpr auto find_where_mistake() {
-  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
+  if constexpr (!expression<M> || !operand<A> || !operand<B>) return no_operands<M, A, B>{};
   else if constexpr (!devices_agree<M, A, B>)
     return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
                    copy_one_operand_with_dot_to>{};
@@ -11832,7 +11862,7 @@ tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
 
 template <class E>
 constexpr auto find_bincount_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
+  if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!integer_element<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
@@ -12234,7 +12264,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
 template <class... E>
 constexpr auto find_join_mistake() {
   if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
-    return not_operands{};
+    return no_operands<E...>{};
   } else if constexpr (!is_fitting<operand_check<E...>>) {
     return operand_check<E...>{};
   } else if constexpr ((reads_name<E> || ...)) {
@@ -13387,7 +13417,7 @@ namespace detail {
 
 template <class E, class L>
 constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>) return not_operands{};
+  if constexpr (!expression<E> || !expression<L>) return no_operands<E, L>{};
   else if constexpr (!same_device<E, L>)
     return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
   else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
@@ -13460,7 +13490,7 @@ namespace detail {
 template <class E>
 constexpr auto find_lines_mistake() {
   if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (reads_name<E>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
   else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
@@ -13765,7 +13795,7 @@ namespace detail {
 /// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
 template <int R, template <int, int> class Ranks, class Fix, class A, class B>
 constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
   else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
   else return fitting<element_of<A>>{};
@@ -14105,7 +14135,7 @@ namespace detail {
 
 template <class X, class I, bool OneAxis>
 constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
   else if constexpr (!same_device<X, I>)
     return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
   else if constexpr (reads_name<X> || reads_name<I>)
@@ -15808,7 +15838,7 @@ struct product_op {
 
 template <class A, class B>
 constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
@@ -15828,7 +15858,7 @@ inline constexpr bool multipliable_matrices = [] {
 /// Of linear(x, w) and linear(x, w, bias).
 template <class X, class W, class... B>
 constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>) return not_operands{};
+  if constexpr (!expression<X> || !expression<W>) return no_operands<X, W>{};
   else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
@@ -17528,7 +17558,7 @@ loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const
 
 template <class E, class P>
 constexpr auto find_distribution_mistake() {
-  if constexpr (!expression<E> || !expression<P>) return not_operands{};
+  if constexpr (!expression<E> || !expression<P>) return no_operands<E, P>{};
   else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
   else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
   else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
@@ -39471,7 +39501,7 @@ namespace detail {
 
 template <class X, int N>
 constexpr auto find_channel_dropout_mistake() {
-  if constexpr (!expression<X>) return not_operands{};
+  if constexpr (!expression<X>) return no_operands<X>{};
   else if constexpr (!floating_element<element_of<X>>)
     return mistake<operands_of_element_types<element_of<X>>, use_floating_point_operands_of_one_type>{};
   else if constexpr (rank_of<X> != N + 2)
@@ -39971,6 +40001,7 @@ struct summary_row {
   index_t multiply_adds = 0;  ///< of all its calls; 0 where unknown
   index_t bytes = 0;          ///< of its parameters and buffers
   std::string device;
+  bool replicated = false;  ///< copies of it run in its stead, as in data_parallel: what they give is not known
 };
 
 /// What summary() gives: a row for each module in the order of the lists, and their sums.
@@ -40016,7 +40047,8 @@ struct summary_table : sinter::detail::report<summary_table> {
       case 2:
         return r.called ? sinter::detail::joined(
                               {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-                        : "not called";
+               : r.replicated ? "by copies"
+                              : "not called";
       case 3:
         return std::to_string(r.parameters);
       case 4:
@@ -40054,8 +40086,11 @@ class summary_builder final : public call_observer {
       const std::size_t at = table.rows.size();
       modules_.push_back(&m);
       marks_.push_back(&type_mark<M>);
-      table.rows.push_back({name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}});
+      table.rows.push_back(
+          {name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}, in_copies_});
       if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
+      const bool outer = in_copies_;
+      in_copies_ = outer || requires { requires M::runs_copies; };
       M::visit(
           [&](sinter::detail::text_piece own, const auto& member) {
             using X = bare<decltype(member)>;
@@ -40075,6 +40110,7 @@ class summary_builder final : public call_observer {
             }
           },
           m);
+      in_copies_ = outer;
     }
   }
 
@@ -40093,6 +40129,7 @@ class summary_builder final : public call_observer {
  private:
   std::vector<const void*> modules_, marks_;
   sinter::detail::addresses seen_;
+  bool in_copies_ = false;
 };
 
 /// While it lives, the observer is told of calls.
@@ -41493,7 +41530,7 @@ namespace detail {
 
 template <class A, class B>
 constexpr auto find_loss_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
   else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
   else if constexpr (!floating_element<element_of<A>>)
     return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};
@@ -41549,6 +41586,39 @@ template <class A, class B, class R = reduction::mean_t,
 void nll_loss(A&&, B&&, R = {}) = delete;
 
 }  // namespace sinter
+// sinter/nn/mark_written.hpp: tells that memory was written to in a way that is not noticed.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct mark_written_of_what_has_no_memory_of_its_own;
+struct pass_a_tensor_a_variable_a_buffer_or_a_module;
+
+/// Tells that the values of x were written to through x(i), data(), iterators, span() or wrapped memory, none of which
+/// counts as a write: backward then finds that it needs what was overwritten, and replicas of a module, as of
+/// nn::data_parallel, get the new values at their next call. x is a tensor, a variable, an nn::buffer, or a module, for
+/// all of whose parameters and buffers it then speaks. What has no value yet is left alone.
+///
+///     layer.weight.value()(0, 0) = 1.f;
+///     mark_written(layer.weight);
+template <class X>
+  requires(nn::detail::is_stored<X> || nn::is_module<X>)
+void mark_written(const X& x) {
+  if constexpr (nn::is_module<X>) {
+    const auto mark = [](const auto&, const auto& member) { mark_written(member); };
+    x.for_each_parameter(mark);
+    x.for_each_buffer(mark);
+  } else if (x.defined()) {
+    detail::note_write(*detail::access::storage_of(nn::detail::stored_value(x)).get());
+  }
+}
+template <class X, class Problem = mark_written_of_what_has_no_memory_of_its_own<X>,
+          class Fix = pass_a_tensor_a_variable_a_buffer_or_a_module>
+  requires(!nn::detail::is_stored<X> && !nn::is_module<X>)
+void mark_written(const X&) = delete;
+
+}  // namespace sinter
 // sinter/nn/module_list.hpp: a run-time number of modules of one type.
 
 namespace sinter {
@@ -41573,6 +41643,7 @@ class module_list : public module<module_list<M>> {
   using rebind = module_list<typename detail::rebound<M, D, K>::type>;
   template <class K>
   using as = module_list<typename detail::kind_changed<M, K>::type>;
+  using no_forward = sinter::detail::mistake<module_list_has_no_forward, call_its_modules_in_a_loop>;
 
   module_list() = default;
   explicit module_list(std::vector<M> modules) : modules_(std::move(modules)) {}
@@ -41601,7 +41672,7 @@ class module_list : public module<module_list<M>> {
   auto begin() const noexcept { return modules_.begin(); }
   auto end() const noexcept { return modules_.end(); }
 
-  template <class X, class Problem = module_list_has_no_forward, class Fix = call_its_modules_in_a_loop>
+  template <class X, class Problem = no_forward::problem, class Fix = no_forward::fix>
   void operator()(X&&) const = delete;
 
   /// Of several lists, a first that can be written to is one to be filled: it gets as many modules as the others hold.
@@ -43614,6 +43685,9 @@ auto draw_in_window(const char* op, generator& gen, const Numbers& numbers, cons
 #if SINTER_WITH_PARALLEL
 // sinter/parallel.hpp: models over several devices.
 
+// What a program for host devices needs beside it, in the order of sinter/sinter.hpp, which alone includes the backend
+// of GPUs.
+
 // sinter/parallel/advice.hpp: what advise() has measured, its answer, and both as text.
 
 // sinter/parallel/placement_cost.hpp: the cheapest placement of a chain by a table of costs, found exactly.
@@ -43888,6 +43962,19 @@ inline placement best_pipelined(const placement_costs& c, int m) {
 
 // sinter/parallel/parts.hpp: values that belong to the parts of a computation, one for each device.
 
+// sinter/parallel/even_parts.hpp: where each of several nearly equal parts begins.
+
+namespace sinter::detail {
+
+/// Where part number `part` of n things begins: n / parts each, and one more for the first n % parts, as of
+/// torch.tensor_split. Part number `parts` begins at n.
+constexpr index_t begin_of_part(index_t n, index_t parts, index_t part) {
+  return part * (n / parts) + std::min(part, n % parts);
+}
+static_assert(begin_of_part(10, 4, 1) == 3 && begin_of_part(10, 4, 2) == 6 && begin_of_part(10, 4, 3) == 8);
+
+}  // namespace sinter::detail
+
 namespace sinter {
 
 // Names in messages.
@@ -43973,11 +44060,9 @@ struct sample_range {
   bool runs = false;
   index_t size() const { return end - begin; }
 };
-/// Part number `part` of n samples: ceil(n / parts) each, as long as there are any.
+/// Part number `part` of n samples; see begin_of_part().
 inline sample_range samples_of_part(index_t n, int parts, int part) {
-  const index_t each = (n + parts - 1) / parts;
-  const index_t begin = std::min<index_t>(n, each * part);
-  const index_t end = std::min<index_t>(n, begin + each);
+  const index_t begin = begin_of_part(n, parts, part), end = begin_of_part(n, parts, index_t{part} + 1);
   return {begin, end, part == 0 || end > begin};
 }
 
@@ -45349,15 +45434,19 @@ class multiply_add_counter final : public call_observer {
 class adviser {
  public:
   adviser(segment_set& set, const advise_options& o) : set_(set), runner_(set), o_(o), serial_(0, 0), pipelined_(0, 0) {
-    if (o.repeats < 1 || o.warmups < 0 || o.microbatches < 1)
-      sinter::detail::refuse<value_error>({"advise: ", o.repeats, " repeats, ", o.warmups, " warmups and ",
-                                           o.microbatches, " microbatches; at least 1, 0 and 1"});
+    const auto at_least = [](const char* option, index_t value, index_t least) {
+      if (value < least)
+        sinter::detail::refuse<value_error>({"advise: ", option, " is ", value, "; set it to ", least, " or more"});
+    };
+    at_least(".repeats", o.repeats, 1);
+    at_least(".warmups", o.warmups, 0);
+    at_least(".microbatches", o.microbatches, 1);
     if (o.microbatches > set.samples)
-      sinter::detail::refuse<value_error>(
-          {"advise: ", o.microbatches, " microbatches of a batch of ", set.samples, " samples"});
+      sinter::detail::refuse<value_error>({"advise: .microbatches is ", o.microbatches, ", but the batch has only ",
+                                           set.samples, " samples; ask for fewer, or pass a larger batch"});
     if (o.memory.size() > set.devices.size())
-      sinter::detail::refuse<value_error>(
-          {"advise: memory of ", o.memory.size(), " devices, but there are ", set.devices.size()});
+      sinter::detail::refuse<value_error>({"advise: .memory lists ", o.memory.size(), " devices, but advise was given ",
+                                           set.devices.size(), "; list at most one number for each of them"});
   }
 
   advice run() {
@@ -45877,6 +45966,7 @@ constexpr auto find_checkpoint_mistake() {
     return mistake<operands_of_a_checkpoint_that_are_not_all_tensors<X...>, capture_the_others_in_the_function>{};
   else if constexpr (((X::order > 1) || ...))
     return mistake<checkpoint_of_variables_of_order<2>, use_variables_of_order_1>{};
+  else if constexpr (requires { typename F::no_forward; }) return typename F::no_forward{};
   else if constexpr (nn::is_module<F> && sizeof...(X) == 1 && !(same_device<X, F> && ...))
     return mistake<module_fed_from_another_device<device_of<X>..., device_of<F>>, copy_the_input_with_dot_to>{};
   else if constexpr (!runs_on<F, evaluated<X>...>)
@@ -45959,6 +46049,17 @@ struct output_as_of<M> {
   using output_device = typename M::output_device;
 };
 
+template <class M>
+constexpr auto find_checkpointed_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>)
+    return mistake<checkpointed_module_that_is_no_module<M>, give_a_module_or_call_sinter_checkpoint_with_a_function>{};
+  else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M>
+using checkpointed_mistake = decltype(find_checkpointed_mistake<M>());
+
 }  // namespace detail
 
 /// What checkpointed() returns: M, each call of which is a checkpoint(). Parameters and buffers have M's names.
@@ -45994,22 +46095,20 @@ struct checkpointed_module : module<checkpointed_module<M, Store>>, detail::outp
 ///     nn::module_list blocks(12, [&] { return nn::checkpointed(make_block(gen)); });
 ///     nn::sequential model{nn::checkpointed<cpu>(first), nn::checkpointed<cpu>(second), last};
 template <class M>
-  requires is_module<M>
+  requires(sinter::detail::is_fitting<detail::checkpointed_mistake<M>>)
 checkpointed_module<M> checkpointed(const M& m) {
   return checkpointed_module<M>(m);
 }
 template <device Store, class M>
-  requires is_module<M>
+  requires(sinter::detail::is_fitting<detail::checkpointed_mistake<M>>)
 checkpointed_module<M, Store> checkpointed(const M& m) {
   return checkpointed_module<M, Store>(m);
 }
-template <class M, class Problem = checkpointed_module_that_is_no_module<M>,
-          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
-  requires(!is_module<M>)
+template <class M, class Problem = typename detail::checkpointed_mistake<M>::problem,
+          class Fix = typename detail::checkpointed_mistake<M>::fix>
 void checkpointed(const M&) = delete;
-template <device Store, class M, class Problem = checkpointed_module_that_is_no_module<M>,
-          class Fix = give_a_module_or_call_sinter_checkpoint_with_a_function>
-  requires(!is_module<M>)
+template <device Store, class M, class Problem = typename detail::checkpointed_mistake<M>::problem,
+          class Fix = typename detail::checkpointed_mistake<M>::fix>
 void checkpointed(const M&) = delete;
 
 }  // namespace nn
@@ -46213,7 +46312,7 @@ inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::i
 
 template <class C, class X, bool Adds>
 constexpr auto find_communication_mistake() {
-  if constexpr (!expression<X>) return not_operands{};
+  if constexpr (!expression<X>) return no_operands<X>{};
   else if constexpr (!C::template reaches<device_of<X>>)
     return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
   else if constexpr (is_variable<X>)
@@ -46945,6 +47044,8 @@ copy_worker& copy_worker_of() {
 }  // namespace sinter::detail
 // sinter/parallel/data_parallel.hpp: a module whose batch is cut over devices, each with a replica.
 
+// sinter/parallel/replica_set.hpp: the replicas of a module on several devices, and the threads they run on.
+
 // sinter/parallel/replicas.hpp: the parameters and buffers of a module beside those of its copy on another device.
 
 namespace sinter::nn::detail {
@@ -47039,7 +47140,8 @@ class buffer_pair final : public member_pair {
 
   void refresh() override {
     const std::uint64_t now = version_of(original_);
-    if (now != seen_) replica_.in_place() = original_.template to<D>();
+    // changed(): it comes from a call that has failed, or changed the other replicas' only.
+    if (now != seen_ || changed()) replica_.in_place() = original_.template to<D>();
     seen_ = now;
     own_ = version_of(replica_);
   }
@@ -47203,6 +47305,273 @@ auto replica_of(const M& m) {
 }
 
 }  // namespace sinter::nn::detail
+// sinter/parallel/team.hpp: the parts of one computation at the same time, each on a thread of its own.
+
+namespace sinter::detail {
+
+/// Throws the error again, of the same type, with `where` before its text. Errors that are not the library's stay as
+/// they are.
+[[noreturn]] SINTER_COLD inline void rethrow_with(const std::exception_ptr& failure, const std::string& where) {
+  const auto text = [&where](const error& e) { return where + ": " + e.what(); };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const shape_error& e) {
+    throw shape_error(text(e));
+  } catch (const index_error& e) {
+    throw index_error(text(e));
+  } catch (const value_error& e) {
+    throw value_error(text(e));
+  } catch (const device_error& e) {
+    throw device_error(text(e));
+  } catch (const io_error& e) {
+    throw io_error(text(e));
+  } catch (const autograd_error& e) {
+    throw autograd_error(text(e));
+  } catch (const out_of_memory& e) {
+    throw out_of_memory(text(e));
+  }
+}
+
+/// Threads for the parts of a computation, one of them the caller's. Parts must not wait for one another: where the
+/// system grants no threads they run one after the other.
+class team {
+ public:
+  explicit team(std::vector<std::string> names) : names_(std::move(names)), threads_(static_cast<int>(names_.size())) {}
+
+  int parts() const { return static_cast<int>(names_.size()); }
+  const std::string& name(int part) const { return names_[static_cast<std::size_t>(part)]; }
+
+  /// Calls f(part) for every part and returns when all have ended. They record, or do not, as the caller does. The
+  /// error of the first part that failed is thrown with `doing` and the name of the part before its text.
+  template <class F>
+  void run(const char* doing, const F& f) {
+    const bool records = recording();
+    const sample_numbers numbers = current_samples();
+    std::vector<std::exception_ptr> failures(names_.size());
+    threads_.parallel_for(parts(), [&](index_t part) {
+      const silence not_recorded(!records);
+      const samples_from samples(numbers);
+      try {
+        f(static_cast<int>(part));
+      } catch (...) {
+        failures[static_cast<std::size_t>(part)] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < failures.size(); ++i)
+      if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
+  }
+
+ private:
+  /// no_grad, or nothing.
+  struct silence {
+    explicit silence(bool on) : count(on ? 1 : 0) { no_grad_guards() += count; }
+    ~silence() { no_grad_guards() -= count; }
+    silence(const silence&) = delete;
+    silence& operator=(const silence&) = delete;
+    int count;
+  };
+
+  std::vector<std::string> names_;
+  cpu_impl::thread_pool threads_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::nn::detail {
+
+using sinter::detail::moved_type;
+using sinter::detail::parts;
+using sinter::detail::sample_range;
+using sinter::detail::with_part;
+
+template <class M, class D>
+using twin_on = typename M::template rebind<D, typename M::kind>;
+
+/// The replicas of an M on devices D, and the threads they run on.
+template <class M, class... D>
+class replica_set {
+  using H = device_of<M>;
+
+ public:
+  static constexpr int count = sizeof...(D);
+
+  explicit replica_set(const M& original)
+      : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
+    sinter::detail::each_part<count>([&](auto part) {
+      using D0 = sinter::detail::type_of_part<part(), D...>;
+      pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
+    });
+  }
+
+  /// Are these still replicas of the original, none of whose members was replaced?
+  bool fits(const M& original) const { return originals_.same_as(member_handles<H>(original)); }
+
+  template <std::size_t P>
+  auto& replica() {
+    return replicas_.template at<P>();
+  }
+
+  /// What a call holds from its refresh() to its merge(), and a backward while it runs: threads that call one module at
+  /// the same time take turns. Errors: value_error inside of a call, which would wait for itself.
+  std::unique_lock<std::mutex> take_turn() {
+    if (inside_of() == this)
+      throw value_error("data_parallel: called inside a call of its own, as by its loss; call it before or after");
+    return std::unique_lock(turn_);
+  }
+
+  /// Calls f(part as a type) for the parts that have samples, at the same time, each with the draws of its samples.
+  template <class F>
+  void run(const char* doing, const sample_range (&cut)[sizeof...(D)], const F& f) {
+    sinter::detail::draw_log log;
+    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
+    team_.run(doing, [&](int part) {
+      if (!cut[part].runs) return;
+      using role = sinter::detail::draw_source::role;
+      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
+      const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
+      const inside here(this);
+      with_part<count>(part, f);
+    });
+  }
+
+  /// Has a call shown what the module gives for two numbers of samples?
+  bool output_is_known = false;
+  /// Do several replicas get samples, all the same number?
+  static bool is_even(const sample_range (&cut)[sizeof...(D)]) {
+    bool even = cut[count > 1 ? 1 : 0].size() > 0;
+    for (const sample_range& own : cut) even = even && (own.size() == 0 || own.size() == cut[0].size());
+    return even && count > 1;
+  }
+
+  /// Brings values, modes and settings up to date.
+  void refresh(const M& original, bool training) {
+    for (const member_pairs& of_replica : pairs_)
+      for (const auto& pair : of_replica) pair->refresh();
+    sinter::detail::each_part<count>([&](auto part) {
+      if (training != training_) replica<part()>().train(training);
+      const copy_settings copy;
+      walk(nullptr, copy, replica<part()>(), original);
+    });
+    training_ = training;
+  }
+  /// Hands over to the original what the replicas' forward has changed: buffers and generators.
+  void merge(const M& original, const sample_range (&cut)[sizeof...(D)], index_t samples) {
+    const return_generators back;
+    walk(nullptr, back, replica<0>(), original);
+    for (std::size_t j = 0; j < originals_.size(); ++j) {
+      bool changed = false;
+      for (const member_pairs& of_replica : pairs_) changed = changed || of_replica[j]->changed();
+      if (!changed) continue;
+      std::vector<member_pair*> all;
+      std::vector<double> weights;
+      for (int i = 0; i < count; ++i) {
+        if (!cut[i].runs) continue;
+        all.push_back(pairs_[i][j].get());
+        weights.push_back(share_of(cut[i], samples));
+      }
+      all.front()->merge(all, weights);
+    }
+  }
+  static double share_of(const sample_range& cut, index_t samples) {
+    return samples == 0 ? 1. : static_cast<double>(cut.size()) / static_cast<double>(samples);
+  }
+
+  /// The states of the original's parameters.
+  std::vector<state_ptr> states() const {
+    std::vector<state_ptr> all;
+    for (const auto& pair : pairs_[0])
+      if (state_ptr s = pair->original_state()) all.push_back(std::move(s));
+    return all;
+  }
+  /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
+  /// devices. Where f fails no gradient of it is left.
+  template <class F>
+  void gather_gradients(const F& f) {
+    try {
+      f();
+    } catch (...) {
+      for (const member_pairs& of_replica : pairs_)
+        for (const auto& pair : of_replica) pair->drop_gradient();
+      throw;
+    }
+    for (std::size_t j = 0; j < originals_.size(); ++j)
+      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
+  }
+
+ private:
+  /// The set in whose run() this thread is; null for none.
+  static const replica_set*& inside_of() {
+    static thread_local const replica_set* set = nullptr;
+    return set;
+  }
+  struct inside {
+    explicit inside(const replica_set* set) : before(std::exchange(inside_of(), set)) {}
+    ~inside() { inside_of() = before; }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    const replica_set* before;
+  };
+  struct copy_settings {
+    template <class To, class From>
+    void operator()(const member_name&, To& to, const From& from) const {
+      if constexpr (!is_stored<To> && std::is_same_v<To, From>) to = from;
+    }
+    template <class To, class From>
+    void erased(const member_name*, To&, const From&) const {}
+  };
+  /// Generators are mutable members.
+  struct return_generators {
+    template <class From, class To>
+    void operator()(const member_name&, From& from, To& to) const {
+      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
+    }
+    template <class To, class From>
+    void erased(const member_name*, To&, const From&) const {}
+  };
+
+  std::mutex turn_;
+  parts<twin_on<M, D>...> replicas_;
+  sinter::detail::team team_;
+  member_handles<H> originals_;
+  member_pairs pairs_[sizeof...(D)];
+  bool training_ = true;
+};
+
+/// Where a module keeps its Set of replicas, which its first call makes. Copies of the module have the same one while
+/// their members are the same.
+template <class Set>
+class replica_place {
+ public:
+  replica_place() = default;
+  replica_place(const replica_place& other) : set_(other.now()) {}
+  replica_place(replica_place&& other) noexcept : set_(std::move(other.set_)) {}
+  replica_place& operator=(const replica_place& other) {
+    set_ = other.now();
+    return *this;
+  }
+  replica_place& operator=(replica_place&& other) noexcept {
+    set_ = std::move(other.set_);
+    return *this;
+  }
+  ~replica_place() = default;
+
+  template <class M>
+  std::shared_ptr<Set> of(const M& module) const {
+    const std::lock_guard lock(mutex_);
+    if (!set_ || !set_->fits(module)) set_ = std::make_shared<Set>(module);
+    return set_;
+  }
+
+ private:
+  std::shared_ptr<Set> now() const {
+    const std::lock_guard lock(mutex_);
+    return set_;
+  }
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Set> set_;
+};
+
+}  // namespace sinter::nn::detail
 // sinter/parallel/shards.hpp: a batch in parts that lie on their devices already, and datasets that give such batches.
 
 #ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
@@ -47334,7 +47703,7 @@ struct pass_a_tensor_of_rank_1_or_more;
 
 namespace nn {
 
-/// The samples of a batch, ceil(N / G) of N on each of G devices D; see shard().
+/// The samples of a batch, N / G of N on each of G devices D and one more on the first N % G; see shard().
 template <class X, device... D>
 class shards {
  public:
@@ -47383,7 +47752,8 @@ using shard_mistake = decltype(find_shard_mistake<sinter::detail::bare<X>, D...>
 
 }  // namespace detail
 
-/// Cuts a tensor along its first axis over devices. For data_parallel_over::backward, which then copies nothing.
+/// Cuts a tensor along its first axis over devices, evenly: 10 samples over 4 are 3, 3, 2, 2. For
+/// data_parallel_over::backward, which then copies nothing.
 ///
 ///     auto parts = nn::shard<numa<0>, numa<1>>(images);
 template <device... D, class X>
@@ -47424,77 +47794,6 @@ sharded_dataset<Set, D...> sharded(Set set) {
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/team.hpp: the parts of one computation at the same time, each on a thread of its own.
-
-namespace sinter::detail {
-
-/// Throws the error again, of the same type, with `where` before its text. Errors that are not the library's stay as
-/// they are.
-[[noreturn]] SINTER_COLD inline void rethrow_with(const std::exception_ptr& failure, const std::string& where) {
-  const auto text = [&where](const error& e) { return where + ": " + e.what(); };
-  try {
-    std::rethrow_exception(failure);
-  } catch (const shape_error& e) {
-    throw shape_error(text(e));
-  } catch (const index_error& e) {
-    throw index_error(text(e));
-  } catch (const value_error& e) {
-    throw value_error(text(e));
-  } catch (const device_error& e) {
-    throw device_error(text(e));
-  } catch (const io_error& e) {
-    throw io_error(text(e));
-  } catch (const autograd_error& e) {
-    throw autograd_error(text(e));
-  } catch (const out_of_memory& e) {
-    throw out_of_memory(text(e));
-  }
-}
-
-/// Threads for the parts of a computation, one of them the caller's. Parts must not wait for one another: where the
-/// system grants no threads they run one after the other.
-class team {
- public:
-  explicit team(std::vector<std::string> names) : names_(std::move(names)), threads_(static_cast<int>(names_.size())) {}
-
-  int parts() const { return static_cast<int>(names_.size()); }
-  const std::string& name(int part) const { return names_[static_cast<std::size_t>(part)]; }
-
-  /// Calls f(part) for every part and returns when all have ended. They record, or do not, as the caller does. The
-  /// error of the first part that failed is thrown with `doing` and the name of the part before its text.
-  template <class F>
-  void run(const char* doing, const F& f) {
-    const bool records = recording();
-    const sample_numbers numbers = current_samples();
-    std::vector<std::exception_ptr> failures(names_.size());
-    threads_.parallel_for(parts(), [&](index_t part) {
-      const silence not_recorded(!records);
-      const samples_from samples(numbers);
-      try {
-        f(static_cast<int>(part));
-      } catch (...) {
-        failures[static_cast<std::size_t>(part)] = std::current_exception();
-      }
-    });
-    for (std::size_t i = 0; i < failures.size(); ++i)
-      if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
-  }
-
- private:
-  /// no_grad, or nothing.
-  struct silence {
-    explicit silence(bool on) : count(on ? 1 : 0) { no_grad_guards() += count; }
-    ~silence() { no_grad_guards() -= count; }
-    silence(const silence&) = delete;
-    silence& operator=(const silence&) = delete;
-    int count;
-  };
-
-  std::vector<std::string> names_;
-  cpu_impl::thread_pool threads_;
-};
-
-}  // namespace sinter::detail
 
 namespace sinter {
 
@@ -47504,21 +47803,19 @@ struct module_that_cannot_be_replicated;
 template <class...>
 struct replicas_without_devices;
 struct name_the_devices_in_angle_brackets;
+template <class...>
+struct shards_of_other_devices_than_the_replicas;
+struct list_the_devices_of_the_replicas;
+template <class>
+struct backward_of_a_batch_that_is_no_tensor;
+struct pass_a_tensor_or_shards_and_of_a_variable_its_dot_value;
 
 namespace nn {
 
 namespace detail {
 
-using sinter::detail::moved_type;
-using sinter::detail::parts;
-using sinter::detail::sample_range;
-using sinter::detail::with_part;
-
 template <class M, class X>
 using result_of = sinter::detail::evaluated<decltype(std::declval<const M&>()(std::declval<const X&>()))>;
-template <class M, class D>
-using twin_on = typename M::template rebind<D, typename M::kind>;
-
 /// What one replica is fed with and gives, from forward until its graph is released.
 template <class X, class Y>
 struct replica_run {
@@ -47534,125 +47831,6 @@ struct replica_runs {
   using output = moved_type<result_of<M, X>, device_of<M>>;
   parts<replica_run<moved_type<X, D>, result_of<twin_on<M, D>, moved_type<X, D>>>...> each;
   sample_range cut[sizeof...(D)];
-};
-
-/// The replicas of an M on devices D, and the threads they run on.
-template <class M, class... D>
-class replica_set {
-  using H = device_of<M>;
-
- public:
-  static constexpr int count = sizeof...(D);
-
-  explicit replica_set(const M& original)
-      : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
-    sinter::detail::each_part<count>([&](auto part) {
-      using D0 = sinter::detail::type_of_part<part(), D...>;
-      pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
-    });
-  }
-
-  /// Are these still replicas of the original, none of whose members was replaced?
-  bool fits(const M& original) const { return originals_.same_as(member_handles<H>(original)); }
-
-  template <std::size_t P>
-  auto& replica() {
-    return replicas_.template at<P>();
-  }
-
-  /// Calls f(part as a type) for the parts that have samples, at the same time, each with the draws of its samples.
-  template <class F>
-  void run(const char* doing, const sample_range (&cut)[sizeof...(D)], const F& f) {
-    sinter::detail::draw_log log;
-    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
-    team_.run(doing, [&](int part) {
-      if (!cut[part].runs) return;
-      using role = sinter::detail::draw_source::role;
-      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
-      const samples_from samples(sinter::detail::current_samples().behind(cut[part].begin));
-      with_part<count>(part, f);
-    });
-  }
-
-  /// Brings values, modes and settings up to date.
-  void refresh(const M& original, bool training) {
-    for (const member_pairs& of_replica : pairs_)
-      for (const auto& pair : of_replica) pair->refresh();
-    sinter::detail::each_part<count>([&](auto part) {
-      if (training != training_) replica<part()>().train(training);
-      const copy_settings copy;
-      walk(nullptr, copy, replica<part()>(), original);
-    });
-    training_ = training;
-  }
-  /// Hands over to the original what the replicas' forward has changed: buffers and generators.
-  void merge(const M& original, const sample_range (&cut)[sizeof...(D)], index_t samples) {
-    const return_generators back;
-    walk(nullptr, back, replica<0>(), original);
-    for (std::size_t j = 0; j < originals_.size(); ++j) {
-      bool changed = false;
-      for (const member_pairs& of_replica : pairs_) changed = changed || of_replica[j]->changed();
-      if (!changed) continue;
-      std::vector<member_pair*> all;
-      std::vector<double> weights;
-      for (int i = 0; i < count; ++i) {
-        if (!cut[i].runs) continue;
-        all.push_back(pairs_[i][j].get());
-        weights.push_back(share_of(cut[i], samples));
-      }
-      all.front()->merge(all, weights);
-    }
-  }
-  static double share_of(const sample_range& cut, index_t samples) {
-    return samples == 0 ? 1. : static_cast<double>(cut.size()) / static_cast<double>(samples);
-  }
-
-  /// The states of the original's parameters.
-  std::vector<state_ptr> states() const {
-    std::vector<state_ptr> all;
-    for (const auto& pair : pairs_[0])
-      if (state_ptr s = pair->original_state()) all.push_back(std::move(s));
-    return all;
-  }
-  /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
-  /// devices. Where f fails no gradient of it is left.
-  template <class F>
-  void gather_gradients(const F& f) {
-    try {
-      f();
-    } catch (...) {
-      for (const member_pairs& of_replica : pairs_)
-        for (const auto& pair : of_replica) pair->drop_gradient();
-      throw;
-    }
-    for (std::size_t j = 0; j < originals_.size(); ++j)
-      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
-  }
-
- private:
-  struct copy_settings {
-    template <class To, class From>
-    void operator()(const member_name&, To& to, const From& from) const {
-      if constexpr (!is_stored<To> && std::is_same_v<To, From>) to = from;
-    }
-    template <class To, class From>
-    void erased(const member_name*, To&, const From&) const {}
-  };
-  /// Generators are mutable members.
-  struct return_generators {
-    template <class From, class To>
-    void operator()(const member_name&, From& from, To& to) const {
-      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
-    }
-    template <class To, class From>
-    void erased(const member_name*, To&, const From&) const {}
-  };
-
-  parts<twin_on<M, D>...> replicas_;
-  sinter::detail::team team_;
-  member_handles<H> originals_;
-  member_pairs pairs_[sizeof...(D)];
-  bool training_ = true;
 };
 
 /// The tape entry of a call: the graphs of the replicas, which it walks at the same time.
@@ -47677,6 +47855,7 @@ struct replicated_backward final : sinter::detail::tape_entry {
   void backward(sinter::detail::grad_state& y) override {
     const auto& dy = static_cast<state_of<Y>&>(y).grad;
     const bool retain = sinter::detail::graph_is_retained();
+    const auto turn = set_->take_turn();
     set_->gather_gradients([&] {
       set_->run("backward of data_parallel", runs_->cut, [&](auto part) {
         const auto& run = runs_->each.template at<part()>();
@@ -47734,6 +47913,38 @@ inline constexpr bool is_shards = false;
 template <class X, class... D>
 inline constexpr bool is_shards<shards<X, D...>> = true;
 
+/// What is wrong with an X as batch, or as targets, of backward() with a module on H.
+template <bool Targets, class X, class H, class... D>
+struct batch_mistake {
+  static constexpr auto find() {
+    using sinter::detail::mistake;
+    if constexpr (!sinter::detail::is_tensor<X>)
+      return mistake<backward_of_a_batch_that_is_no_tensor<X>,
+                     pass_a_tensor_or_shards_and_of_a_variable_its_dot_value>{};
+    else if constexpr (std::is_same_v<device_of<X>, H>) return sinter::detail::fitting<void>{};
+    else if constexpr (Targets)
+      return mistake<operands_on_different_devices<H, device_of<X>>, copy_one_operand_with_dot_to>{};
+    else return mistake<module_fed_from_another_device<device_of<X>, H>, copy_the_input_with_dot_to>{};
+  }
+};
+template <bool Targets, class X, class... Of, class H, class... D>
+struct batch_mistake<Targets, shards<X, Of...>, H, D...> {
+  static constexpr auto find() {
+    if constexpr (std::is_same_v<shards<X, Of...>, shards<X, D...>>) return sinter::detail::fitting<void>{};
+    else
+      return sinter::detail::mistake<shards_of_other_devices_than_the_replicas<shards<X, Of...>, D...>,
+                                     list_the_devices_of_the_replicas>{};
+  }
+};
+template <class X, class Y, class H, class... D>
+constexpr auto find_backward_mistake() {
+  constexpr auto of_batch = batch_mistake<false, X, H, D...>::find();
+  if constexpr (!sinter::detail::is_fitting<bare<decltype(of_batch)>>) return of_batch;
+  else return batch_mistake<true, Y, H, D...>::find();
+}
+template <class X, class Y, class H, class... D>
+using backward_mistake = decltype(find_backward_mistake<X, Y, H, D...>());
+
 }  // namespace detail
 
 /// What data_parallel() returns: a module that takes and gives what its M does. See there.
@@ -47741,6 +47952,7 @@ template <is_module M, device... D>
 struct data_parallel_over : module<data_parallel_over<M, D...>> {
   using device_type = device_of<M>;
   using kind = typename M::kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class To, class K>
   using rebind = data_parallel_over<typename detail::rebound<M, To, K>::type, D...>;
 
@@ -47766,27 +47978,30 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     static_assert(rank_of<X> >= 1 && rank_of<Y> >= 1,
                   "sinter: data_parallel cuts its input and joins its results along axis 0, which a number lacks");
     const X x = sinter::detail::eval_to_read(input);
-    set& replicas = up_to_date();
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
     const auto runs = std::make_shared<Runs>();
     const index_t n = x.extent(0);
     cut(runs->cut, n);
+    if (!replicas.output_is_known && set::is_even(runs->cut)) try_output<Runs>(replicas, x, runs->cut[0].size());
     replicas.run("data_parallel", runs->cut, [&](auto part) {
       auto& to = runs->each.template at<part()>();
       const detail::sample_range own = runs->cut[part()];
       to.x.emplace(part_of<typename std::remove_cvref_t<decltype(to)>::input>(x, own));
       to.y.emplace(eval(replicas.template replica<part()>()(*to.x)));
-      if (to.y->extent(0) != own.size())
-        sinter::detail::refuse<shape_error>(
-            {"the module gave ", to.y->extent(0), " results for ", own.size(), " samples; it must give one for each"});
+      check_results(to.y->extent(0), own.size());
     });
+    if (runs->cut[set::count > 1 ? 1 : 0].size() > 0) replicas.output_is_known = true;
     if (mode.training) replicas.merge(module, runs->cut, n);
     const auto value = joined<Y>(*runs, n);
     if constexpr (detail::is_variable<Y>) {
       if (!sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
       sinter::detail::state_ptr of_x;
       if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
-      return sinter::detail::produced<1>(
-          value, std::make_unique<detail::replicated_backward<set, Runs>>(replicas_, runs, of_x));
+      return sinter::detail::produced<1>(value,
+                                         std::make_unique<detail::replicated_backward<set, Runs>>(shared, runs, of_x));
     } else {
       return value;
     }
@@ -47801,15 +48016,21 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
   ///       return cross_entropy(scores, labels);
   ///     });
   template <class X, class Y, class Loss>
-    requires std::is_same_v<kind, tracked>
+    requires(std::is_same_v<kind, tracked> &&
+             sinter::detail::is_fitting<detail::backward_mistake<X, Y, device_type, D...>>)
   double backward(const X& x, const Y& y, const Loss& loss) const {
-    set& replicas = up_to_date();
     const index_t n = samples_in(x);
-    if (n == 0 || n != samples_in(y))
-      sinter::detail::refuse<value_error>({"data_parallel: ", n, " samples and ", samples_in(y), " targets"});
+    if (n == 0) throw value_error("data_parallel: backward of an empty batch, which has no mean loss");
+    if (n != samples_in(y))
+      sinter::detail::refuse<value_error>(
+          {"data_parallel: ", n, " samples and ", samples_in(y), " targets; there must be one for each sample"});
     detail::sample_range own[sizeof...(D)];
     cut(own, n);
     double total[sizeof...(D)] = {};
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
     replicas.gather_gradients([&] {
       replicas.run("data_parallel", own, [&](auto part) {
         auto& replica = replicas.template replica<part()>();
@@ -47832,17 +48053,43 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     for (const double t : total) sum += t;
     return sum;
   }
+  template <class X, class Y, class Loss,
+            class Problem = typename detail::backward_mistake<X, Y, device_type, D...>::problem,
+            class Fix = typename detail::backward_mistake<X, Y, device_type, D...>::fix>
+  void backward(const X&, const Y&, const Loss&) const = delete;
 
  private:
   using set = detail::replica_set<M, D...>;
 
-  set& up_to_date() const {
-    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
-    replicas_->refresh(module, mode.training);
-    return *replicas_;
-  }
   static void cut(detail::sample_range (&to)[sizeof...(D)], index_t n) {
     for (int i = 0; i < set::count; ++i) to[i] = sinter::detail::samples_of_part(n, set::count, i);
+  }
+  static void check_results(index_t results, index_t samples) {
+    if (results != samples)
+      sinter::detail::refuse<shape_error>(
+          {"the module gave ", results, " results for ", samples, " samples; it must give one for each, along axis 0"});
+  }
+  /// A module that does not give a result for each sample, such as mean(fc(x), 0), may give as many as there are by
+  /// chance. So a copy of a replica runs a few samples, another number than all replicas get.
+  template <class Runs, class X>
+  static void try_output(set& replicas, const X& x, index_t samples) {
+    const index_t others = samples == 2 ? 3 : 2;
+    index_t results = others;
+    try {
+      const no_grad guard;
+      sinter::detail::draw_log log;
+      const sinter::detail::draw_source draws(log, sinter::detail::draw_source::role::writes, nullptr);
+      auto copy = detail::replica_of<sinter::detail::type_of_part<0, D...>>(replicas.template replica<0>());
+      copy.eval();
+      using input = typename std::remove_cvref_t<decltype(Runs().each.template at<0>())>::input;
+      results = eval(copy(part_of<input>(x, {0, others, true}))).extent(0);
+    } catch (...) {  // it does not take so few; what is wrong with all of them the call tells
+    }
+    try {
+      check_results(results, others);
+    } catch (const shape_error& e) {
+      throw shape_error(std::string("data_parallel: ") + e.what());
+    }
   }
   template <class X>
   static index_t samples_in(const X& x) {
@@ -47882,18 +48129,21 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     return all;
   }
 
-  mutable std::shared_ptr<set> replicas_;
+  detail::replica_place<set> replicas_;
 };
 
-/// The module over devices D: its batch is cut along axis 0 into ceil(N / G) samples for each of G devices, replicas
-/// run at the same time, and their results are joined on the module's device. Backward walks the replicas' graphs at
-/// the same time and adds their gradients to those of the module's parameters, in the order of the devices. So it
-/// stands between other modules, and any optimizer of the module trains it.
+/// The module over devices D: its batch is cut along axis 0 into N / G samples for each of G devices, and one more for
+/// the first N % G, replicas run at the same time, and their results are joined on the module's device. Backward walks
+/// the replicas' graphs at the same time and adds their gradients to those of the module's parameters, in the order of
+/// the devices. So it stands between other modules, and any optimizer of the module trains it.
 ///
 /// Replicas persist; a parameter is copied to them after it was written to. On the module's own device they share its
 /// memory. Values and gradients are those of one device to rounding: draws such as dropout's are those of the whole
 /// batch. Batch norms in training see the samples of their replica; running moments become the mean of the replicas',
 /// by their samples.
+///
+/// The module gives one result for each sample, which depends on no other sample. A result of another number is a
+/// shape_error; where all replicas get as many samples, a few of them run twice in the first call to make sure.
 ///
 ///     auto model = nn::data_parallel<numa<0>, numa<1>>(nn::linear(64, 10, gen));
 ///     variable loss = cross_entropy(model(images), labels);
@@ -48208,11 +48458,8 @@ class typed_bucket final : public gradient_bucket {
 
   void scale(double factor) override {
     if (factor == 1) return;
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (!leaves[i]->state->has_kept) continue;
-      if (factor == 0) zero(i);
-      else slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
-    }
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i]->state->has_kept) slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
   }
   void zero(std::size_t place) override { slice(place).in_place() = T(0); }
 
@@ -48314,7 +48561,7 @@ struct distributed_report {
   index_t steps = 0;
   index_t samples = 0;      ///< of all ranks
   index_t bytes = 0;        ///< of gradients that this rank has put into sums
-  communication_time time;  ///< of all calls of its communicators, those of other users included
+  communication_time time;  ///< of all calls of its communicators, those of other users included; none of NCCL's
 
   /// The part of communication that computation hid, 0 to 1.
   double hidden() const { return time.under_way > 0 ? std::max(0., 1 - time.waited / time.under_way) : 1; }
@@ -51228,7 +51475,7 @@ class task_store {
     if (s != nullptr) {
       s->here->bring_up_to_date();
     } else {
-      s = &free_slot("fetch", true);
+      s = &free_slot("fetch");
       s->here = in_words(task, [&] { return std::make_unique<copy>(master(task)); });
       s->task = task;
     }
@@ -51239,7 +51486,7 @@ class task_store {
   void prefetch(index_t task) {
     const std::lock_guard lock(mutex_);
     if (slot_of(task) != nullptr || has_gradient(task)) return;
-    slot& s = free_slot("prefetch", false);
+    slot& s = free_slot("prefetch");
     s.arriving = std::make_shared<std::unique_ptr<copy>>();
     s.coming = sinter::detail::copy_worker_of<D>().post(
         [to = s.arriving, from = master(task)] { *to = std::make_unique<copy>(from); });
@@ -51312,8 +51559,9 @@ class task_store {
     s.here = std::move(*arriving);
     s.task = task;
   }
-  /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes.
-  slot& free_slot(const char* who, bool may_wait) {
+  /// An empty slot, made so where need be: of the copies that nobody uses the one that was fetched longest ago goes, or
+  /// where all of them were prefetched and not fetched yet, the one that was prefetched longest ago.
+  slot& free_slot(const char* who) {
     if (all_.empty()) all_.resize(static_cast<std::size_t>(limit));
     slot* found = nullptr;
     const auto older = [&found](const slot& s) { return found == nullptr || s.used < found->used; };
@@ -51321,7 +51569,7 @@ class task_store {
       if (s.task < 0) return s;
       if (!s.coming && s.here->idle() && older(s)) found = &s;
     }
-    if (found == nullptr && may_wait)
+    if (found == nullptr)
       for (slot& s : all_)
         if (s.coming && older(s)) found = &s;
     if (found == nullptr) refuse_full(who);
@@ -51352,7 +51600,7 @@ class task_store {
 }  // namespace detail
 
 /// What offloaded::fetch() returns: the module of one task on D. Parameters and buffers have M's names; -> reaches
-/// them.
+/// them. infer() of it is a view of the same copy on D, which is in use as long as the view is alive.
 template <device D, is_module M>
 class fetched : public module<fetched<D, M>> {
   using store = detail::task_store<D, M>;
@@ -51361,15 +51609,20 @@ class fetched : public module<fetched<D, M>> {
   using device_type = D;
   using kind = typename M::kind;
   using module_type = typename M::template rebind<D, kind>;
+  template <class K>
+  using as = fetched<D, typename detail::kind_changed<M, K>::type>;
 
   fetched() = default;
 
   const module_type* operator->() const { return &module_; }
   const module_type& operator*() const { return module_; }
 
-  /// What the module gives, with the mode, settings and draws of the master.
+  /// What the module gives, with the mode, settings and draws of the master; those at fetch() in a view by infer().
   template <class X>
   auto forward(X&& x) const {
+    if constexpr (std::is_same_v<kind, plain>) {
+      if (store_ == nullptr) return module_(std::forward<X>(x));
+    }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
     const detail::copy_settings_of<false> in;
     detail::walk(nullptr, in, module_, master);
@@ -51385,8 +51638,8 @@ class fetched : public module<fetched<D, M>> {
 
  private:
   friend class offloaded<D, M>;
-  template <class, class>
-  friend class detail::task_copy;
+  template <device, is_module>
+  friend class fetched;
 
   std::shared_ptr<store> store_;
   index_t task_ = 0;
@@ -51400,11 +51653,12 @@ class fetched : public module<fetched<D, M>> {
 /// or an offloaded of one task.
 ///
 /// A copy is in use while a fetched module or a graph through one is alive. Where all are in use, fetch() and
-/// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room. A task
-/// fetched twice has one copy, and both gradients count. Where a parameter was written to since, as by an optimizer,
-/// fetch() brings the copy up to date in place, and a graph that is still to be walked fails as for any parameter that
-/// was modified. Dropout draws as the module of the task would; running moments go home when the members are walked
-/// (state(), to save) or the task is fetched again or makes room.
+/// prefetch() throw: nobody else would free one. Otherwise the one that was fetched longest ago makes room; where there
+/// is none, the one that was prefetched longest ago and never fetched, after its copy has ended. A task fetched twice
+/// has one copy, and both gradients count. Where a parameter was written to since, as by an optimizer, fetch() brings
+/// the copy up to date in place, and a graph that is still to be walked fails as for any parameter that was modified.
+/// Dropout draws as the module of the task would; running moments go home when the members are walked (state(), to
+/// save) or the task is fetched again or makes room.
 ///
 /// Names are those of a module_list: "3.weight". Copies of an offloaded share tasks and copies. Several threads may
 /// fetch; a walk over the members waits for what is on its way.
@@ -51423,6 +51677,7 @@ class offloaded : public module<offloaded<D, M>> {
   using kind = typename M::kind;
   template <class K>
   using as = offloaded<D, typename detail::kind_changed<M, K>::type>;
+  using no_forward = sinter::detail::mistake<offloaded_has_no_forward, call_what_fetch_returns>;
   /// Its modules are tasks, of which a step uses some; see distributed.
   static constexpr bool holds_tasks = true;
 
@@ -51432,9 +51687,7 @@ class offloaded : public module<offloaded<D, M>> {
     requires((std::invocable<Make&, index_t> || std::invocable<Make&>) &&
              sinter::detail::is_fitting<detail::offload_mistake<M, D>>)
   offloaded(sinter::detail::whole tasks, Make make, offload_options options = {}) : offloaded() {
-    if (tasks < 0 || options.copies < 1)
-      sinter::detail::refuse<value_error>({"offloaded: ", index_t{tasks}, " tasks and ", options.copies,
-                                           " copies; there must be at least 0 tasks and 1 copy"});
+    if (tasks < 0 || options.copies < 1) refuse_numbers(tasks, options.copies);
     store_->limit = options.copies;
     for (index_t t = 0; t < tasks; ++t) {
       if constexpr (std::invocable<Make&, index_t>) store_->masters.push_back(make(t));
@@ -51459,6 +51712,8 @@ class offloaded : public module<offloaded<D, M>> {
       fetched<D, M> f;
       const detail::lend_members lend;
       detail::walk(nullptr, lend, f.module_, copy.module, master);
+      const detail::copy_settings_of<false> in;
+      detail::walk(nullptr, in, f.module_, master);
       f.store_ = store_;
       f.task_ = t;
       return f;
@@ -51467,11 +51722,11 @@ class offloaded : public module<offloaded<D, M>> {
 
   /// Starts to copy the module of a task to D beside the program, on the device's one worker for that. Does nothing for
   /// a task that has a copy, nor for one with a gradient, whose parameters are about to be updated: fetch() copies them
-  /// then. Until it is fetched the task's parameters must not be written to. Errors: index_error; value_error where all
-  /// copies are in use or on their way.
+  /// then. Until it is fetched the task's parameters must not be written to. It need not be fetched: its copy then
+  /// makes room where no other can. Errors: index_error; value_error where all copies are in use.
   void prefetch(sinter::detail::whole task) const { store_->prefetch(static_cast<index_t>(place(task))); }
 
-  template <class X, class Problem = offloaded_has_no_forward, class Fix = call_what_fetch_returns>
+  template <class X, class Problem = no_forward::problem, class Fix = no_forward::fix>
   void operator()(X&&) const = delete;
 
   /// As module_list::visit.
@@ -51491,6 +51746,13 @@ class offloaded : public module<offloaded<D, M>> {
   template <device, is_module>
   friend class offloaded;
 
+  [[noreturn]] SINTER_COLD static void refuse_numbers(index_t tasks, index_t copies) {
+    if (tasks < 0)
+      sinter::detail::refuse<value_error>(
+          {"offloaded: the number of tasks is ", tasks, ", which is negative; pass 0 or more"});
+    sinter::detail::refuse<value_error>(
+        {"offloaded: .copies is ", copies, ", so ", device_name<D>(), " could hold no task; set it to 1 or more"});
+  }
   std::size_t place(index_t t) const {
     const index_t from_start = t < 0 ? t + size() : t;
     if (from_start < 0 || from_start >= size())
@@ -51604,21 +51866,26 @@ class schedule {
 
  private:
   static void check_counts(int stages, index_t microbatches) {
-    if (stages < 1 || microbatches < 1)
+    if (stages < 1)
+      sinter::detail::refuse<value_error>({"schedule: the number of stages is ", stages, "; pass 1 or more"});
+    if (microbatches < 1)
       sinter::detail::refuse<value_error>(
-          {"schedule: ", stages, " stages and ", microbatches, " microbatches; at least 1 of each"});
+          {"schedule: the number of microbatches is ", microbatches, "; pass 1 or more"});
   }
   static const char* name(direction way) { return way == direction::forward ? "forward" : "backward"; }
 
   void check_lists() const {
-    if (stages_.empty()) sinter::detail::refuse<value_error>({"schedule: there is no stage"});
+    if (stages_.empty())
+      sinter::detail::refuse<value_error>(
+          {"schedule: the list of stages is empty; give each stage its list of actions"});
     const index_t m = microbatches();
     for (int i = 0; i < stages(); ++i) {
       std::vector<int> done(static_cast<std::size_t>(m), 0);
       for (const stage_action& a : of(i)) {
         if (a.microbatch < 0 || a.microbatch >= m)
-          sinter::detail::refuse<value_error>(
-              {"schedule: stage ", i, " runs microbatch ", a.microbatch, "; stage 0 has ", m});
+          sinter::detail::refuse<value_error>({"schedule: stage ", i, " runs microbatch ", a.microbatch,
+                                               ", but stage 0 runs only ", m,
+                                               ", numbered from 0; let all stages run the same ones"});
         int& count = done[static_cast<std::size_t>(a.microbatch)];
         if (count != static_cast<int>(a.way))
           sinter::detail::refuse<value_error>({"schedule: stage ", i, " runs microbatch ", a.microbatch, " ",
@@ -51629,10 +51896,10 @@ class schedule {
       for (index_t j = 0; j < m; ++j)
         if (done[static_cast<std::size_t>(j)] != 2)
           sinter::detail::refuse<value_error>(
-              {"schedule: stage ", i, " does not run microbatch ", j, " forward and backward"});
+              {"schedule: stage ", i, " does not run microbatch ", j, " forward and backward; list both"});
       if (m == 0 || static_cast<index_t>(of(i).size()) != 2 * m)
-        sinter::detail::refuse<value_error>(
-            {"schedule: stage ", i, " has ", of(i).size(), " actions; 2 for each microbatch"});
+        sinter::detail::refuse<value_error>({"schedule: stage ", i, " has ", of(i).size(),
+                                             " actions; list 2 for each microbatch, of which there must be 1 or more"});
     }
   }
 
@@ -52488,15 +52755,22 @@ class pipeline : public module<pipeline<M...>>,
     if (!sinter::detail::recording())
       sinter::detail::refuse<autograd_error>(
           {"pipeline: step() under no_grad, where nothing can go backward; call the pipeline itself for values"});
-    if (n == 0 || n != targets)
-      sinter::detail::refuse<value_error>({"pipeline: ", n, " samples and ", targets, " targets"});
+    if (n != targets)
+      sinter::detail::refuse<value_error>(
+          {"pipeline: x has ", n, " samples along axis 0, and y has ", targets, "; pass one row of y for each sample"});
+    if (n == 0) sinter::detail::refuse<value_error>({"pipeline: x has no samples; step() takes 1 or more"});
     if (microbatches < 1)
-      sinter::detail::refuse<value_error>({"pipeline: ", microbatches, " microbatches; there must be at least 1"});
+      sinter::detail::refuse<value_error>({"pipeline: .microbatches is ", microbatches, "; set it to 1 or more"});
   }
   static void check_plan(const nn::schedule& plan, index_t microbatches) {
-    if (plan.stages() != count || plan.microbatches() != microbatches)
-      sinter::detail::refuse<value_error>({"pipeline: a schedule of ", plan.stages(), " stages and ",
-                                           plan.microbatches(), " microbatches for ", count, " and ", microbatches});
+    if (plan.stages() != count)
+      sinter::detail::refuse<value_error>({"pipeline: the schedule is for ", plan.stages(),
+                                           " stages, but the pipeline has ", count,
+                                           "; make it for the number that .schedule gets as its first argument"});
+    if (plan.microbatches() != microbatches)
+      sinter::detail::refuse<value_error>({"pipeline: the schedule is for ", plan.microbatches(),
+                                           " microbatches, but this step cuts its batch into ", microbatches,
+                                           "; make it for the number that .schedule gets as its second argument"});
   }
   [[noreturn]] SINTER_COLD static void rethrow(const sinter::detail::schedule_run& run) {
     const auto stage = static_cast<std::size_t>(run.failed_stage);
@@ -56509,6 +56783,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
   using device_type = H;
   using output_device = H;
   using kind = Kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class K>
   using as = split_linear_over<T, H, K, Bias, D...>;
 
@@ -56652,7 +56927,8 @@ auto split_linear(const M& layer) {
   constexpr index_t parts = sizeof...(D);
   const index_t all = layer.weight.defined() ? layer.weight.extent(0) : 0;
   std::vector<index_t> columns;
-  for (index_t i = 0; i < parts; ++i) columns.push_back(all / parts + (i < all % parts ? 1 : 0));
+  for (index_t i = 0; i < parts; ++i)
+    columns.push_back(sinter::detail::begin_of_part(all, parts, i + 1) - sinter::detail::begin_of_part(all, parts, i));
   return split_linear<D...>(layer, columns);
 }
 template <device... D, class M, class Problem = typename detail::split_mistake<M, D...>::problem,
@@ -57202,11 +57478,10 @@ constexpr tile_interval common(const tile_interval& a, const tile_interval& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// What part number `part` owns of n elements: n / parts each, and one more for the first n % parts.
+/// What part number `part` owns of n elements; see begin_of_part().
 constexpr tile_interval owned(index_t n, int parts, int part) {
-  const index_t each = n / parts, more = n % parts;
-  const index_t begin = part * each + std::min<index_t>(part, more);
-  return {begin, begin + each + (part < more ? 1 : 0)};
+  using sinter::detail::begin_of_part;
+  return {begin_of_part(n, parts, part), begin_of_part(n, parts, index_t{part} + 1)};
 }
 
 /// What the results `out` read, padding included: none for no results. A window without padding that moves over these
@@ -58067,8 +58342,9 @@ struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call,
       const double n = static_cast<double>(this->to->shape.numel() / std::max<index_t>(this->to->shape[1], 1));
       this->team->run_all(backward_of_tiles, [&](auto part) {
         auto& [x, mean, variance] = this->graphs.template at<part()>().x;
-        if (!x || x->numel() == 0) return;
+        if (!x) return;
         auto& of_tile = from->each.template at<part()>();
+        if (x->numel() == 0) return of_tile.add(x->value(), true);  // no images: their gradient has no elements either
         const auto g = gradient_of(x);
         if (!through_moments) {
           if (g.defined()) of_tile.add(g, false);
@@ -58287,6 +58563,7 @@ struct tiled_backward final : sinter::detail::tape_entry {
   void backward(sinter::detail::grad_state& y) override {
     const auto dy = static_cast<sinter::detail::typed_state<T, 4, H>&>(y).grad;
     const bool retain = sinter::detail::graph_is_retained();
+    const auto turn = set_->take_turn();
     set_->gather_gradients([&] {
       try {
         call_.team->run_all(backward_of_tiles, [&](auto part) {
@@ -58368,6 +58645,7 @@ template <is_module M, class Grid, class Exchange = detail::exchange_halos>
 struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
   using device_type = device_of<M>;
   using kind = typename M::kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
   template <class To, class K>
   using rebind = tile_parallel_over<typename detail::rebound<M, To, K>::type, Grid, Exchange>;
 
@@ -58391,19 +58669,22 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     static_assert(rank_of<X> == 4, "sinter: tile_parallel cuts images of shape (N,C,H,W)");
     using In = detail::image_in_tiles<element_of<X>, Grid, detail::is_variable<X>>;
     const X x = sinter::detail::eval_to_read(input);
-    up_to_date();
-    detail::tile_call<Grid, Exchange> call{replicas_->team, {}};
-    const In in = cut<In>(x);
-    const auto out = detail::run_chain<0>(call, chains(), in);
-    if (mode.training) replicas_->merge_first(module);
-    const auto value = joined(*out);
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
+    detail::tile_call<Grid, Exchange> call{replicas.team, {}};
+    const In in = cut<In>(replicas, x);
+    const auto out = detail::run_chain<0>(call, chains(replicas), in);
+    if (mode.training) replicas.merge_first(module);
+    const auto value = joined(replicas, *out);
     using Out = sinter::detail::bare<decltype(out)>;
     if constexpr (Out::tracked) {
       if (!out->has_graph) return sinter::detail::unrecorded<1>(value);
       sinter::detail::state_ptr of_x;
       if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
       using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
-      return sinter::detail::produced<1>(value, std::make_unique<entry>(replicas_, std::move(call), in, out, of_x));
+      return sinter::detail::produced<1>(value, std::make_unique<entry>(shared, std::move(call), in, out, of_x));
     } else {
       return value;
     }
@@ -58412,14 +58693,10 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
  private:
   using set = typename detail::tile_set_for<M, Grid>::type;
 
-  void up_to_date() const {
-    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
-    replicas_->refresh(module, mode.training);
-  }
-  auto chains() const {
+  static auto chains(set& replicas) {
     return [&]<std::size_t... P>(std::index_sequence<P...>) {
-      return sinter::detail::parts<decltype(chain_of(replicas_->template replica<P>()))...>(
-          chain_of(replicas_->template replica<P>())...);
+      return sinter::detail::parts<decltype(chain_of(replicas.template replica<P>()))...>(
+          chain_of(replicas.template replica<P>())...);
     }(std::make_index_sequence<std::size_t{set::count}>{});
   }
   template <class R>
@@ -58427,11 +58704,11 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return detail::flat_steps<const R&>(replica);
   }
   template <class In, class X>
-  In cut(const X& x) const {
+  static In cut(set& replicas, const X& x) {
     const In in{std::make_shared<typename In::image>(x.shape())};
     if constexpr (In::tracked) in->has_graph = sinter::detail::recording() && sinter::detail::access::state_of(x);
     const auto value = detail::stored_value(x);
-    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
       auto& to = in->each.template at<part()>();
       const detail::tile_area own = in->area(int{part()});
       if (!own.empty())
@@ -58440,13 +58717,13 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return in;
   }
   template <class Image>
-  auto joined(const Image& image) const {
+  static auto joined(set& replicas, const Image& image) {
     using T = typename Image::value_type;
     const auto& first = image.each.template at<0>().value;
     const auto strides = first.defined() ? sinter::detail::dense_strides_like(image.shape, first.strides())
                                          : sinter::detail::strides_in(memory_format::channels_last, image.shape);
     const auto all = tensor<T, 4, device_type>::uninitialized(image.shape, strides);
-    replicas_->team->run_all(detail::forward_of_tiles, [&](auto part) {
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
       const detail::tile_area own = image.area(int{part()});
       if (!own.empty())
         detail::area_of(all, image.whole(), own).in_place() =
@@ -58455,7 +58732,7 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
     return all;
   }
 
-  mutable std::shared_ptr<set> replicas_;
+  detail::replica_place<set> replicas_;
 };
 
 /// The module over a Grid = nn::tiles<Rows, Columns, D...> of devices: each picture is cut into Rows x Columns tiles,
