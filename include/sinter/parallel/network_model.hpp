@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "sinter/core/create.hpp"
@@ -24,7 +25,7 @@ struct link_model {
 
 /// The links of ranks on nodes. Each rank sends and receives one message at a time, both at once. The bandwidth between
 /// nodes is that of one rank while all ranks of its node send. Not modelled: contention with other traffic or between
-/// distant nodes, and topology.
+/// distant nodes, and topology. Over a network without any numbers sums take no time.
 ///
 ///     network_model network{.between_nodes = {5e-6, 3e9}, .within_node = {1e-6, 100e9}, .ranks_per_node = 8};
 struct network_model {
@@ -75,6 +76,26 @@ namespace detail {
 inline void require_ranks(const char* call, int ranks) {
   if (ranks < 1) refuse<value_error>({call, ": ", ranks, " ranks; there must be one or more"});
 }
+/// Seconds, bytes per second and the like.
+inline void require_measure(const char* call, const char* name, double x) {
+  if (!(x >= 0) || !std::isfinite(x))
+    refuse<value_error>({call, ": ", name, " is ", x, "; it must be a finite number and not negative"});
+}
+/// Both kinds of links have times, or none has: sums over links that were forgotten would take no time.
+inline void require_network(const char* call, const network_model& network) {
+  if (network.ranks_per_node < 1)
+    refuse<value_error>({call, ": ranks_per_node is ", network.ranks_per_node, "; it must be 1 or more"});
+  require_measure(call, "between_nodes.latency", network.between_nodes.latency);
+  require_measure(call, "between_nodes.bandwidth", network.between_nodes.bandwidth);
+  require_measure(call, "within_node.latency", network.within_node.latency);
+  require_measure(call, "within_node.bandwidth", network.within_node.bandwidth);
+  require_measure(call, "adding", network.adding);
+  require_measure(call, "call", network.call);
+  const auto takes_time = [](const link_model& l) { return l.latency > 0 || l.bandwidth > 0; };
+  if (network.ranks_per_node > 1 && takes_time(network.between_nodes) && !takes_time(network.within_node))
+    refuse<value_error>({call, ": ", network.ranks_per_node, " ranks on each node, and within_node has no latency and ",
+                         "no bandwidth; give them, or ranks_per_node = 1"});
+}
 
 inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_model& link, double adding, int ranks,
                                             double bytes) {
@@ -121,11 +142,14 @@ inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_
 
 }  // namespace detail
 
-/// What one sum over `ranks` takes. Errors: value_error for no ranks, and for hierarchical where ranks are on one node
+/// What one sum over `ranks` takes. Errors: value_error for no ranks, for a number of the network that is negative or
+/// no number, for several ranks on a node whose links were not given, and for hierarchical where ranks are on one node
 /// or each has a node of its own.
 inline all_reduce_cost all_reduce_cost_of(all_reduce_algorithm by, const network_model& network, int ranks,
                                           double bytes) {
   detail::require_ranks("all_reduce_cost_of", ranks);
+  detail::require_network("all_reduce_cost_of", network);
+  detail::require_measure("all_reduce_cost_of", "bytes", bytes);
   const int per_node = network.ranks_per_node;
   if (by == all_reduce_algorithm::hierarchical) {
     if (per_node < 2 || ranks <= per_node)
