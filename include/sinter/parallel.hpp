@@ -58,6 +58,7 @@
 #include "sinter/parallel/plan.hpp"
 #include "sinter/parallel/plan_report.hpp"
 #include "sinter/parallel/rank_buffers.hpp"
+#include "sinter/parallel/rank_generators.hpp"
 #include "sinter/parallel/rank_state.hpp"
 #include "sinter/parallel/rank_sum.hpp"
 #include "sinter/parallel/replica_set.hpp"

@@ -353,7 +353,7 @@ TEST_CASE("distributed: two forwards before one backward, and a batch norm that 
   });
   INFO(text);
   CHECK(has(text, "mismatch: rank 0 calls all_gather"));
-  CHECK(has(text, "'moments of a batch norm'"));
+  CHECK(has(text, "'moments of a sync_batch_norm'"));
 }
 
 TEST_CASE("distributed: run() takes ranks with different numbers of batches", "[parallel][distributed]") {
@@ -421,18 +421,73 @@ TEST_CASE("distributed: 1, 2 and 4 ranks with the same batch have the same losse
     }));
 }
 
+TEST_CASE("distributed: dropout draws alike where ranks have no samples in some steps", "[parallel][distributed]") {
+  const batch_of all(0, 26);  // 26 = 12 + 12 + 2: the last step has samples for two ranks
+  const auto train = [&](thread_communicator& world, bool own_loop, std::uint64_t seed) {
+    generator gen(seed);
+    nn::sequential model{
+        nn::linear<double>(5, 7, gen), nn::dropout(0.3, gen), nn::tanh(),
+        nn::any_module<double, 2>(nn::sequential{nn::linear<double>(7, 7, gen), nn::dropout(0.3, gen)}),
+        nn::linear<double>(7, 3, gen)};
+    nn::distributed ranks(model, world);
+    optim::sgd optimizer(model, {.lr = 0.2});
+    data_loader loader(
+        tensor_dataset(all.x, all.y),
+        {.batch_size = 12 / world.size(), .shuffle = true, .sampler = distributed_sampler(world, {.pad = false})});
+    const auto step = [&] {
+      optimizer.step();
+      optimizer.zero_grad();
+    };
+    const samples_from numbers(world.rank(), world.size());
+    const auto loss = [&](const auto& b) { return eval(cross_entropy(model(b.inputs), b.targets)); };
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      if (!own_loop) {
+        require(ranks.run(loader, loss, step).steps == 3, "steps");
+        continue;
+      }
+      int steps = 0;
+      for (const auto& b : loader) {
+        ranks.backward(loss(b), b.size());
+        step();
+        ++steps;
+      }
+      for (; steps < 3; ++steps) {
+        ranks.sum_gradients(0);
+        step();
+      }
+    }
+    return model.get<0>().weight.value().clone();
+  };
+  matrix want;
+  run_ranks(1, {}, [&](thread_communicator world) { want = train(world, false, 3); });
+  for (const int R : {2, 4})
+    for (const bool own_loop : {false, true})
+      CHECK_NOTHROW(run_ranks(R, {}, [&](thread_communicator world) {
+        // Seeds of other ranks do not count: all have the model of rank 0, with its generators.
+        const matrix got = train(world, own_loop, world.rank() == 0 ? 3 : 8);
+        for (index_t i = 0; i < got.numel(); ++i)
+          require(std::abs(got.flatten()(i) - want.flatten()(i)) < 1e-12, "a weight");
+      }));
+}
+
 TEST_CASE("distributed: one rank asks all to stop", "[parallel][distributed]") {
   CHECK_NOTHROW(run_ranks(3, {}, [&](thread_communicator world) {
     net<> model = make();
     nn::distributed ranks(model, world);
-    int steps = 0;
+    int steps = 0, stop_at = 4;
     const std::vector<batch_of> batches(10, batch_of(0, 3));
-    const auto r = ranks.run(
-        batches, [&](const batch_of& b) { return loss_of(model, b); },
-        [&] {
-          if (++steps == 4 && world.rank() == 1) ranks.ask_to_stop();
-        });
-    require(r.stopped && steps == 5, "stops after the step that follows");
+    const auto epoch = [&] {
+      return ranks.run(
+          batches, [&](const batch_of& b) { return loss_of(model, b); },
+          [&] {
+            if (++steps == stop_at && world.rank() > 0) ranks.ask_to_stop();
+          });
+    };
+    require(epoch().stopped && steps == 5, "stops after the step that follows");
+    require(!epoch().stopped && steps == 15, "the next run takes all batches");
+    stop_at = 25;  // the last step of a run
+    require(epoch().stopped && steps == 25, "stops at the end");
+    require(!epoch().stopped && steps == 35, "and goes on");
   }));
 }
 
@@ -509,6 +564,21 @@ TEST_CASE("distributed: mistakes are refused, and the other ranks are told", "[p
                       ranks.backward(l, 3);
                     }),
             "backward"));
+  const auto loss_of_each = [](int rank, model_ref model, const batch_of& b) {
+    const variable<double, 1> each = cross_entropy(model.run(b.x, false, true), b.y, reduction::none);
+    return rank == 1 ? each : each.slice(0, 0, 1);
+  };
+  const std::string not_one = "distributed: a loss of shape (3,); it must be one number, the mean over the samples";
+  CHECK(has(text_of(1, [&](int rank, model_ref model, auto& ranks,
+                           const batch_of& b) { ranks.backward(loss_of_each(rank, model, b), 3); }),
+            not_one));
+  CHECK(has(text_of(1,
+                    [&](int rank, model_ref model, auto& ranks, const batch_of& b) {
+                      ranks.run(
+                          std::vector<batch_of>(3, b),
+                          [&](const batch_of& own) { return loss_of_each(rank, model, own); }, [] {});
+                    }),
+            not_one));
   CHECK(has(text_of(0,
                     [](int rank, model_ref model, auto& ranks, const batch_of& b) {
                       ranks.run(

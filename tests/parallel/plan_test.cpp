@@ -42,6 +42,16 @@ nn::step_trace example() {
   t.buckets = {{1000, 0.02}, {3000, 0.03}, {2000, 0.06}};
   return t;
 }
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const value_error& e) {
+    return e.what();
+  }
+  return {};
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -169,7 +179,7 @@ TEST_CASE("plan: buckets overlap with the pass", "[parallel][plan]") {
   CHECK(p.step == Approx(0.094 + 0.01));
   CHECK(p.exposed == Approx(0.004));
   CHECK(p.computation == Approx(0.1));
-  CHECK(p.communication == Approx(0.003 + 0.005 + 0.004 + 0.002 + 24e-6));
+  CHECK(p.communication == Approx(0.003 + 0.005 + 0.004 + 0.002 + 32e-6));
   CHECK(p.latency == Approx(4 * 0.002));
 
   t.buckets[0].ready = 0.059;  // the link is busy when the others are ready
@@ -179,8 +189,8 @@ TEST_CASE("plan: buckets overlap with the pass", "[parallel][plan]") {
   t = example();
   CHECK(nn::predict_step(t, slow, 2, {.collectives = nn::collective_choice::ring, .slowdown = 0.5}).step ==
         Approx(0.03 + 0.09 + 0.004 + 0.01));
-  t.forward = 0.001;  // shorter than the first sum of 24 bytes
-  CHECK(nn::predict_step(t, slow, 2, ring).step == Approx(0.002024 + 0.06 + 0.004 + 0.01));
+  t.forward = 0.001;  // shorter than the first sum of 32 bytes
+  CHECK(nn::predict_step(t, slow, 2, ring).step == Approx(0.002032 + 0.06 + 0.004 + 0.01));
   CHECK(nn::predict_step(example(), slow, 1, {.slowdown = 0.5}).step == Approx(0.1));
   CHECK(nn::predict_step(example(), slow, 2).step <= nn::predict_step(example(), slow, 2, ring).step);
 }
@@ -283,6 +293,35 @@ TEST_CASE("plan: the report", "[parallel][plan]") {
   CHECK(std::count(text.begin(), text.end(), '\n') == 14);
   CHECK_THROWS_WITH(nn::plan({}, network), Catch::Contains("plan: no steps"));
   CHECK_THROWS_WITH(nn::plan(steps, network, {.ranks = {0}}), Catch::Contains("0 ranks; there must be one or more"));
+}
+
+TEST_CASE("plan: numbers that make no sense are refused", "[parallel][plan]") {
+  const std::vector<nn::step_trace> steps(3, nn::step_trace{.forward = 0.1, .backward = 0.2, .buckets = {{1000, 0.1}}});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const network_model network{.between_nodes = {1e-5, 1e9}};
+  const auto text = [&](const nn::plan_options& options) {
+    return error_of([&] { static_cast<void>(nn::plan(steps, network, options)); });
+  };
+  CHECK(text({}) == "");
+  CHECK(has(text({.ranks = {}}), "plan: no numbers of ranks"));
+  CHECK(has(text({.ranks = {0}}), "0 ranks; there must be one or more"));
+  CHECK(has(text({.bucket_bytes = -1}), "plan: bucket_bytes is -1"));
+  CHECK(has(text({.slowdown = nan}), "plan: slowdown is nan"));
+  CHECK(has(text({.checkpoint_seconds = -2}), "checkpoint_seconds is -2"));
+  CHECK(has(text({.hours_to_failure = -2}), "hours_to_failure is -2"));
+  CHECK(has(text({.restart_seconds = nan}), "restart_seconds is nan"));
+  const auto text_of_network = [&](const network_model& n) {
+    return error_of([&] { static_cast<void>(nn::plan(steps, n)); });
+  };
+  CHECK(has(text_of_network({.between_nodes = {-1, 1e9}}), "between_nodes.latency is -1"));
+  CHECK(has(text_of_network({.between_nodes = {1, nan}}), "between_nodes.bandwidth is nan"));
+  CHECK(has(text_of_network({.between_nodes = {1e-5, 1e9}, .ranks_per_node = 0}), "ranks_per_node is 0"));
+  CHECK(has(text_of_network({.between_nodes = {1e-5, 1e9}, .ranks_per_node = 8}),
+            "8 ranks on each node, and within_node has no latency and no bandwidth; give them"));
+  CHECK(has(text_of_network({.between_nodes = {1e-5, 1e9}, .adding = -1}), "adding is -1"));
+  CHECK(has(error_of([&] { static_cast<void>(nn::plan({nn::step_trace{}}, network)); }), "steps that took no time"));
+  CHECK(has(error_of([&] { static_cast<void>(nn::plan({nn::step_trace{.forward = -1}}, network)); }),
+            "plan: a trace: forward is -1"));
 }
 
 TEST_CASE("plan: emulated links take at least what the plan says for their sums", "[parallel][plan]") {

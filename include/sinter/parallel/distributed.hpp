@@ -7,6 +7,7 @@
 
 #include "sinter/parallel/gradient_exchange.hpp"
 #include "sinter/parallel/rank_buffers.hpp"
+#include "sinter/parallel/rank_generators.hpp"
 #include "sinter/random/distribution.hpp"
 
 namespace sinter {
@@ -15,6 +16,14 @@ namespace sinter {
 template <class>
 struct loss_that_is_no_variable;
 struct return_the_loss_as_the_model_gives_it;
+template <class>
+struct what_is_distributed_is_no_module;
+template <class>
+struct the_ranks_are_no_communicator;
+struct write_distributed_of_a_model_and_a_communicator;
+template <class>
+struct a_model_that_ends_with_this_statement;
+struct keep_the_model_in_a_variable;
 
 namespace nn {
 
@@ -39,7 +48,38 @@ struct reached_members {
   static void admit(const X&) = delete;
 };
 
+template <class M, class C>
+constexpr auto find_distributed_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>)
+    return mistake<what_is_distributed_is_no_module<M>, write_distributed_of_a_model_and_a_communicator>{};
+  else if constexpr (!communicator<C>)
+    return mistake<the_ranks_are_no_communicator<C>, write_distributed_of_a_model_and_a_communicator>{};
+  else return mistake<communicator_does_not_reach<cpu>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+template <class M, class C>
+using distributed_mistake = decltype(find_distributed_mistake<M, C>());
+
+/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
+template <class L>
+constexpr auto find_loss_mistake() {
+  if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
+  else return sinter::detail::mistake<loss_that_is_no_variable<L>, return_the_loss_as_the_model_gives_it>{};
+}
+template <class Loader, class Loss>
+using loss_mistake =
+    decltype(find_loss_mistake<bare<decltype(std::declval<const Loss&>()(*std::begin(std::declval<Loader&>())))>>());
+
 }  // namespace detail
+
+/// What no rank can train; its constructor says why.
+template <class M, class C, class... More>
+class distributed {
+ public:
+  template <class Problem = typename detail::distributed_mistake<M, C>::problem,
+            class Fix = typename detail::distributed_mistake<M, C>::fix>
+  distributed(const M&, const C&, const More&..., distributed_options = {}) = delete;
+};
 
 /// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
 /// ranks at the same time: they compare their lists of parameters and buffers, and take over the values of rank 0.
@@ -65,7 +105,7 @@ struct reached_members {
 /// has its gradient on all of them, one that none has used has none. Of modules in an `offloaded` only those that a
 /// rank has used are summed. Buffers, as the statistics of batch norms, become the mean of the ranks' values by their
 /// numbers of samples; integers become the largest. As in data_parallel(), a batch norm works on each rank's own
-/// samples.
+/// samples. Generators in the model, as those of dropouts, make as many draws on a rank without samples as elsewhere.
 ///
 /// Parameters may be on several devices: give a communicator for each kind, the first of which reaches the host.
 /// The model and the communicators must outlive it. All calls come from one thread. Do not replace a parameter
@@ -78,7 +118,7 @@ struct reached_members {
 /// VLDB 2020.
 template <is_module M, communicator C, communicator... More>
   requires communicator_on<C, cpu>
-class distributed {
+class distributed<M, C, More...> {
  public:
   distributed(M& model, const C& world, const More&... more, distributed_options options = {})
     requires(sinter::detail::is_fitting<detail::model_mistake<M, C, More...>>)
@@ -87,6 +127,7 @@ class distributed {
       over_all([&](auto& first, auto&... rest) {
         detail::require_same_model(first, model_);
         detail::spread_state(model_, first, rest...);
+        detail::spread_generators(model_, first);
         detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int task) {
           using X = detail::bare<decltype(x)>;
           detail::reached_members<C, More...>::admit(x);
@@ -106,6 +147,8 @@ class distributed {
   template <class M0 = M, class Problem = typename detail::model_mistake<M0, C, More...>::problem,
             class Fix = typename detail::model_mistake<M0, C, More...>::fix>
   distributed(M&, const C&, const More&..., distributed_options = {}) = delete;
+  template <class Problem = a_model_that_ends_with_this_statement<M>, class Fix = keep_the_model_in_a_variable>
+  distributed(M&&, const C&, const More&..., distributed_options = {}) = delete;
   distributed(const distributed&) = delete;
   distributed& operator=(const distributed&) = delete;
 
@@ -131,11 +174,13 @@ class distributed {
 
   /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
   /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
-  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where begin() was told another number,
-  /// and where a parameter was replaced; those of variable::backward; communication_error.
+  /// call it, or sum_gradients(). Errors: shape_error for a loss that is not one number; value_error where no rank has
+  /// samples, where begin() was told another number, and where a parameter was replaced; those of variable::backward;
+  /// communication_error.
   template <class T, auto S, device D, int Order>
   void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
     guarded([&] {
+      require_one_number(loss);
       open_step(samples);
       answer([&](gradient_listener& listener) {
         const auto weight = static_cast<compute_type<T>>(exchange_.weight());
@@ -144,9 +189,8 @@ class distributed {
       });
     });
   }
-  template <expression E, class Problem = loss_that_is_no_variable<E>,
-            class Fix = return_the_loss_as_the_model_gives_it>
-  void backward(const E&, index_t, backward_options = {}) = delete;
+  template <class L, class Problem = loss_that_is_no_variable<L>, class Fix = return_the_loss_as_the_model_gives_it>
+  void backward(const L&, index_t, backward_options = {}) = delete;
 
   /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
   /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
@@ -171,6 +215,7 @@ class distributed {
   ///         });
   ///     std::cout << epoch.mean_loss << '\n';
   template <class Loader, class Loss, class Step>
+    requires(sinter::detail::is_fitting<detail::loss_mistake<Loader, Loss>>)
   distributed_run run(Loader&& loader, const Loss& loss, const Step& step) {
     return guarded([&] {
       distributed_run seen;
@@ -201,6 +246,7 @@ class distributed {
         const auto pass = [&] {
           const samples_from own(rank(), size());
           const variable l = loss(batch);
+          require_one_number(l);
           sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
           backward(l, n);
         };
@@ -208,16 +254,20 @@ class distributed {
         if (!goes_on) break;
       }
       while (goes_on) goes_on = take(0, true, nullptr);
+      if (seen.stopped) exchange_.ask_to_stop(false);
       const tensor<double, 1> sums =
           std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
       if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
       return seen;
     });
   }
+  template <class Loader, class Loss, class Step, class Problem = typename detail::loss_mistake<Loader, Loss>::problem,
+            class Fix = typename detail::loss_mistake<Loader, Loss>::fix>
+  distributed_run run(Loader&&, const Loss&, const Step&) = delete;
 
-  /// All ranks leave run() after the step that they begin next. Not for signal handlers: set a flag there, and call
-  /// this from loss or step.
-  void ask_to_stop() { exchange_.ask_to_stop(); }
+  /// All ranks leave run() after the step that they begin next; a later run() takes all batches again. Not for signal
+  /// handlers: set a flag there, and call this from loss or step.
+  void ask_to_stop() { exchange_.ask_to_stop(true); }
 
   /// Merges the buffers of all ranks, which count alike; only needed with `.merge_buffers = false`. All ranks call it.
   void merge_buffers() {
@@ -273,12 +323,20 @@ class distributed {
   void answer(const Pass& pass) {
     const double weight = exchange_.weight();
     exchange_.run(pass);
+    if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
     if (!options_.merge_buffers) return;
     buffers_.start(weight);
     buffers_.finish();
     exchange_.trace().buffers = buffers_.bytes();
   }
 
+  template <class L>
+  static void require_one_number(const L& loss) {
+    if (!loss.defined()) sinter::detail::refuse_undefined("distributed, loss");
+    if (loss.numel() != 1)
+      sinter::detail::refuse<shape_error>({"distributed: a loss of shape ", loss.shape(),
+                                           "; it must be one number, the mean over the samples of this rank"});
+  }
   void open_step(index_t samples) {
     require_same_parameters();
     if (!exchange_.has_begun()) exchange_.begin(samples, false);
@@ -307,14 +365,14 @@ class distributed {
   detail::rank_buffers buffers_;
 };
 
-template <is_module M, communicator C>
-distributed(M&, const C&) -> distributed<M, C>;
-template <is_module M, communicator C>
-distributed(M&, const C&, distributed_options) -> distributed<M, C>;
-template <is_module M, communicator C, communicator C2>
-distributed(M&, const C&, const C2&) -> distributed<M, C, C2>;
-template <is_module M, communicator C, communicator C2>
-distributed(M&, const C&, const C2&, distributed_options) -> distributed<M, C, C2>;
+template <class M, class C>
+distributed(M&&, const C&) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C>
+distributed(M&&, const C&, distributed_options) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&) -> distributed<std::remove_reference_t<M>, C, C2>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&, distributed_options) -> distributed<std::remove_reference_t<M>, C, C2>;
 
 }  // namespace nn
 }  // namespace sinter

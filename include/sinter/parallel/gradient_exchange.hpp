@@ -29,8 +29,8 @@ struct step_trace {
   double backward = 0;   ///< the pass
   double waited = 0;     ///< after the pass, for the sums
   double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
-  std::vector<bucket> buckets;
-  std::vector<index_t> buffers;  ///< bytes of each sum of buffers, after the pass
+  std::vector<bucket> buckets = {};
+  std::vector<index_t> buffers = {};  ///< bytes of each sum of buffers, after the pass
 };
 
 /// Sums over the steps of a rank so far.
@@ -46,9 +46,10 @@ struct distributed_report {
 
 namespace detail {
 
-/// What the ranks tell each other before a pass: sums over the ranks.
+/// What the ranks tell each other before a pass: sums over the ranks. Idle ranks have no samples.
 struct step_word {
-  index_t samples = 0, finished = 0, stopping = 0;
+  index_t samples = 0, idle = 0, finished = 0, stopping = 0;
+  static constexpr index_t bytes = 4 * sizeof(std::int64_t);
 };
 
 /// Steps over the ranks of `C`, which reaches the host.
@@ -109,8 +110,8 @@ class gradient_exchange {
       sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
     if (begun_ && agreed().samples > 0)
       sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
-    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, finished ? 1 : 0, stop_ ? 1 : 0}, reduction::sum,
-                                "samples of the step");
+    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, samples == 0 ? 1 : 0, finished ? 1 : 0, stop_ ? 1 : 0},
+                                reduction::sum, "samples of the step");
     begun_ = true;
     known_ = false;
     own_ = samples;
@@ -121,14 +122,14 @@ class gradient_exchange {
   const step_word& agreed() {
     if (!known_) {
       const tensor<std::int64_t, 1> sums = coming_.get();
-      word_ = {sums(0), sums(1), sums(2)};
+      word_ = {sums(0), sums(1), sums(2), sums(3)};
       known_ = true;
     }
     return word_;
   }
   /// No pass follows.
   void skip() { begun_ = false; }
-  void ask_to_stop() { stop_ = true; }
+  void ask_to_stop(bool stop) { stop_ = stop; }
 
   /// The share of this rank's samples. Errors: value_error where no rank has samples.
   double weight() {

@@ -28,6 +28,31 @@ struct plan_options {
   double restart_seconds = 0;            ///< from a failure until ranks compute again
 };
 
+namespace detail {
+
+inline void require_trace(const step_trace& t) {
+  const auto require = [](const char* name, double x) { sinter::detail::require_measure("plan: a trace", name, x); };
+  require("forward", t.forward);
+  require("backward", t.backward);
+  require("optimizer", t.optimizer);
+  for (const step_trace::bucket& b : t.buckets) {
+    require("ready of a bucket", b.ready);
+    require("bytes of a bucket", static_cast<double>(b.bytes));
+  }
+  for (const index_t bytes : t.buffers) require("bytes of buffers", static_cast<double>(bytes));
+}
+inline void require_options(const plan_options& o) {
+  const auto require = [](const char* name, double x) { sinter::detail::require_measure("plan", name, x); };
+  require("bucket_bytes", static_cast<double>(o.bucket_bytes));
+  require("first_bucket_bytes", static_cast<double>(o.first_bucket_bytes));
+  require("slowdown", o.slowdown);
+  require("checkpoint_seconds", o.checkpoint_seconds);
+  require("hours_to_failure", o.hours_to_failure);
+  require("restart_seconds", o.restart_seconds);
+}
+
+}  // namespace detail
+
 /// The trace whose times are the medians of the traces', one of a step each. Errors: value_error for none, and for
 /// traces of different buckets: leave out the first step, after which buckets are put together anew.
 inline step_trace median_trace(const std::vector<step_trace>& steps) {
@@ -77,19 +102,22 @@ inline step_trace joined_buckets(step_trace trace, index_t bucket_bytes, index_t
 
 /// A step of `ranks` ranks, each of which has as many samples as the one of the trace. With T(n) for the sum of n
 /// bytes, buckets of n_j bytes ready r_j seconds after the begin b of the backward pass, and slowdown k on more than
-/// one rank: b = max(forward, T(24)), as ranks first tell each other their numbers of samples; sum j ends at c_j =
-/// max(c_(j-1), b + r_j (1 + k)) + T(n_j) with c_(-1) = T(24); the step takes max(b + backward (1 + k), c_last) +
+/// one rank: b = max(forward, T(32)), as ranks first tell each other their numbers of samples; sum j ends at c_j =
+/// max(c_(j-1), b + r_j (1 + k)) + T(n_j) with c_(-1) = T(32); the step takes max(b + backward (1 + k), c_last) +
 /// T(buffers) + optimizer.
 ///
 /// Not modelled: what a rank computes to begin and end a sum, calls of the model itself as those of sync_batch_norm,
 /// the reading of batches, and what network_model leaves out. Source: Li et al., "PyTorch Distributed: experiences on
-/// accelerating data parallel training", VLDB 2020, for the overlap. Errors: value_error for no ranks.
+/// accelerating data parallel training", VLDB 2020, for the overlap. Errors: value_error for no ranks, for numbers that
+/// are negative or no numbers, and for several ranks on a node whose links were not given.
 ///
 ///     const step_prediction p = nn::predict_step(ranks.trace(), network, 64);
 ///     std::cout << p.step << " s, of which " << p.exposed << " s are waiting\n";
 inline step_prediction predict_step(step_trace trace, const network_model& network, int ranks,
                                     const plan_options& options = {}) {
   sinter::detail::require_ranks("predict_step", ranks);
+  detail::require_trace(trace);
+  detail::require_options(options);
   if (options.bucket_bytes > 0) trace = joined_buckets(trace, options.bucket_bytes, options.first_bucket_bytes);
   step_prediction p;
   index_t largest = 0;
@@ -106,7 +134,7 @@ inline step_prediction predict_step(step_trace trace, const network_model& netwo
     return c.seconds();
   };
   const double slow = ranks > 1 ? 1 + options.slowdown : 1;
-  double link = sum(3 * sizeof(std::int64_t));
+  double link = sum(detail::step_word::bytes);
   const double begin = std::max(trace.forward, link);
   for (const step_trace::bucket& b : trace.buckets) link = std::max(link, begin + b.ready * slow) + sum(b.bytes);
   double end = std::max(begin + trace.backward * slow, link);
@@ -145,6 +173,9 @@ inline double mean_of_largest(std::vector<double> values, int draws) {
 inline failure_prediction predict_failures(int ranks, double checkpoint_seconds, double hours_to_failure,
                                            double restart_seconds = 0) {
   sinter::detail::require_ranks("predict_failures", ranks);
+  sinter::detail::require_measure("predict_failures", "checkpoint_seconds", checkpoint_seconds);
+  sinter::detail::require_measure("predict_failures", "hours_to_failure", hours_to_failure);
+  sinter::detail::require_measure("predict_failures", "restart_seconds", restart_seconds);
   if (!(hours_to_failure > 0)) return {};
   const double apart = hours_to_failure * 3600 / ranks;
   failure_prediction f;
@@ -162,10 +193,13 @@ inline failure_prediction predict_failures(int ranks, double checkpoint_seconds,
 ///     std::vector<nn::step_trace> steps;          // one.trace() after each step but the first
 ///     std::cout << nn::plan(steps, {.between_nodes = {5e-6, 3e9}});
 ///
-/// Errors: value_error, as those it calls; for no traces and no ranks.
+/// Errors: value_error, as those it calls; for no traces and for an empty list of ranks.
 inline plan_report plan(const std::vector<step_trace>& steps, const network_model& network,
                         const plan_options& options = {}) {
+  if (options.ranks.empty()) throw value_error("plan: no numbers of ranks; give one or more in .ranks");
   const step_trace trace = median_trace(steps);
+  if (trace.forward + trace.backward + trace.optimizer == 0)
+    throw value_error("plan: traces of steps that took no time; give trace() after backward()");
   index_t all_bytes = 0;
   for (const step_trace::bucket& b : trace.buckets) all_bytes += b.bytes;
   std::vector<double> computation;
