@@ -14,6 +14,9 @@ namespace sinter {
 template <class>
 struct module_that_is_no_batch_norm;
 struct wrap_nn_batch_norm1d_2d_or_3d;
+template <class>
+struct sync_batch_norm_over_what_is_no_communicator;
+struct write_sync_batch_norm_of_a_communicator_and_a_norm;
 
 namespace nn {
 
@@ -35,7 +38,7 @@ struct moments_of_ranks {
     auto mine = tensor<T, 1, D>::uninitialized(extents<1>{{each}});
     mine.slice(0, 0, 2 * channels).in_place() = own.flatten();
     mine.slice(0, 2 * channels, each).in_place() = parts.template to<D>();
-    const auto gathered = ranks.all_gather(mine, "moments of a batch norm").get();
+    const auto gathered = ranks.all_gather(mine, "moments of a sync_batch_norm").get();
     const auto counts = gathered.template to<cpu>();
     merged_moments<T, D> merged;
     for (index_t r = 0; r < ranks.size(); ++r) {
@@ -65,7 +68,7 @@ auto merged_over_ranks(C& ranks, const Own& own, index_t own_count, double& coun
       [](const auto& g, const auto& x, const auto& all, double share, const C& through) {
         using T = element_of<decltype(x)>;
         C again = through;
-        const auto sums = again.all_reduce(g.clone().flatten(), reduction::sum, "gradients of a batch norm").get();
+        const auto sums = again.all_reduce(g.clone().flatten(), reduction::sum, "gradients of a sync_batch_norm").get();
         const auto dx = zeros<T, device_of<decltype(x)>>(x.shape());
         if (share > 0) {
           const auto both = sums.reshape({2, x.extent(1)});
@@ -85,7 +88,10 @@ concept is_batch_norm = requires { M::is_affine&& M::keeps_running_moments; };
 template <class C, class Norm>
 constexpr auto find_sync_mistake() {
   using sinter::detail::mistake;
-  if constexpr (!is_batch_norm<Norm>)
+  if constexpr (!communicator<C>)
+    return mistake<sync_batch_norm_over_what_is_no_communicator<C>,
+                   write_sync_batch_norm_of_a_communicator_and_a_norm>{};
+  else if constexpr (!is_batch_norm<Norm>)
     return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_2d_or_3d>{};
   else if constexpr (!C::template reaches<device_of<Norm>>)
     return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
@@ -96,16 +102,26 @@ using sync_mistake = decltype(find_sync_mistake<C, Norm>());
 
 }  // namespace detail
 
+/// What is no sync_batch_norm; its constructor says why.
+template <class C, class Norm>
+struct sync_batch_norm {
+  template <class Problem = typename detail::sync_mistake<C, Norm>::problem,
+            class Fix = typename detail::sync_mistake<C, Norm>::fix>
+  sync_batch_norm(const C&, const Norm&) = delete;
+};
+template <class C, class Norm>
+sync_batch_norm(const C&, Norm) -> sync_batch_norm<C, Norm>;
+
 /// A batch norm that trains by the moments of the samples of all ranks, as torch.nn.SyncBatchNorm: ranks that have a
 /// part of a batch each compute what one rank with all of it would. Parameters, buffers and their names are those of
 /// the batch norm. In training all ranks call it in the same step, forward and backward; one without samples calls it
-/// with an x (0,C,...), else the others fail with a mismatch or a timeout. In run() of distributed all ranks need
+/// with an x (0,C,...), else the others fail with a mismatch or a timeout. So in run() of distributed all ranks need
 /// equally many batches. Errors: those of batch_norm; shape_error where all ranks together have one value a channel;
 /// communication_error.
 ///
 ///     nn::sequential block{nn::conv2d(3, 16, 3, gen), nn::sync_batch_norm(world, nn::batch_norm2d(16)), nn::relu()};
 template <communicator C, is_module Norm>
-struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
+struct sync_batch_norm<C, Norm> : module<sync_batch_norm<C, Norm>> {
   using device_type = device_of<Norm>;
   using kind = typename Norm::kind;
   template <class D, class Kind>
