@@ -10,4 +10,5 @@ using namespace sinter;
 void f(nn::linear<float>& model, thread_communicator) { nn::distributed ranks(model, 4); }
 #else
 void f(nn::linear<float>& model, thread_communicator world) { nn::distributed ranks(model, world); }
+void g(const nn::linear<float>& model, thread_communicator world) { nn::distributed ranks(model, world); }
 #endif

@@ -76,9 +76,9 @@ using loss_mistake =
 template <class M, class C, class... More>
 class distributed {
  public:
-  template <class Problem = typename detail::distributed_mistake<M, C>::problem,
+  template <class Model, class Problem = typename detail::distributed_mistake<M, C>::problem,
             class Fix = typename detail::distributed_mistake<M, C>::fix>
-  distributed(const M&, const C&, const More&..., distributed_options = {}) = delete;
+  distributed(Model&&, const C&, const More&..., distributed_options = {}) = delete;
 };
 
 /// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
