@@ -103,6 +103,30 @@
 #define SINTER_WITH_MPI 0
 #endif
 
+// 1: what is the same in every program is only declared here: loops, pools, products, tape, files and the classes of
+// common tensors. The program links sinter::compiled, or one of its files defines SINTER_IMPLEMENTATION before it
+// includes Sinter. 0: every file holds what it needs.
+#ifdef SINTER_IMPLEMENTATION
+#undef SINTER_COMPILED
+#define SINTER_COMPILED 1
+#define SINTER_DEFINES 1
+#define SINTER_INSTANCE template
+#else
+#ifndef SINTER_COMPILED
+#define SINTER_COMPILED 0
+#endif
+#define SINTER_DEFINES (!SINTER_COMPILED)
+#define SINTER_INSTANCE extern template
+#endif
+// Before such a function, whose definition stands where SINTER_DEFINES holds.
+#if SINTER_COMPILED
+#define SINTER_SHARED
+#else
+#define SINTER_SHARED inline
+#endif
+// The same for what runs once or when something goes wrong.
+#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
+
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
 // Inlines a lambda; stands after its parameters.

@@ -13,6 +13,7 @@
 #include "sinter/core/gpu_only.hpp"
 #include "sinter/core/half.hpp"
 #include "sinter/core/host_tensor.hpp"
+#include "sinter/core/instances.hpp"
 #include "sinter/core/memory_format.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/print.hpp"

@@ -14,6 +14,7 @@
 #include "sinter/cpu/eigen.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
+#include "sinter/cpu/instances.hpp"
 #include "sinter/cpu/loop.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/moments.hpp"

@@ -4,6 +4,7 @@
 #include "sinter/data/augment.hpp"
 #include "sinter/data/cifar10.hpp"
 #include "sinter/data/dataset.hpp"
+#include "sinter/data/instances.hpp"
 #include "sinter/data/loader.hpp"
 #include "sinter/data/sampler.hpp"
 #include "sinter/data/tensor_dataset.hpp"

@@ -4,6 +4,7 @@
 #include "sinter/grad/backward_rule.hpp"
 #include "sinter/grad/function_mistakes.hpp"
 #include "sinter/grad/home.hpp"
+#include "sinter/grad/instances.hpp"
 #include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/listener.hpp"
 #include "sinter/grad/narrow.hpp"

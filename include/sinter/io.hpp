@@ -8,6 +8,7 @@
 #include "sinter/io/folder.hpp"
 #include "sinter/io/gzip.hpp"
 #include "sinter/io/idx.hpp"
+#include "sinter/io/instances.hpp"
 #include "sinter/io/json.hpp"
 #include "sinter/io/mapping.hpp"
 #include "sinter/io/npy.hpp"

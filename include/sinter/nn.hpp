@@ -7,6 +7,7 @@
 #include "sinter/nn/conv.hpp"
 #include "sinter/nn/fold_batch_norm.hpp"
 #include "sinter/nn/init.hpp"
+#include "sinter/nn/instances.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
 #include "sinter/nn/mark_written.hpp"

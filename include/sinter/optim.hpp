@@ -4,6 +4,7 @@
 #include "sinter/optim/adam.hpp"
 #include "sinter/optim/clip.hpp"
 #include "sinter/optim/grad_scaler.hpp"
+#include "sinter/optim/instances.hpp"
 #include "sinter/optim/optimizer.hpp"
 #include "sinter/optim/rmsprop.hpp"
 #include "sinter/optim/saved.hpp"

@@ -137,17 +137,23 @@ class text_piece {
 
 /// The pieces one after the other. Messages are put together here, not where they are thrown: strings joined by + are
 /// inlined, and were a sixth of a program's code.
-SINTER_COLD inline std::string joined(std::initializer_list<text_piece> pieces) {
-  std::string s;
-  for (const text_piece& p : pieces) p.append_to(s);
-  return s;
-}
+SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces);
 
 /// Throws Error with the pieces as its text.
 template <class Error>
 [[noreturn]] SINTER_COLD void refuse(std::initializer_list<text_piece> pieces) {
   throw Error(joined(pieces));
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) {
+  std::string s;
+  for (const text_piece& p : pieces) p.append_to(s);
+  return s;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter

@@ -115,22 +115,7 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 }
 
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
-inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
-  index_t n = 1;
-  bool zero = false;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
-    zero = zero || shape[i] == 0;
-  }
-  if (zero) return 0;
-  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] > limit / n)
-      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
-    n *= shape[i];
-  }
-  return n;
-}
+SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size);
 
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
@@ -141,16 +126,7 @@ inline int checked_axis(const char* op, index_t axis, int rank) {
 }
 
 /// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
-inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
-  for (int i = 0; i < rank; ++i) {
-    index_t& o = out[out_rank - rank + i];
-    const index_t s = shape[i];
-    if (o == s || s == 1) continue;
-    if (o != 1) return false;
-    o = s;
-  }
-  return true;
-}
+SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank);
 
 template <int R>
 constexpr extents<R> ones_extents() {
@@ -179,6 +155,38 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   check_countable(op, out.values, R);
   return out;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
+  index_t n = 1;
+  bool zero = false;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
+    zero = zero || shape[i] == 0;
+  }
+  if (zero) return 0;
+  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] > limit / n)
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
+    n *= shape[i];
+  }
+  return n;
+}
+
+SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    index_t& o = out[out_rank - rank + i];
+    const index_t s = shape[i];
+    if (o == s || s == 1) continue;
+    if (o != 1) return false;
+    o = s;
+  }
+  return true;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter

@@ -39,7 +39,39 @@ inline index_t select_offset(const index_t* shape, const index_t* strides, int r
 }
 
 /// Resolves one extent of -1 in a reshape of n elements and checks the product.
-inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
+SINTER_SHARED void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from);
+
+/// Strides that show the same elements in another shape without a copy; false when there are none.
+SINTER_SHARED bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                                   index_t* to_strides, int to_rank);
+
+/// True when axis i of `order` names every axis once; resolves negative axes.
+SINTER_SHARED void checked_permutation(index_t* order, int rank);
+
+/// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
+inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
+                              index_t* out, int out_rank) {
+  for (int i = 0; i < out_rank; ++i) {
+    const int s = i - (out_rank - rank);
+    out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];
+  }
+}
+
+/// True when the elements lie densely in row-major order.
+inline bool is_row_major(const index_t* shape, const index_t* strides, int rank) {
+  for (int i = 0; i < rank; ++i)
+    if (shape[i] == 0) return true;
+  index_t step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
   int unknown = -1;
   index_t known = 1;
   for (int i = 0; i < rank; ++i) {
@@ -57,9 +89,8 @@ inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece fro
     refuse<shape_error>({"reshape: ", from, " with ", n, " elements does not fit ", shape_piece{shape, rank}});
 }
 
-/// Strides that show the same elements in another shape without a copy; false when there are none.
-inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
-                            index_t* to_strides, int to_rank) {
+SINTER_SHARED bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                                   index_t* to_strides, int to_rank) {
   index_t n = 1;
   for (int i = 0; i < rank; ++i) n *= shape[i];
   if (n == 0) {
@@ -100,8 +131,7 @@ inline bool reshape_strides(const index_t* shape, const index_t* strides, int ra
   return true;
 }
 
-/// True when axis i of `order` names every axis once; resolves negative axes.
-inline void checked_permutation(index_t* order, int rank) {
+SINTER_SHARED void checked_permutation(index_t* order, int rank) {
   bool seen[max_rank] = {};
   index_t given[max_rank] = {};
   for (int i = 0; i < rank; ++i) given[i] = order[i];
@@ -113,25 +143,6 @@ inline void checked_permutation(index_t* order, int rank) {
   }
 }
 
-/// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
-inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
-                              index_t* out, int out_rank) {
-  for (int i = 0; i < out_rank; ++i) {
-    const int s = i - (out_rank - rank);
-    out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];
-  }
-}
-
-/// True when the elements lie densely in row-major order.
-inline bool is_row_major(const index_t* shape, const index_t* strides, int rank) {
-  for (int i = 0; i < rank; ++i)
-    if (shape[i] == 0) return true;
-  index_t step = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != step) return false;
-    step *= shape[i];
-  }
-  return true;
-}
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

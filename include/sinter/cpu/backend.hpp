@@ -35,18 +35,8 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                      operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
-}
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in);
 
 /// One output that is a dense array, wherever the range that is run starts.
 inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
@@ -91,11 +81,7 @@ inline void run_map(const map_call& call, const any_shape& shape, thread_pool& p
 class epilogue {
  public:
   /// Elements [begin, end) of the dense result, in place.
-  void range(index_t begin, index_t end) const {
-    operand in[max_operands];
-    operand out[1];
-    run(prepared_loop(copy(in, out)), begin, end, out[0]);
-  }
+  void range(index_t begin, index_t end) const;
   /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
   /// place.
   class rows {
@@ -136,23 +122,7 @@ class epilogue {
 
   /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
   /// matrix, or of images with the channels last, whose rows are pixels.
-  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-    operand in[max_operands];
-    operand out[1];
-    loop l = copy(in, out);
-    int order[max_rank] = {};
-    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-    order[l.rank - 1] = 1;
-    const auto use_columns = [&](operand& o) {
-      sinter::detail::reorder_axes(order, l.rank, o.strides);
-      o.data += c0 * o.strides[l.rank - 1] * o.size;
-    };
-    for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
-    use_columns(out[0]);
-    sinter::detail::reorder_axes(order, l.rank, l.shape);
-    const index_t width = l.shape[l.rank - 1] = c1 - c0;
-    run(prepared_loop(l), r0 * width, r1 * width, out[0]);
-  }
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const;
 
  protected:
   loop l_;
@@ -240,6 +210,47 @@ void with_producer(const E& e, const F& f) {
   set_dense_output(l, dense, out);
   f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
+  operand in[max_operands];
+  operand out[1];
+  run(prepared_loop(copy(in, out)), begin, end, out[0]);
+}
+
+SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
+  operand in[max_operands];
+  operand out[1];
+  loop l = copy(in, out);
+  int order[max_rank] = {};
+  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+  order[l.rank - 1] = 1;
+  const auto use_columns = [&](operand& o) {
+    sinter::detail::reorder_axes(order, l.rank, o.strides);
+    o.data += c0 * o.strides[l.rank - 1] * o.size;
+  };
+  for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
+  use_columns(out[0]);
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+  const index_t width = l.shape[l.rank - 1] = c1 - c0;
+  run(prepared_loop(l), r0 * width, r1 * width, out[0]);
+}
+
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in) {
+  loop l;
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
+  l.inputs = inputs;
+  l.in = in;
+  l.fn = fn;
+  l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
+  return l;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 

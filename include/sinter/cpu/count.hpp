@@ -6,7 +6,11 @@
 namespace sinter::cpu_impl {
 
 /// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
-inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
   constexpr index_t run = producer<std::int64_t>::run;
   const index_t n = l.numel();
   const producer<std::int64_t> p(l, is_leaf);
@@ -30,5 +34,7 @@ inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thr
   for (index_t t = 0; t < tasks; ++t)
     for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl

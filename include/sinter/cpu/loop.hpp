@@ -86,7 +86,22 @@ inline void add_partials(const operand& o, char* to, const char* parts, index_t 
 }
 
 /// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
-inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums);
+
+/// Elements whose sums are added one by one: some hundred terms where there is a choice.
+inline index_t piece_size(const partial_sums& sums) {
+  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
+  return std::max(few, 16 * sums.total);
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
+/// one.
+SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                                     thread_pool& pool);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   const index_t total = p.numel();
   index_t grain = total < serial_below ? total : task_elements;
   if (sums.total > 0) {
@@ -103,16 +118,8 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
 
-/// Elements whose sums are added one by one: some hundred terms where there is a choice.
-inline index_t piece_size(const partial_sums& sums) {
-  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
-  return std::max(few, 16 * sums.total);
-}
-
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
-/// one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
-                              thread_pool& pool) {
+SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                                     thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
@@ -156,10 +163,16 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
   });
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
-inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
+SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream = false);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream) {
   prepared_loop p(source);
   const loop& l = p.shape();
   const index_t total = p.numel();
@@ -189,5 +202,7 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   pool.parallel_for(tasks,
                     [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl

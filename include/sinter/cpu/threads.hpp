@@ -54,26 +54,7 @@ class thread_pool {
   /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
   /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
   /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context) {
-    if (tasks <= 0) return;
-    const busy_time measured(*this);
-    if (tasks == 1) return body(context, 0);
-    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-    if (workers_.empty()) {
-      release();
-      return run_inline(tasks, body, context);
-    }
-    for (index_t first = 0; first < tasks; first += max_batch) {
-      base_.store(first, std::memory_order_relaxed);
-      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-    }
-    std::exception_ptr error = std::move(error_);
-    error_ = nullptr;
-    failed_.store(false, std::memory_order_relaxed);
-    release();
-    if (error) std::rethrow_exception(error);
-  }
+  void run(index_t tasks, task_body body, void* context);
 
   /// Calls `f(task)` for every task in [0, tasks); see `run`.
   template <class F>
@@ -152,43 +133,13 @@ class thread_pool {
   }
   void release() noexcept { busy_.store(false, std::memory_order_release); }
 
-  static void run_inline(index_t tasks, task_body body, void* context) {
-    std::exception_ptr error;
-    for (index_t task = 0; task < tasks; ++task) {
-      try {
-        body(context, task);
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-    }
-    if (error) std::rethrow_exception(error);
-  }
+  static void run_inline(index_t tasks, task_body body, void* context);
 
-  void run_batch(index_t tasks, task_body body, void* context) {
-    body_.store(body, std::memory_order_relaxed);
-    context_.store(context, std::memory_order_relaxed);
-    tasks_.store(tasks, std::memory_order_relaxed);
-    const std::uint64_t control = detail::float_control();
-    float_control_.store(control, std::memory_order_relaxed);
-    done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-    wake(tasks - 1);
-    work(control);
-    detail::backoff wait;
-    while (done_.load(std::memory_order_acquire) != tasks)
-      if (!wait.spin()) done_waiting(tasks);
-  }
+  void run_batch(index_t tasks, task_body body, void* context);
 
   // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
   // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept {
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-    if (sleeping == 0) return;
-    if (useful >= sleeping) return epoch_.notify_all();
-    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-  }
+  void wake(index_t useful) noexcept;
 
   void done_waiting(index_t tasks) noexcept {
     caller_sleeps_.store(1, std::memory_order_seq_cst);
@@ -199,80 +150,13 @@ class thread_pool {
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
   // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
   // done.
-  void work(std::uint64_t own_control) noexcept {
-    index_t finished = 0;
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while ((ticket & count_mask) != 0) {
-      const task_body body = body_.load(std::memory_order_relaxed);
-      void* const context = context_.load(std::memory_order_relaxed);
-      const index_t tasks = tasks_.load(std::memory_order_relaxed);
-      const index_t base = base_.load(std::memory_order_relaxed);
-      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-        continue;
-      if (control != own_control) detail::set_float_control(own_control = control);
-      try {
-        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-      } catch (...) {
-        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      }
-      ++finished;
-      ticket = ticket_.load(std::memory_order_acquire);
-    }
-    if (finished == 0) return;
-    done_.fetch_add(finished, std::memory_order_seq_cst);
-    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-      caller_sleeps_.store(0, std::memory_order_seq_cst);
-      caller_sleeps_.notify_one();
-    }
-  }
+  void work(std::uint64_t own_control) noexcept;
 
-  void worker() noexcept {
-    measured_pool() = this;
-    if (node_ >= 0) detail::pin_to_node(node_);
-    int seen = epoch_.load(std::memory_order_seq_cst);
-    while (true) {
-      work(detail::float_control());
-      detail::backoff wait;
-      int now = epoch_.load(std::memory_order_seq_cst);
-      while (now == seen) {
-        if (stop_.load(std::memory_order_relaxed)) return;
-        if (!wait.spin()) {
-          sleepers_.fetch_add(1, std::memory_order_seq_cst);
-          epoch_.wait(seen, std::memory_order_seq_cst);
-          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        }
-        now = epoch_.load(std::memory_order_seq_cst);
-      }
-      seen = now;
-      if (stop_.load(std::memory_order_relaxed)) return;
-    }
-  }
+  void worker() noexcept;
 
-  void adapt() noexcept {
-    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-    if (workers_.size() > wanted) stop_workers();
-    const std::lock_guard lock(team_);
-    try {
-      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-    } catch (const std::system_error&) {
-      // The system grants no more threads: go on with those there are.
-      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-    } catch (const std::bad_alloc&) {
-      // No memory for more just now: the next run tries again.
-    }
-  }
+  void adapt() noexcept;
 
-  void stop_workers() noexcept {
-    const std::lock_guard lock(team_);
-    if (workers_.empty()) return;
-    stop_.store(true, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    epoch_.notify_all();
-    for (std::thread& thread : workers_) thread.join();
-    workers_.clear();
-    stop_.store(false, std::memory_order_relaxed);
-  }
+  void stop_workers() noexcept;
 
   alignas(64) std::atomic<std::uint64_t> ticket_{0};
   std::atomic<task_body> body_{nullptr};
@@ -300,7 +184,132 @@ class thread_pool {
 
 /// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
 /// `value_error` where it is set to no number of threads.
-inline thread_pool& host_pool() {
+SINTER_SHARED thread_pool& host_pool();
+
+/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
+SINTER_SHARED thread_pool& numa_pool(int node);
+
+/// The pool of a host device.
+template <device D>
+thread_pool& pool_of() {
+  if constexpr (std::is_same_v<D, cpu>) return host_pool();
+  else return numa_pool(device_ordinal_v<D>);
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
+  body_.store(body, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  tasks_.store(tasks, std::memory_order_relaxed);
+  const std::uint64_t control = detail::float_control();
+  float_control_.store(control, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
+  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+  wake(tasks - 1);
+  work(control);
+  detail::backoff wait;
+  while (done_.load(std::memory_order_acquire) != tasks)
+    if (!wait.spin()) done_waiting(tasks);
+}
+
+SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
+  index_t finished = 0;
+  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  while ((ticket & count_mask) != 0) {
+    const task_body body = body_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const index_t tasks = tasks_.load(std::memory_order_relaxed);
+    const index_t base = base_.load(std::memory_order_relaxed);
+    const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
+    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (control != own_control) detail::set_float_control(own_control = control);
+    try {
+      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+    } catch (...) {
+      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+    }
+    ++finished;
+    ticket = ticket_.load(std::memory_order_acquire);
+  }
+  if (finished == 0) return;
+  done_.fetch_add(finished, std::memory_order_seq_cst);
+  if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+    caller_sleeps_.store(0, std::memory_order_seq_cst);
+    caller_sleeps_.notify_one();
+  }
+}
+
+SINTER_SHARED void thread_pool::worker() noexcept {
+  measured_pool() = this;
+  if (node_ >= 0) detail::pin_to_node(node_);
+  int seen = epoch_.load(std::memory_order_seq_cst);
+  while (true) {
+    work(detail::float_control());
+    detail::backoff wait;
+    int now = epoch_.load(std::memory_order_seq_cst);
+    while (now == seen) {
+      if (stop_.load(std::memory_order_relaxed)) return;
+      if (!wait.spin()) {
+        sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        epoch_.wait(seen, std::memory_order_seq_cst);
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      now = epoch_.load(std::memory_order_seq_cst);
+    }
+    seen = now;
+    if (stop_.load(std::memory_order_relaxed)) return;
+  }
+}
+
+SINTER_SHARED void thread_pool::adapt() noexcept {
+  const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
+  if (workers_.size() > wanted) stop_workers();
+  const std::lock_guard lock(team_);
+  try {
+    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+  } catch (const std::system_error&) {
+    // The system grants no more threads: go on with those there are.
+    target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // No memory for more just now: the next run tries again.
+  }
+}
+
+SINTER_SHARED void thread_pool::stop_workers() noexcept {
+  const std::lock_guard lock(team_);
+  if (workers_.empty()) return;
+  stop_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  epoch_.notify_all();
+  for (std::thread& thread : workers_) thread.join();
+  workers_.clear();
+  stop_.store(false, std::memory_order_relaxed);
+}
+
+SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
+  std::exception_ptr error;
+  for (index_t task = 0; task < tasks; ++task) {
+    try {
+      body(context, task);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+  if (sleeping == 0) return;
+  if (useful >= sleeping) return epoch_.notify_all();
+  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
+}
+
+SINTER_SHARED thread_pool& host_pool() {
   static constinit std::atomic<thread_pool*> pool{nullptr};
   return sinter::detail::make_once(pool, [] {
     auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
@@ -311,8 +320,7 @@ inline thread_pool& host_pool() {
   });
 }
 
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-inline thread_pool& numa_pool(int node) {
+SINTER_SHARED thread_pool& numa_pool(int node) {
   struct entry {
     int node;
     entry* next;
@@ -337,12 +345,28 @@ inline thread_pool& numa_pool(int node) {
   return added.release()->pool;
 }
 
-/// The pool of a host device.
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
+SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
+  if (tasks <= 0) return;
+  const busy_time measured(*this);
+  if (tasks == 1) return body(context, 0);
+  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+  if (workers_.empty()) {
+    release();
+    return run_inline(tasks, body, context);
+  }
+  for (index_t first = 0; first < tasks; first += max_batch) {
+    base_.store(first, std::memory_order_relaxed);
+    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+  }
+  std::exception_ptr error = std::move(error_);
+  error_ = nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  release();
+  if (error) std::rethrow_exception(error);
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace cpu_impl
 

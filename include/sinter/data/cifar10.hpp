@@ -20,8 +20,13 @@ struct cifar10_options {
 ///
 ///     auto [images, labels] = read_cifar10("cifar-10-batches-bin", {.prefix = "data_batch"});
 ///     auto [test_images, test_labels] = read_cifar10("cifar-10-batches-bin/test_batch.bin");
-SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
-    const std::string& path, const cifar10_options& options = {}) {
+SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
+    const std::string& path, const cifar10_options& options = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
+    const std::string& path, const cifar10_options& options) {
   constexpr std::size_t pixels = 3 * 32 * 32, image_bytes = 1 + pixels;
   std::vector<std::string> paths = {path};
   if (detail::is_folder(path)) {
@@ -55,5 +60,7 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   }
   return {images, labels};
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter

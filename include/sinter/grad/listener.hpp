@@ -42,38 +42,7 @@ class listened_leaves {
 
   /// Before a pass from `root` with this number: finds last uses, and tells of leaves that it cannot reach. Errors:
   /// autograd_error for a leaf that another pass listens to.
-  void begin(grad_state& root, std::uint64_t pass) {
-    refuse_capture("backward with a listener",
-                   "its functions would be called once, and not in each replay; pass no listener");
-    for (const leaf& l : leaves_)
-      if (l.state->watched)
-        refuse<autograd_error>(
-            {"backward: a pass that is under way listens to one of these leaves already; give each "
-             "pass a listener of its own leaves"});
-    pass_ = pass;
-    number_ = grad_state::next_visit();
-    oldest_hiding_ = newest;
-    failure_ = nullptr;
-    for (leaf& l : leaves_) {
-      l.state->watched = true;
-      l.last_use = newest;
-      l.reached = l.told = l.settled = false;
-    }
-    try {
-      if (root.producer == nullptr) use(root, newest);
-      else look_behind(root);
-      for (std::size_t i = 0; i < leaves_.size(); ++i)
-        if (leaves_[i].reached || oldest_hiding_ != newest) queue_.push_back({leaves_[i].last_use, i});
-    } catch (...) {
-      stop();
-      throw;
-    }
-    std::make_heap(queue_.begin(), queue_.end(), comes_later);
-    runs_ = true;
-    if (oldest_hiding_ != newest) return;
-    for (leaf& l : leaves_)
-      if (!l.reached) tell(l);
-  }
+  void begin(grad_state& root, std::uint64_t pass);
   /// A state that is read by the producer of one with this order, also where that does not list it. Errors:
   /// autograd_error if a leaf behind it was told to be complete.
   void reach(grad_state& from, std::uint64_t used_by) {
@@ -162,21 +131,7 @@ class listened_leaves {
     return true;
   }
   /// Finds the uses of leaves behind a state that is no leaf.
-  void look_behind(grad_state& from) {
-    to_see_.push_back(&from);
-    while (!to_see_.empty()) {
-      const grad_state& s = *to_see_.back();
-      to_see_.pop_back();
-      if (s.producer->hides_inputs) oldest_hiding_ = std::min(oldest_hiding_, s.order);
-      int count = 0;
-      const state_ptr* inputs = s.producer->inputs(count);
-      for (int i = 0; i < count; ++i) {
-        if (!inputs[i]) continue;
-        if (inputs[i]->producer == nullptr) use(*inputs[i], s.order);
-        else if (see(*inputs[i])) to_see_.push_back(inputs[i].get());
-      }
-    }
-  }
+  void look_behind(grad_state& from);
   void tell(leaf& l) {
     l.told = true;
     if (l.reached && l.state->has_grad) {
@@ -217,6 +172,59 @@ class listened_leaves {
   bool runs_ = false;
   std::exception_ptr failure_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void listened_leaves::begin(grad_state& root, std::uint64_t pass) {
+  refuse_capture("backward with a listener",
+                 "its functions would be called once, and not in each replay; pass no listener");
+  for (const leaf& l : leaves_)
+    if (l.state->watched)
+      refuse<autograd_error>(
+          {"backward: a pass that is under way listens to one of these leaves already; give each "
+           "pass a listener of its own leaves"});
+  pass_ = pass;
+  number_ = grad_state::next_visit();
+  oldest_hiding_ = newest;
+  failure_ = nullptr;
+  for (leaf& l : leaves_) {
+    l.state->watched = true;
+    l.last_use = newest;
+    l.reached = l.told = l.settled = false;
+  }
+  try {
+    if (root.producer == nullptr) use(root, newest);
+    else look_behind(root);
+    for (std::size_t i = 0; i < leaves_.size(); ++i)
+      if (leaves_[i].reached || oldest_hiding_ != newest) queue_.push_back({leaves_[i].last_use, i});
+  } catch (...) {
+    stop();
+    throw;
+  }
+  std::make_heap(queue_.begin(), queue_.end(), comes_later);
+  runs_ = true;
+  if (oldest_hiding_ != newest) return;
+  for (leaf& l : leaves_)
+    if (!l.reached) tell(l);
+}
+
+SINTER_SHARED void listened_leaves::look_behind(grad_state& from) {
+  to_see_.push_back(&from);
+  while (!to_see_.empty()) {
+    const grad_state& s = *to_see_.back();
+    to_see_.pop_back();
+    if (s.producer->hides_inputs) oldest_hiding_ = std::min(oldest_hiding_, s.order);
+    int count = 0;
+    const state_ptr* inputs = s.producer->inputs(count);
+    for (int i = 0; i < count; ++i) {
+      if (!inputs[i]) continue;
+      if (inputs[i]->producer == nullptr) use(*inputs[i], s.order);
+      else if (see(*inputs[i])) to_see_.push_back(inputs[i].get());
+    }
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

@@ -87,20 +87,7 @@ struct elementwise_backward : tape_entry {
   }
 
   /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
-  bool keep_leaves(const leaf_ref* all) {
-    leaf.resize(static_cast<std::size_t>(leaves));
-    target.reserve(static_cast<std::size_t>(sinks));
-    state.reserve(static_cast<std::size_t>(sinks));
-    bool any = false;
-    for (int i = 0; i < leaves; ++i) {
-      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
-      if (all[i].state == nullptr) continue;
-      target.emplace_back().keep(all[i], false);
-      state.push_back(*all[i].state);
-      any = any || state.back();
-    }
-    return any;
-  }
+  bool keep_leaves(const leaf_ref* all);
 
   /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
   template <int R>
@@ -121,38 +108,7 @@ struct elementwise_backward : tape_entry {
   }
 
  private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name, "operand");
-      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
-    }
-    bool has = false;
-    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
-    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
-    if (with_result) {
-      result.check_version(name, "result");
-      in[leaves + 1] = result.ref();
-    }
-    const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (std::size_t s = 0; s < target.size(); ++s) {
-      const saved_leaf& l = target[s];
-      out[s].element_size = l.element_size;
-      const auto set_strides = [&](const index_t* strides) {
-        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
-      };
-      if (state[s]) {
-        out[s].data = state[s]->gradient(out[s].add);
-        set_strides(state[s]->strides());
-      } else {
-        set_strides(dense_strides(l).data());
-        index_t n = l.element_size;
-        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-        unused.push_back(allocate(static_cast<std::size_t>(n)));
-        out[s].data = unused.back()->data;
-      }
-    }
-  }
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
@@ -182,6 +138,58 @@ struct statement_backward : elementwise_backward {
     else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
   }
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+  for (std::size_t i = 0; i < leaf.size(); ++i) {
+    leaf[i].check_version(name, "operand");
+    in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+  }
+  bool has = false;
+  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+  const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+  in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
+  if (with_result) {
+    result.check_version(name, "result");
+    in[leaves + 1] = result.ref();
+  }
+  const saved_leaf& swept = space.rank > 0 ? space : result;
+  for (std::size_t s = 0; s < target.size(); ++s) {
+    const saved_leaf& l = target[s];
+    out[s].element_size = l.element_size;
+    const auto set_strides = [&](const index_t* strides) {
+      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
+    };
+    if (state[s]) {
+      out[s].data = state[s]->gradient(out[s].add);
+      set_strides(state[s]->strides());
+    } else {
+      set_strides(dense_strides(l).data());
+      index_t n = l.element_size;
+      for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+      unused.push_back(allocate(static_cast<std::size_t>(n)));
+      out[s].data = unused.back()->data;
+    }
+  }
+}
+
+SINTER_SHARED bool elementwise_backward::keep_leaves(const leaf_ref* all) {
+  leaf.resize(static_cast<std::size_t>(leaves));
+  target.reserve(static_cast<std::size_t>(sinks));
+  state.reserve(static_cast<std::size_t>(sinks));
+  bool any = false;
+  for (int i = 0; i < leaves; ++i) {
+    leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+    if (all[i].state == nullptr) continue;
+    target.emplace_back().keep(all[i], false);
+    state.push_back(*all[i].state);
+    any = any || state.back();
+  }
+  return any;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 

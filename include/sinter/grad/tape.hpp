@@ -129,19 +129,7 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
 
 /// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states
 /// that wait are their own list, as memory may be short.
-inline void release_state(grad_state* s) noexcept {
-  if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local grad_state** waiting = nullptr;
-  if (waiting != nullptr) {
-    s->next = std::exchange(*waiting, s);
-    return;
-  }
-  grad_state* list = s;
-  s->next = nullptr;
-  waiting = &list;
-  while (list != nullptr) delete std::exchange(list, list->next);
-  waiting = nullptr;
-}
+SINTER_SHARED void release_state(grad_state* s) noexcept;
 
 /// The no_grad guards alive on this thread.
 inline int& no_grad_guards() {
@@ -174,6 +162,24 @@ inline void run_backward(grad_state& y) {
   }
   consumer.backward(y);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void release_state(grad_state* s) noexcept {
+  if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  static thread_local grad_state** waiting = nullptr;
+  if (waiting != nullptr) {
+    s->next = std::exchange(*waiting, s);
+    return;
+  }
+  grad_state* list = s;
+  s->next = nullptr;
+  waiting = &list;
+  while (list != nullptr) delete std::exchange(list, list->next);
+  waiting = nullptr;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

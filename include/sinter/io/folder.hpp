@@ -17,7 +17,12 @@ SINTER_COLD inline bool is_folder(const std::string& path) {
 }
 
 /// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
-SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+                                                     std::string_view ending);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
                                                      std::string_view ending) {
   struct listing {
     DIR* open;
@@ -39,5 +44,7 @@ SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, 
   std::sort(paths.begin(), paths.end());
   return paths;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

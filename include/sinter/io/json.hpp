@@ -195,7 +195,11 @@ class json_reader {
 };
 
 /// The text in quotes, with the escapes that JSON needs and no others.
-SINTER_COLD inline std::string json_string(std::string_view text) {
+SINTER_SHARED_COLD std::string json_string(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string json_string(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text) {
     constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
@@ -211,5 +215,7 @@ SINTER_COLD inline std::string json_string(std::string_view text) {
   }
   return quoted + '"';
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

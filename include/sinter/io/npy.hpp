@@ -178,35 +178,7 @@ class npy_header_reader {
 };
 
 /// The bytes up to the elements, with the header in them.
-SINTER_COLD inline npy_header read_npy_header(byte_source& source, const std::string& path) {
-  constexpr std::string_view magic = "\x93NUMPY";
-  const auto read = [&](std::string& to, std::size_t n) {
-    if (read_more(source, to, n) < n)
-      refuse<io_error>({path, ": cut short: incomplete npy header; fetch or save it again"});
-  };
-  std::string head;
-  read_more(source, head, 8);
-  if (head.starts_with("PK\3\4"))
-    refuse<io_error>({path, ": is a .npz archive; unpack it and read the .npy files in it"});
-  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
-    refuse<io_error>(
-        {path, ": is a pickle, which could run any program and is not read; save the array with numpy.save"});
-  if (!head.starts_with(magic)) refuse<io_error>({path, ": not a .npy file; save the array with numpy.save"});
-  if (head.size() < 8) read(head, 8);  // says that it is cut short
-  const int version = static_cast<unsigned char>(head[6]), revision = static_cast<unsigned char>(head[7]);
-  if (version < 1 || version > 3 || revision != 0)
-    refuse<io_error>(
-        {path, ": is of version ", version, '.', revision, " of the npy format; versions 1.0, 2.0 and 3.0 are known"});
-  std::string length, text;
-  read(length, version == 1 ? 2 : 4);
-  std::size_t size = 0;
-  for (std::size_t i = length.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(length[i]);
-  if (size > npy_max_header)
-    refuse<io_error>({path, ": claims an npy header of ", size, " bytes; more than ", npy_max_header,
-                      " are not read: save the array again with numpy.save"});
-  read(text, size);
-  return npy_header_reader(text, path).read();
-}
+SINTER_SHARED_COLD npy_header read_npy_header(byte_source& source, const std::string& path);
 
 /// The elements of a .npy file, as they lie there, and the shape that they have in that order.
 template <element T, int R>
@@ -258,7 +230,41 @@ tensor<T, R> read_npy(const std::string& path, const npy_options& options, bool 
 }
 
 /// The bytes in front of the elements, a multiple of 64, as NumPy writes them.
-SINTER_COLD inline std::string npy_head(element_kind element, const index_t* shape, int rank) {
+SINTER_SHARED_COLD std::string npy_head(element_kind element, const index_t* shape, int rank);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD npy_header read_npy_header(byte_source& source, const std::string& path) {
+  constexpr std::string_view magic = "\x93NUMPY";
+  const auto read = [&](std::string& to, std::size_t n) {
+    if (read_more(source, to, n) < n)
+      refuse<io_error>({path, ": cut short: incomplete npy header; fetch or save it again"});
+  };
+  std::string head;
+  read_more(source, head, 8);
+  if (head.starts_with("PK\3\4"))
+    refuse<io_error>({path, ": is a .npz archive; unpack it and read the .npy files in it"});
+  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+    refuse<io_error>(
+        {path, ": is a pickle, which could run any program and is not read; save the array with numpy.save"});
+  if (!head.starts_with(magic)) refuse<io_error>({path, ": not a .npy file; save the array with numpy.save"});
+  if (head.size() < 8) read(head, 8);  // says that it is cut short
+  const int version = static_cast<unsigned char>(head[6]), revision = static_cast<unsigned char>(head[7]);
+  if (version < 1 || version > 3 || revision != 0)
+    refuse<io_error>(
+        {path, ": is of version ", version, '.', revision, " of the npy format; versions 1.0, 2.0 and 3.0 are known"});
+  std::string length, text;
+  read(length, version == 1 ? 2 : 4);
+  std::size_t size = 0;
+  for (std::size_t i = length.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(length[i]);
+  if (size > npy_max_header)
+    refuse<io_error>({path, ": claims an npy header of ", size, " bytes; more than ", npy_max_header,
+                      " are not read: save the array again with numpy.save"});
+  read(text, size);
+  return npy_header_reader(text, path).read();
+}
+
+SINTER_SHARED_COLD std::string npy_head(element_kind element, const index_t* shape, int rank) {
   std::string text = "{'descr': '";
   for (const npy_type& known : npy_types)
     if (known.element == element) {
@@ -272,6 +278,8 @@ SINTER_COLD inline std::string npy_head(element_kind element, const index_t* sha
   return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(text.size() & 0xff) + static_cast<char>(text.size() >> 8) +
          text;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

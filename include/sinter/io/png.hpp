@@ -8,7 +8,25 @@ namespace sinter {
 
 namespace detail {
 
-SINTER_COLD inline std::uint32_t crc32(std::string_view bytes) {
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes);
+
+SINTER_SHARED_COLD std::uint32_t adler32(std::string_view bytes);
+
+SINTER_COLD inline void put_big_endian(std::string& to, std::uint32_t x) {
+  for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(x >> shift & 0xff);
+}
+
+/// Deflate with the fixed code (RFC 1951, 3.2.6), whose only matches repeat the byte before: enough for flat images.
+SINTER_SHARED_COLD std::string zlib_runs(std::string_view in);
+
+SINTER_SHARED_COLD void put_chunk(std::string& to, const char* type, std::string_view body);
+
+/// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
+SINTER_SHARED_COLD std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes) {
   std::uint32_t c = ~0u;
   for (char b : bytes) {
     c ^= static_cast<unsigned char>(b);
@@ -17,7 +35,7 @@ SINTER_COLD inline std::uint32_t crc32(std::string_view bytes) {
   return ~c;
 }
 
-SINTER_COLD inline std::uint32_t adler32(std::string_view bytes) {
+SINTER_SHARED_COLD std::uint32_t adler32(std::string_view bytes) {
   std::uint32_t a = 1, b = 0;
   for (char c : bytes) {
     a = (a + static_cast<unsigned char>(c)) % 65521;
@@ -26,12 +44,7 @@ SINTER_COLD inline std::uint32_t adler32(std::string_view bytes) {
   return b << 16 | a;
 }
 
-SINTER_COLD inline void put_big_endian(std::string& to, std::uint32_t x) {
-  for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(x >> shift & 0xff);
-}
-
-/// Deflate with the fixed code (RFC 1951, 3.2.6), whose only matches repeat the byte before: enough for flat images.
-SINTER_COLD inline std::string zlib_runs(std::string_view in) {
+SINTER_SHARED_COLD std::string zlib_runs(std::string_view in) {
   std::string out = "\x78\x01";
   std::uint32_t held = 0;
   int bits = 0;
@@ -74,15 +87,14 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
   return out;
 }
 
-SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string_view body) {
+SINTER_SHARED_COLD void put_chunk(std::string& to, const char* type, std::string_view body) {
   put_big_endian(to, static_cast<std::uint32_t>(body.size()));
   const std::string tagged = type + std::string(body);
   to += tagged;
   put_big_endian(to, crc32(tagged));
 }
 
-/// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
-SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
+SINTER_SHARED_COLD std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
     refuse<shape_error>({"png: an image of ", height, " x ", width, " pixels cannot be written"});
   std::string head;
@@ -101,6 +113,8 @@ SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t hei
   put_chunk(png, "IEND", "");
   return png;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

@@ -17,36 +17,10 @@ namespace sinter::detail {
 
 /// A sum over bytes that any change within 8 of them changes, and other changes change all but surely: each step is
 /// one-to-one in the sum and in the word.
-SINTER_COLD inline std::uint64_t checksum_of(std::string_view bytes) {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
-  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
-  const auto word_at = [&](std::size_t place) {
-    unsigned char one[8] = {};
-    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
-    std::uint64_t word = 0;
-    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
-    else
-      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
-    return word;
-  };
-  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
-  std::size_t place = 0;
-  for (; place + 32 <= bytes.size(); place += 32)
-    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
-  std::uint64_t sum = bytes.size();
-  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
-  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
-  return sum ^ sum >> 32;
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes);
 
 /// The elements as they lie in the file.
-SINTER_COLD inline std::uint64_t checksum_of(const host_tensor& x) {
-  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
-  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
-  std::string swapped(bytes);
-  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
-  return checksum_of(std::string_view(swapped));
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x);
 
 SINTER_COLD inline std::string hexadecimal(std::uint64_t x) {
   char digits[16];
@@ -113,7 +87,64 @@ SINTER_COLD inline std::string run_file_kinds(const std::vector<run_part>& parts
 }
 
 /// All that a header says but for "checksum", as one text.
-SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& metadata,
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
+                                                 const std::vector<named_tensor>& tensors);
+
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors);
+
+/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts);
+
+/// The value of a key; empty if there is none.
+SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value;
+  return {};
+}
+
+/// Errors: io_error for another file and for one of another version.
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata);
+
+/// Errors: io_error for a file that is not as it was written.
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+                                       const std::vector<named_tensor>& tensors);
+
+/// The parts of a file that is as it was written. Errors: io_error.
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
+  const auto word_at = [&](std::size_t place) {
+    unsigned char one[8] = {};
+    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
+    else
+      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
+    return word;
+  };
+  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
+  std::size_t place = 0;
+  for (; place + 32 <= bytes.size(); place += 32)
+    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
+  std::uint64_t sum = bytes.size();
+  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
+  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
+  return sum ^ sum >> 32;
+}
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x) {
+  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
+  std::string swapped(bytes);
+  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
+  return checksum_of(std::string_view(swapped));
+}
+
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
                                                  const std::vector<named_tensor>& tensors) {
   std::string all;
   const auto keys = sorted_numbers(metadata.size(),
@@ -129,13 +160,12 @@ SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& met
   return checksum_of(all);
 }
 
-SINTER_COLD inline void sort_by_name(std::vector<named_tensor>& tensors) {
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const named_tensor& a, const named_tensor& b) { return a.name < b.name; });
 }
 
-/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
-SINTER_COLD inline void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
   safetensors_metadata metadata = {{"format", run_file_format},
                                    {"version", std::to_string(run_file_version)},
                                    {"kinds", run_file_kinds(parts, " ")}};
@@ -153,15 +183,7 @@ SINTER_COLD inline void write_run_file(const std::string& path, const std::vecto
   write_safetensors(path, tensors, metadata, durability::of_the_disk);
 }
 
-/// The value of a key; empty if there is none.
-SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
-  for (const auto& [name, value] : metadata)
-    if (name == key) return value;
-  return {};
-}
-
-/// Errors: io_error for another file and for one of another version.
-SINTER_COLD inline void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
   if (metadata_at(metadata, "format") != run_file_format)
     refuse<io_error>({path, ": is a safetensors file, but no run checkpoint; read it by read_safetensors"});
   if (const std::string_view version = metadata_at(metadata, "version"); version != std::to_string(run_file_version))
@@ -169,8 +191,7 @@ SINTER_COLD inline void check_run_format(const std::string& path, const safetens
                       run_file_version, "; load it with the Sinter that saved it"});
 }
 
-/// Errors: io_error for a file that is not as it was written.
-SINTER_COLD inline void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
                                        const std::vector<named_tensor>& tensors) {
   if (hexadecimal(header_checksum(metadata, tensors)) != metadata_at(metadata, "checksum"))
     refuse<io_error>({path, ": its header is damaged", run_file_advice});
@@ -182,8 +203,7 @@ SINTER_COLD inline void check_run_file(const std::string& path, const safetensor
   }
 }
 
-/// The parts of a file that is as it was written. Errors: io_error.
-SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) {
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path) {
   const safetensors file = read_safetensors(path);
   const safetensors_metadata& metadata = file.metadata();
   check_run_format(path, metadata);
@@ -206,5 +226,7 @@ SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) 
   }
   return parts;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

@@ -46,19 +46,10 @@ inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTor
 inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
 
 /// A name of the file as it may stand in a message.
-SINTER_COLD inline std::string quoted_name(std::string_view name) {
-  std::string text = "'";
-  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  return text + (name.size() > 100 ? "...'" : "'");
-}
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name);
 
-SINTER_COLD inline std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
-                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
-  std::vector<std::size_t> numbers(n);
-  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
-  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
-  return numbers;
-}
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t));
 
 /// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
 /// one std::sort for all orders, which is much less to compile.
@@ -258,6 +249,24 @@ class safetensors_file {
   std::vector<safetensors_info> infos_;
   std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

@@ -29,35 +29,10 @@ namespace detail {
 
 /// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML: U+FFFE and U+FFFF.
 /// XML 1.0, 2.2.
-SINTER_COLD inline std::size_t xml_character(std::string_view text) {
-  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
-}
+SINTER_SHARED_COLD std::size_t xml_character(std::string_view text);
 
 /// U+FFFD stands for each byte that is no part of a character.
-SINTER_COLD inline std::string xml_escaped(std::string_view text) {
-  std::string safe;
-  while (!text.empty()) {
-    const std::size_t size = xml_character(text);
-    switch (text[0]) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += size == 0 ? "\xEF\xBF\xBD" : size == 1 && text[0] < ' ' ? " " : text.substr(0, size);
-    }
-    text.remove_prefix(size == 0 ? 1 : size);
-  }
-  return safe;
-}
+SINTER_SHARED_COLD std::string xml_escaped(std::string_view text);
 
 /// As printf's %g writes it in the C locale.
 SINTER_COLD inline std::string number_text(double x, int digits = 6) {
@@ -71,26 +46,9 @@ SINTER_COLD inline std::string svg_text(double x, double y, std::string_view tex
          ">" + xml_escaped(text) + "</text>\n";
 }
 
-SINTER_COLD inline std::string svg_document(double width, double height, const std::string& body) {
-  const std::string w = number_text(width), h = number_text(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
-         h +
-         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
-         "fill=\"#fff\"/>\n" +
-         body + "</svg>\n";
-}
+SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body);
 
-SINTER_COLD inline std::string base64(std::string_view bytes) {
-  const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
+SINTER_SHARED_COLD std::string base64(std::string_view bytes);
 
 /// The range of an axis: wide enough for every finite value, with a step of 1, 2 or 5 times a power of ten. Between the
 /// largest and the smallest of doubles a range would overflow, or its step vanish; there finish() has the axis count in
@@ -140,7 +98,61 @@ struct plot_axis {
   double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
 };
 
-SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, double width, double height) {
+SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::size_t xml_character(std::string_view text) {
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
+}
+
+SINTER_SHARED_COLD std::string xml_escaped(std::string_view text) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t size = xml_character(text);
+    switch (text[0]) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += size == 0 ? "\xEF\xBF\xBD" : size == 1 && text[0] < ' ' ? " " : text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return safe;
+}
+
+SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body) {
+  const std::string w = number_text(width), h = number_text(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
+         h +
+         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
+}
+
+SINTER_SHARED_COLD std::string base64(std::string_view bytes) {
+  const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    unsigned group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height) {
   const char* const colours[] = {"#1f6fb4", "#d95f02", "#1b9e77", "#7b3294", "#666666", "#b8860b"};
   plot_axis x, y;
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
@@ -193,22 +205,15 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   return s;
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Writes plots side by side. Errors: value_error when a line's x and y differ in number, io_error when the file
 /// cannot be written; then none is left behind.
 ///
 ///     write_plots("curve.svg", {{"loss", "epoch", {{"train", train_loss}, {"test", test_loss}}}});
-SINTER_COLD inline void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
-  constexpr double width = 420, height = 300;
-  std::string body;
-  double left = 0;
-  for (const line_plot& plot : plots) {
-    body += detail::plot_body(plot, left, width, height);
-    left += width;
-  }
-  detail::write_file(path, detail::svg_document(left > 0 ? left : width, height, body));
-}
+SINTER_SHARED_COLD void write_plots(const std::string& path, const std::vector<line_plot>& plots);
 
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
@@ -236,5 +241,20 @@ SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uin
   detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used),
                                                 44 + pitch_y * static_cast<double>(rows), body));
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
+  constexpr double width = 420, height = 300;
+  std::string body;
+  double left = 0;
+  for (const line_plot& plot : plots) {
+    body += detail::plot_body(plot, left, width, height);
+    left += width;
+  }
+  detail::write_file(path, detail::svg_document(left > 0 ? left : width, height, body));
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter

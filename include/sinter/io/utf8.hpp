@@ -9,7 +9,14 @@
 namespace sinter::detail {
 
 /// Number of bytes of the character that begins `text`, 0 if it is not UTF-8. RFC 3629.
-SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text);
+
+/// The place of the first byte that is no part of a character; the size of the text if there is none.
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text) {
   const std::uint32_t first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
   const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -24,8 +31,7 @@ SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
   return shortest && !surrogate && code < 0x110000 ? size : 0;
 }
 
-/// The place of the first byte that is no part of a character; the size of the text if there is none.
-SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t size = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_size(text.substr(at));
@@ -34,5 +40,7 @@ SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
   }
   return at;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

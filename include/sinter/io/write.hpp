@@ -14,7 +14,47 @@
 namespace sinter::detail {
 
 /// The name that symbolic links lead to, whether or not there is a file of that name.
-SINTER_COLD inline std::string link_target(std::string path) {
+SINTER_SHARED_COLD std::string link_target(std::string path);
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old);
+
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder);
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_SHARED_COLD int sync_folder(const std::string& folder);
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old, durability until);
+
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system);
+
+/// The same of one piece.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string link_target(std::string path) {
   char to[4096];
   for (int links = 0; links < 40; ++links) {
     const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
@@ -26,22 +66,14 @@ SINTER_COLD inline std::string link_target(std::string path) {
   return path;
 }
 
-/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
-SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
     mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
-/// Whether a written file must be on the disk, and not only with the system, when the call returns.
-enum class durability { of_the_system, of_the_disk };
-
-inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
-
-/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
-/// work hold a lock.
-SINTER_COLD inline void remove_unfinished(const std::string& folder) {
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder) {
   DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
   if (list == nullptr) return;
   while (const dirent* const entry = ::readdir(list)) {
@@ -54,24 +86,13 @@ SINTER_COLD inline void remove_unfinished(const std::string& folder) {
   ::closedir(list);
 }
 
-/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
-/// removed either.
-SINTER_COLD inline bool claim_new_file(const descriptor& file) {
-  struct stat info;
-  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
-  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
-}
-
-/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
-SINTER_COLD inline int sync_folder(const std::string& folder) {
+SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
   const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
   if (!names.is_open()) return errno == EACCES ? 0 : errno;
   return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
-/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
                                     const struct stat* old, durability until) {
   static std::atomic<unsigned> count{0};
   const bool on_disk = until == durability::of_the_disk;
@@ -102,10 +123,8 @@ SINTER_COLD inline int replace_file(const std::string& name, std::span<const std
   return on_disk ? sync_folder(folder) : 0;
 }
 
-/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
-/// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
-                                   durability until = durability::of_the_system) {
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -125,9 +144,10 @@ SINTER_COLD inline void write_file(const std::string& path, std::span<const std:
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }
 
-/// The same of one piece.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes) {
   write_file(path, std::span(&bytes, 1));
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

@@ -9,7 +9,27 @@ namespace sinter {
 namespace detail {
 
 /// Errors: value_error for an entry that cannot be written.
-SINTER_COLD inline void check_entry(const named_tensor& entry) {
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry);
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata);
+
+/// The same, until it is with the system or on the disk.
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry) {
   const host_tensor& e = entry.value;
   const auto rank = static_cast<int>(e.shape.size());
   const std::string name = quoted_name(entry.name);
@@ -30,15 +50,7 @@ SINTER_COLD inline void check_entry(const named_tensor& entry) {
                          shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
 }
 
-/// The place of a type among those of the format.
-constexpr int safetensors_index(element_kind kind) {
-  int i = 0;
-  while (safetensors_types[i].element != kind) ++i;
-  return i;
-}
-
-/// The length, and the header padded with blanks to a multiple of 8 bytes.
-SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
                                                 const std::vector<std::size_t>& order,
                                                 const safetensors_metadata& metadata) {
   std::string text = "{";
@@ -74,8 +86,7 @@ SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>&
   return length + text;
 }
 
-/// The same, until it is with the system or on the disk.
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata, durability until) {
   for (const named_tensor& e : entries) check_entry(e);
   const auto by_name =
@@ -102,6 +113,13 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
@@ -111,9 +129,7 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
 /// a negative extent; io_error if the file cannot be written.
 ///
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata = {}) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {});
 
 }  // namespace sinter

@@ -126,25 +126,7 @@ std::vector<stored_member> stored_members(const M& model, const member_name* out
 }
 
 /// What keeps an entry from being written to a member; nothing if it fits.
-SINTER_COLD inline std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
-  using sinter::detail::joined;
-  using sinter::detail::shape_piece;
-  const std::vector<index_t> shape = member.actions->shape(member.object);
-  if (shape != entry.shape)
-    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
-                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
-  const element_kind want = member.actions->element;
-  if (entry.element != want) {
-    const bool floats = is_floating(entry.element) && is_floating(want);
-    if (!floats || !convert)
-      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
-                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
-  }
-  std::size_t bytes = element_size(entry.element);
-  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
-  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
-  return {};
-}
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert);
 
 /// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
 inline bool may_be_missing(const stored_member& member) {
@@ -154,11 +136,7 @@ inline bool may_be_missing(const stored_member& member) {
 }
 
 /// The values of the members on the host.
-inline state_dict read_members(const std::vector<stored_member>& members) {
-  state_dict all;
-  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
-  return all;
-}
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members);
 
 /// An entry that fits a member; what may fail of writing it is done.
 struct assignment {
@@ -243,6 +221,36 @@ void for_each_generator(M& model, const F& f) {
   const pick_generators<F> pick{f};
   walk(nullptr, pick, model);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
+  using sinter::detail::joined;
+  using sinter::detail::shape_piece;
+  const std::vector<index_t> shape = member.actions->shape(member.object);
+  if (shape != entry.shape)
+    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
+                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
+  const element_kind want = member.actions->element;
+  if (entry.element != want) {
+    const bool floats = is_floating(entry.element) && is_floating(want);
+    if (!floats || !convert)
+      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
+                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
+  }
+  std::size_t bytes = element_size(entry.element);
+  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
+  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
+  return {};
+}
+
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members) {
+  state_dict all;
+  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

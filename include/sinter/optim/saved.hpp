@@ -16,16 +16,8 @@
 namespace sinter::optim::detail {
 
 /// A parameter as messages and files name it: "0.weight (20, 10)", with strides where it is not row-major.
-SINTER_COLD inline std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
-                                               int rank) {
-  using sinter::detail::shape_piece;
-  index_t step = 1;
-  bool row_major = true;
-  for (int d = rank; d-- > 0; step *= shape[d]) row_major = row_major && (shape[d] == 1 || strides[d] == step);
-  std::string text = name.empty() ? "" : name + ' ';
-  text += sinter::detail::joined({shape_piece{shape, rank}});
-  return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
-}
+SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
+                                               int rank);
 
 /// What is done with a member of the state of an update; its address is the first argument.
 struct saved_actions {
@@ -134,5 +126,20 @@ SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_mem
     sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
   return all;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
+                                               int rank) {
+  using sinter::detail::shape_piece;
+  index_t step = 1;
+  bool row_major = true;
+  for (int d = rank; d-- > 0; step *= shape[d]) row_major = row_major && (shape[d] == 1 || strides[d] == step);
+  std::string text = name.empty() ? "" : name + ' ';
+  text += sinter::detail::joined({shape_piece{shape, rank}});
+  return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim::detail

@@ -15,15 +15,8 @@ namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-SINTER_COLD inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
-                                        bool is_dense) {
-  if (is_leaf && is_dense) return;
-  const std::string label = sinter::detail::joined(
-      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
-  if (!is_leaf)
-    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
-  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
-}
+SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense);
 
 /// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
@@ -136,5 +129,19 @@ class scaled_gradient {
   tensor<compute_type<T>, 0, D> sum_;
   bool checked_ = false;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense) {
+  if (is_leaf && is_dense) return;
+  const std::string label = sinter::detail::joined(
+      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
+  if (!is_leaf)
+    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim::detail

@@ -20,22 +20,7 @@ void copy_strided(char* to, index_t to_step, const char* from, index_t from_step
   }
 }
 
-inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1:
-      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2:
-      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4:
-      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default:
-      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
+SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size);
 
 /// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
 /// Where rows stand side by side there, each line of cache is touched once.
@@ -95,5 +80,26 @@ inline void add_strided(char* to, index_t step, const char* from, index_t n, int
   if (size == 4) add_strided<float>(to, step, from, n);
   else add_strided<double>(to, step, from, n);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1:
+      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2:
+      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4:
+      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default:
+      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail

@@ -68,19 +68,9 @@ struct loop {
 
 /// Puts the axes into the order in which the operands lie in memory, results first. For a loop whose elements are not
 /// counted.
-inline void order_by_memory(loop& l) {
-  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
-  int order[max_rank];
-  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
-  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
-}
+SINTER_SHARED void order_by_memory(loop& l);
 
-inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
-    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
-  });
-}
+SINTER_SHARED void coalesce(loop& l);
 
 namespace detail {
 
@@ -145,8 +135,13 @@ int first_at(const Place& place, int s) {
 
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element
 /// takes the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
-                     index_t n) {
+SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                            index_t n);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                            index_t n) {
   alignas(64) char in_pad[max_operands][vector_bytes];
   alignas(64) char out_pad[max_operands][vector_bytes];
   const void* in[max_operands];
@@ -173,6 +168,26 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void order_by_memory(loop& l) {
+  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  int order[max_rank];
+  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
+  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
+
+SINTER_SHARED void coalesce(loop& l) {
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
+    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
+  });
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl

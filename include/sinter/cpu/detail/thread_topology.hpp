@@ -43,15 +43,44 @@ class backoff {
 
 #if defined(__linux__)
 
-inline cpu_set_t usable_processors() noexcept {
+SINTER_SHARED cpu_set_t usable_processors() noexcept;
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
+
+/// The node's processors that this process may use; all usable ones where that leaves none.
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
+
+inline void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+inline int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+#else
+
+inline void pin_to_node(int) noexcept {}
+inline int usable_processor_count(int) noexcept { return 0; }
+
+#endif
+
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+SINTER_SHARED int default_threads(int node);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED cpu_set_t usable_processors() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
   return set;
 }
 
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-inline cpu_set_t node_processors(int node) noexcept {
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   char path[64];
@@ -72,8 +101,7 @@ inline cpu_set_t node_processors(int node) noexcept {
   return set;
 }
 
-/// The node's processors that this process may use; all usable ones where that leaves none.
-inline cpu_set_t node_or_usable_processors(int node) noexcept {
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
   const cpu_set_t usable = usable_processors();
   if (node < 0) return usable;
   const cpu_set_t local = node_processors(node);
@@ -82,25 +110,7 @@ inline cpu_set_t node_or_usable_processors(int node) noexcept {
   return CPU_COUNT(&both) == 0 ? usable : both;
 }
 
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) {
+SINTER_SHARED int default_threads(int node) {
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
@@ -113,5 +123,7 @@ inline int default_threads(int node) {
   const unsigned threads = std::thread::hardware_concurrency();
   return threads == 0 ? 1 : static_cast<int>(threads);
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail

@@ -1,0 +1,20 @@
+// sinter/grad/instances.hpp: variables of common types, whose members a program with sinter::compiled holds once.
+#pragma once
+
+#include "sinter/grad/variable.hpp"
+
+#if SINTER_COMPILED
+namespace sinter {
+
+#define SINTER_INSTANCES_OF(R)                             \
+  SINTER_INSTANCE class variable<float, R>;                \
+  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
+SINTER_INSTANCES_OF(0)
+SINTER_INSTANCES_OF(1)
+SINTER_INSTANCES_OF(2)
+SINTER_INSTANCES_OF(3)
+SINTER_INSTANCES_OF(4)
+#undef SINTER_INSTANCES_OF
+
+}  // namespace sinter
+#endif
