@@ -103,9 +103,16 @@
 #define SINTER_WITH_MPI 0
 #endif
 
-// 1: what is the same in every program is only declared here: loops, pools, products, tape, files and the classes of
-// common tensors. The program links sinter::compiled, or one of its files defines SINTER_IMPLEMENTATION before it
-// includes Sinter. 0: every file holds what it needs.
+// 1: what is the same in every program is only declared: loops, pools, products, tape, files and the classes of common
+// tensors. The program links sinter::compiled, or one of its files defines SINTER_IMPLEMENTATION before it includes
+// Sinter. 0: every file holds what it needs, as those for nvcc always do.
+#if defined(__CUDACC__)
+#undef SINTER_COMPILED
+#define SINTER_COMPILED 0
+#if defined(SINTER_IMPLEMENTATION)
+#error "sinter: SINTER_IMPLEMENTATION is for a file of the host compiler; leave it out here"
+#endif
+#endif
 #ifdef SINTER_IMPLEMENTATION
 #undef SINTER_COMPILED
 #define SINTER_COMPILED 1

@@ -132,6 +132,37 @@
 #define SINTER_WITH_MPI 0
 #endif
 
+// 1: what is the same in every program is only declared: loops, pools, products, tape, files and the classes of common
+// tensors. The program links sinter::compiled, or one of its files defines SINTER_IMPLEMENTATION before it includes
+// Sinter. 0: every file holds what it needs, as those for nvcc always do.
+#if defined(__CUDACC__)
+#undef SINTER_COMPILED
+#define SINTER_COMPILED 0
+#if defined(SINTER_IMPLEMENTATION)
+#error "sinter: SINTER_IMPLEMENTATION is for a file of the host compiler; leave it out here"
+#endif
+#endif
+#ifdef SINTER_IMPLEMENTATION
+#undef SINTER_COMPILED
+#define SINTER_COMPILED 1
+#define SINTER_DEFINES 1
+#define SINTER_INSTANCE template
+#else
+#ifndef SINTER_COMPILED
+#define SINTER_COMPILED 0
+#endif
+#define SINTER_DEFINES (!SINTER_COMPILED)
+#define SINTER_INSTANCE extern template
+#endif
+// Before such a function, whose definition stands where SINTER_DEFINES holds.
+#if SINTER_COMPILED
+#define SINTER_SHARED
+#else
+#define SINTER_SHARED inline
+#endif
+// The same for what runs once or when something goes wrong.
+#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
+
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
 // Inlines a lambda; stands after its parameters.
@@ -434,17 +465,23 @@ class text_piece {
 
 /// The pieces one after the other. Messages are put together here, not where they are thrown: strings joined by + are
 /// inlined, and were a sixth of a program's code.
-SINTER_COLD inline std::string joined(std::initializer_list<text_piece> pieces) {
-  std::string s;
-  for (const text_piece& p : pieces) p.append_to(s);
-  return s;
-}
+SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces);
 
 /// Throws Error with the pieces as its text.
 template <class Error>
 [[noreturn]] SINTER_COLD void refuse(std::initializer_list<text_piece> pieces) {
   throw Error(joined(pieces));
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) {
+  std::string s;
+  for (const text_piece& p : pieces) p.append_to(s);
+  return s;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter
@@ -994,22 +1031,7 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 }
 
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
-inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
-  index_t n = 1;
-  bool zero = false;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
-    zero = zero || shape[i] == 0;
-  }
-  if (zero) return 0;
-  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] > limit / n)
-      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
-    n *= shape[i];
-  }
-  return n;
-}
+SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size);
 
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
@@ -1020,16 +1042,7 @@ inline int checked_axis(const char* op, index_t axis, int rank) {
 }
 
 /// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
-inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
-  for (int i = 0; i < rank; ++i) {
-    index_t& o = out[out_rank - rank + i];
-    const index_t s = shape[i];
-    if (o == s || s == 1) continue;
-    if (o != 1) return false;
-    o = s;
-  }
-  return true;
-}
+SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank);
 
 template <int R>
 constexpr extents<R> ones_extents() {
@@ -1058,6 +1071,38 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   check_countable(op, out.values, R);
   return out;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
+  index_t n = 1;
+  bool zero = false;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
+    zero = zero || shape[i] == 0;
+  }
+  if (zero) return 0;
+  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] > limit / n)
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
+    n *= shape[i];
+  }
+  return n;
+}
+
+SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    index_t& o = out[out_rank - rank + i];
+    const index_t s = shape[i];
+    if (o == s || s == 1) continue;
+    if (o != 1) return false;
+    o = s;
+  }
+  return true;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter
@@ -2247,7 +2292,39 @@ inline index_t select_offset(const index_t* shape, const index_t* strides, int r
 }
 
 /// Resolves one extent of -1 in a reshape of n elements and checks the product.
-inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
+SINTER_SHARED void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from);
+
+/// Strides that show the same elements in another shape without a copy; false when there are none.
+SINTER_SHARED bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                                   index_t* to_strides, int to_rank);
+
+/// True when axis i of `order` names every axis once; resolves negative axes.
+SINTER_SHARED void checked_permutation(index_t* order, int rank);
+
+/// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
+inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
+                              index_t* out, int out_rank) {
+  for (int i = 0; i < out_rank; ++i) {
+    const int s = i - (out_rank - rank);
+    out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];
+  }
+}
+
+/// True when the elements lie densely in row-major order.
+inline bool is_row_major(const index_t* shape, const index_t* strides, int rank) {
+  for (int i = 0; i < rank; ++i)
+    if (shape[i] == 0) return true;
+  index_t step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
   int unknown = -1;
   index_t known = 1;
   for (int i = 0; i < rank; ++i) {
@@ -2265,9 +2342,8 @@ inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece fro
     refuse<shape_error>({"reshape: ", from, " with ", n, " elements does not fit ", shape_piece{shape, rank}});
 }
 
-/// Strides that show the same elements in another shape without a copy; false when there are none.
-inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
-                            index_t* to_strides, int to_rank) {
+SINTER_SHARED bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                                   index_t* to_strides, int to_rank) {
   index_t n = 1;
   for (int i = 0; i < rank; ++i) n *= shape[i];
   if (n == 0) {
@@ -2308,8 +2384,7 @@ inline bool reshape_strides(const index_t* shape, const index_t* strides, int ra
   return true;
 }
 
-/// True when axis i of `order` names every axis once; resolves negative axes.
-inline void checked_permutation(index_t* order, int rank) {
+SINTER_SHARED void checked_permutation(index_t* order, int rank) {
   bool seen[max_rank] = {};
   index_t given[max_rank] = {};
   for (int i = 0; i < rank; ++i) given[i] = order[i];
@@ -2321,26 +2396,7 @@ inline void checked_permutation(index_t* order, int rank) {
   }
 }
 
-/// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
-inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
-                              index_t* out, int out_rank) {
-  for (int i = 0; i < out_rank; ++i) {
-    const int s = i - (out_rank - rank);
-    out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];
-  }
-}
-
-/// True when the elements lie densely in row-major order.
-inline bool is_row_major(const index_t* shape, const index_t* strides, int rank) {
-  for (int i = 0; i < rank; ++i)
-    if (shape[i] == 0) return true;
-  index_t step = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != step) return false;
-    step *= shape[i];
-  }
-  return true;
-}
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 
@@ -5133,19 +5189,7 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
 
 /// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states
 /// that wait are their own list, as memory may be short.
-inline void release_state(grad_state* s) noexcept {
-  if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local grad_state** waiting = nullptr;
-  if (waiting != nullptr) {
-    s->next = std::exchange(*waiting, s);
-    return;
-  }
-  grad_state* list = s;
-  s->next = nullptr;
-  waiting = &list;
-  while (list != nullptr) delete std::exchange(list, list->next);
-  waiting = nullptr;
-}
+SINTER_SHARED void release_state(grad_state* s) noexcept;
 
 /// The no_grad guards alive on this thread.
 inline int& no_grad_guards() {
@@ -5178,6 +5222,24 @@ inline void run_backward(grad_state& y) {
   }
   consumer.backward(y);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void release_state(grad_state* s) noexcept {
+  if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  static thread_local grad_state** waiting = nullptr;
+  if (waiting != nullptr) {
+    s->next = std::exchange(*waiting, s);
+    return;
+  }
+  grad_state* list = s;
+  s->next = nullptr;
+  waiting = &list;
+  while (list != nullptr) delete std::exchange(list, list->next);
+  waiting = nullptr;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -5218,38 +5280,7 @@ class listened_leaves {
 
   /// Before a pass from `root` with this number: finds last uses, and tells of leaves that it cannot reach. Errors:
   /// autograd_error for a leaf that another pass listens to.
-  void begin(grad_state& root, std::uint64_t pass) {
-    refuse_capture("backward with a listener",
-                   "its functions would be called once, and not in each replay; pass no listener");
-    for (const leaf& l : leaves_)
-      if (l.state->watched)
-        refuse<autograd_error>(
-            {"backward: a pass that is under way listens to one of these leaves already; give each "
-             "pass a listener of its own leaves"});
-    pass_ = pass;
-    number_ = grad_state::next_visit();
-    oldest_hiding_ = newest;
-    failure_ = nullptr;
-    for (leaf& l : leaves_) {
-      l.state->watched = true;
-      l.last_use = newest;
-      l.reached = l.told = l.settled = false;
-    }
-    try {
-      if (root.producer == nullptr) use(root, newest);
-      else look_behind(root);
-      for (std::size_t i = 0; i < leaves_.size(); ++i)
-        if (leaves_[i].reached || oldest_hiding_ != newest) queue_.push_back({leaves_[i].last_use, i});
-    } catch (...) {
-      stop();
-      throw;
-    }
-    std::make_heap(queue_.begin(), queue_.end(), comes_later);
-    runs_ = true;
-    if (oldest_hiding_ != newest) return;
-    for (leaf& l : leaves_)
-      if (!l.reached) tell(l);
-  }
+  void begin(grad_state& root, std::uint64_t pass);
   /// A state that is read by the producer of one with this order, also where that does not list it. Errors:
   /// autograd_error if a leaf behind it was told to be complete.
   void reach(grad_state& from, std::uint64_t used_by) {
@@ -5338,21 +5369,7 @@ class listened_leaves {
     return true;
   }
   /// Finds the uses of leaves behind a state that is no leaf.
-  void look_behind(grad_state& from) {
-    to_see_.push_back(&from);
-    while (!to_see_.empty()) {
-      const grad_state& s = *to_see_.back();
-      to_see_.pop_back();
-      if (s.producer->hides_inputs) oldest_hiding_ = std::min(oldest_hiding_, s.order);
-      int count = 0;
-      const state_ptr* inputs = s.producer->inputs(count);
-      for (int i = 0; i < count; ++i) {
-        if (!inputs[i]) continue;
-        if (inputs[i]->producer == nullptr) use(*inputs[i], s.order);
-        else if (see(*inputs[i])) to_see_.push_back(inputs[i].get());
-      }
-    }
-  }
+  void look_behind(grad_state& from);
   void tell(leaf& l) {
     l.told = true;
     if (l.reached && l.state->has_grad) {
@@ -5393,6 +5410,59 @@ class listened_leaves {
   bool runs_ = false;
   std::exception_ptr failure_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void listened_leaves::begin(grad_state& root, std::uint64_t pass) {
+  refuse_capture("backward with a listener",
+                 "its functions would be called once, and not in each replay; pass no listener");
+  for (const leaf& l : leaves_)
+    if (l.state->watched)
+      refuse<autograd_error>(
+          {"backward: a pass that is under way listens to one of these leaves already; give each "
+           "pass a listener of its own leaves"});
+  pass_ = pass;
+  number_ = grad_state::next_visit();
+  oldest_hiding_ = newest;
+  failure_ = nullptr;
+  for (leaf& l : leaves_) {
+    l.state->watched = true;
+    l.last_use = newest;
+    l.reached = l.told = l.settled = false;
+  }
+  try {
+    if (root.producer == nullptr) use(root, newest);
+    else look_behind(root);
+    for (std::size_t i = 0; i < leaves_.size(); ++i)
+      if (leaves_[i].reached || oldest_hiding_ != newest) queue_.push_back({leaves_[i].last_use, i});
+  } catch (...) {
+    stop();
+    throw;
+  }
+  std::make_heap(queue_.begin(), queue_.end(), comes_later);
+  runs_ = true;
+  if (oldest_hiding_ != newest) return;
+  for (leaf& l : leaves_)
+    if (!l.reached) tell(l);
+}
+
+SINTER_SHARED void listened_leaves::look_behind(grad_state& from) {
+  to_see_.push_back(&from);
+  while (!to_see_.empty()) {
+    const grad_state& s = *to_see_.back();
+    to_see_.pop_back();
+    if (s.producer->hides_inputs) oldest_hiding_ = std::min(oldest_hiding_, s.order);
+    int count = 0;
+    const state_ptr* inputs = s.producer->inputs(count);
+    for (int i = 0; i < count; ++i) {
+      if (!inputs[i]) continue;
+      if (inputs[i]->producer == nullptr) use(*inputs[i], s.order);
+      else if (see(*inputs[i])) to_see_.push_back(inputs[i].get());
+    }
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -5511,8 +5581,13 @@ struct running_pass {
 
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
 /// older than it are left to that one, with what this pass adds to their gradients. The listener may be null.
-inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0,
-                      listened_leaves* listener = nullptr) {
+SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0,
+                      listened_leaves* listener = nullptr);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order,
+                      listened_leaves* listener) {
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
   struct guard : running_pass {
@@ -5584,6 +5659,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t fi
   pass.done = true;
   if (listener != nullptr) listener->end();
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 
@@ -7962,20 +8039,7 @@ struct elementwise_backward : tape_entry {
   }
 
   /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
-  bool keep_leaves(const leaf_ref* all) {
-    leaf.resize(static_cast<std::size_t>(leaves));
-    target.reserve(static_cast<std::size_t>(sinks));
-    state.reserve(static_cast<std::size_t>(sinks));
-    bool any = false;
-    for (int i = 0; i < leaves; ++i) {
-      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
-      if (all[i].state == nullptr) continue;
-      target.emplace_back().keep(all[i], false);
-      state.push_back(*all[i].state);
-      any = any || state.back();
-    }
-    return any;
-  }
+  bool keep_leaves(const leaf_ref* all);
 
   /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
   template <int R>
@@ -7996,38 +8060,7 @@ struct elementwise_backward : tape_entry {
   }
 
  private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name, "operand");
-      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
-    }
-    bool has = false;
-    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
-    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
-    if (with_result) {
-      result.check_version(name, "result");
-      in[leaves + 1] = result.ref();
-    }
-    const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (std::size_t s = 0; s < target.size(); ++s) {
-      const saved_leaf& l = target[s];
-      out[s].element_size = l.element_size;
-      const auto set_strides = [&](const index_t* strides) {
-        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
-      };
-      if (state[s]) {
-        out[s].data = state[s]->gradient(out[s].add);
-        set_strides(state[s]->strides());
-      } else {
-        set_strides(dense_strides(l).data());
-        index_t n = l.element_size;
-        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-        unused.push_back(allocate(static_cast<std::size_t>(n)));
-        out[s].data = unused.back()->data;
-      }
-    }
-  }
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
@@ -8057,6 +8090,58 @@ struct statement_backward : elementwise_backward {
     else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
   }
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+  for (std::size_t i = 0; i < leaf.size(); ++i) {
+    leaf[i].check_version(name, "operand");
+    in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+  }
+  bool has = false;
+  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+  const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+  in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
+  if (with_result) {
+    result.check_version(name, "result");
+    in[leaves + 1] = result.ref();
+  }
+  const saved_leaf& swept = space.rank > 0 ? space : result;
+  for (std::size_t s = 0; s < target.size(); ++s) {
+    const saved_leaf& l = target[s];
+    out[s].element_size = l.element_size;
+    const auto set_strides = [&](const index_t* strides) {
+      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
+    };
+    if (state[s]) {
+      out[s].data = state[s]->gradient(out[s].add);
+      set_strides(state[s]->strides());
+    } else {
+      set_strides(dense_strides(l).data());
+      index_t n = l.element_size;
+      for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+      unused.push_back(allocate(static_cast<std::size_t>(n)));
+      out[s].data = unused.back()->data;
+    }
+  }
+}
+
+SINTER_SHARED bool elementwise_backward::keep_leaves(const leaf_ref* all) {
+  leaf.resize(static_cast<std::size_t>(leaves));
+  target.reserve(static_cast<std::size_t>(sinks));
+  state.reserve(static_cast<std::size_t>(sinks));
+  bool any = false;
+  for (int i = 0; i < leaves; ++i) {
+    leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+    if (all[i].state == nullptr) continue;
+    target.emplace_back().keep(all[i], false);
+    state.push_back(*all[i].state);
+    any = any || state.back();
+  }
+  return any;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 
@@ -18007,6 +18092,29 @@ SINTER_COLD std::string unfit_text(const void* from, std::size_t i, std::size_t 
 
 }  // namespace detail
 }  // namespace sinter
+// sinter/core/instances.hpp: tensors of common types, whose members a program with sinter::compiled holds once.
+
+#if SINTER_COMPILED
+namespace sinter {
+
+#define SINTER_INSTANCES_OF(T)          \
+  SINTER_INSTANCE class tensor<T, 0>; \
+  SINTER_INSTANCE class tensor<T, 1>; \
+  SINTER_INSTANCE class tensor<T, 2>; \
+  SINTER_INSTANCE class tensor<T, 3>; \
+  SINTER_INSTANCE class tensor<T, 4>;
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+SINTER_INSTANCES_OF(std::int64_t)
+SINTER_INSTANCES_OF(std::uint8_t)
+#undef SINTER_INSTANCES_OF
+
+namespace detail {
+SINTER_INSTANCE class caching_arena<host_memory>;
+}  // namespace detail
+
+}  // namespace sinter
+#endif
 // sinter/core/print.hpp: tensors as text.
 
 namespace sinter {
@@ -19644,22 +19752,7 @@ void copy_strided(char* to, index_t to_step, const char* from, index_t from_step
   }
 }
 
-inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1:
-      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2:
-      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4:
-      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default:
-      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
+SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size);
 
 /// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
 /// Where rows stand side by side there, each line of cache is touched once.
@@ -19719,6 +19812,27 @@ inline void add_strided(char* to, index_t step, const char* from, index_t n, int
   if (size == 4) add_strided<float>(to, step, from, n);
   else add_strided<double>(to, step, from, n);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1:
+      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2:
+      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4:
+      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default:
+      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail
 // sinter/cpu/detail/loop_shape.hpp: an index space with its operands, and the kernel function that runs on it.
@@ -19784,19 +19898,9 @@ struct loop {
 
 /// Puts the axes into the order in which the operands lie in memory, results first. For a loop whose elements are not
 /// counted.
-inline void order_by_memory(loop& l) {
-  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
-  int order[max_rank];
-  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
-  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
-}
+SINTER_SHARED void order_by_memory(loop& l);
 
-inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
-    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
-  });
-}
+SINTER_SHARED void coalesce(loop& l);
 
 namespace detail {
 
@@ -19861,8 +19965,13 @@ int first_at(const Place& place, int s) {
 
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element
 /// takes the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
-                     index_t n) {
+SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                            index_t n);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                            index_t n) {
   alignas(64) char in_pad[max_operands][vector_bytes];
   alignas(64) char out_pad[max_operands][vector_bytes];
   const void* in[max_operands];
@@ -19889,7 +19998,27 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void order_by_memory(loop& l) {
+  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  int order[max_rank];
+  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
+  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
+
+SINTER_SHARED void coalesce(loop& l) {
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
+    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
+  });
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 
@@ -19912,31 +20041,7 @@ class prepared_loop {
   static constexpr index_t sum_segment =
       512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
 
-  explicit prepared_loop(const loop& source) : l_(source) {
-    coalesce(l_);
-    total_ = l_.numel();
-    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
-    rows_ = l_.rank <= 1 || inner_ >= short_row;
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_size_[s] = l_.in[s].size;
-      const index_t step = inner_stride(l_.in[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_in_[s] = is_dense(l_.in[s]);
-      repeated_in_[s] = is_repeated(l_.in[s]);
-    }
-    for (int s = 0; s < l_.outputs; ++s) {
-      out_size_[s] = l_.out[s].size;
-      const index_t step = inner_stride(l_.out[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_out_[s] = is_dense(l_.out[s]);
-      reducing_[s] = is_reducing(l_.out[s]);
-      any_reducing_ = any_reducing_ || reducing_[s];
-    }
-    find_bands();
-    if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
-    for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
-    for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
-  }
+  explicit prepared_loop(const loop& source);
 
   const loop& shape() const { return l_; }
   index_t numel() const { return total_; }
@@ -19953,25 +20058,7 @@ class prepared_loop {
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of
   /// them are in each other's way.
-  void set_stream() {
-    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
-    // vectors of a row.
-    stream_ = (rows_ || band_ > 0) && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
-    const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
-    for (int s = 0; s < l_.outputs; ++s) {
-      if (!streams(s)) continue;
-      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
-      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-      for (int other = 0; other < l_.outputs; ++other) {
-        if (other == s) continue;
-        const bool adds_to_it = l_.out[s].data == l_.out[other].data;
-        stream_ = stream_ && !adds_to_it && (!streams(other) || apart(l_.out[s], l_.out[other]));
-      }
-    }
-    plain_ = stream_;
-    for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
-    for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
-  }
+  void set_stream();
 
   /// What is left to do with the rows that follow; it is read when they run.
   void set_row_end(const row_end* end) { made_ = end; }
@@ -20047,62 +20134,7 @@ class prepared_loop {
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
   }
 
-  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    alignas(64) char repeated[max_operands][vector_bytes];
-    alignas(64) char sums[max_operands][vector_bytes];
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    const int last = l_.rank - 1;
-    const index_t longest = any_reducing_ ? sum_segment : segment;
-    for (index_t at = begin; at < end;) {
-      const index_t column = at % inner_;
-      index_t n = inner_ - column;
-      if (n > end - at) n = end - at;
-      if (n > longest) n = longest;
-      index_t coordinate[max_rank];
-      index_t rest = at / inner_;
-      for (int d = last - 1; d >= 0; --d) {
-        coordinate[d] = rest % l_.shape[d];
-        rest /= l_.shape[d];
-      }
-      const auto offset = [&](const operand& o) {
-        index_t x = last >= 0 ? column * o.strides[last] : 0;
-        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-        return x * o.size;
-      };
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        const char* p = o.data + offset(o);
-        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
-        if (in_mask[s] == 0) {
-          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
-          p = repeated[s];
-        }
-        in[s] = p;
-      }
-      bool plain = plain_;
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        const bool sum = inner_stride(o) == 0;
-        out_mask[s] = sum ? 0 : -1;
-        out_add[s] = sum || add[s];
-        plain = plain && !out_add[s];
-        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
-        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
-      for (int s = 0; s < l_.outputs; ++s) {
-        if (out_mask[s] != 0) continue;
-        char* to = base[s] + offset(l_.out[s]);
-        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
-        else store_sum<double>(to, sums[s], add[s] || column != 0);
-      }
-      at += n;
-    }
-  }
+  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
 
   template <class T>
   static void store_sum(char* to, const char* lane_sums, bool add) {
@@ -20111,63 +20143,7 @@ class prepared_loop {
     *p = add ? *p + sum : sum;
   }
 
-  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_mask[s] = repeated_in_[s] ? 0 : -1;
-      in[s] = staged + static_cast<std::size_t>(s) * bytes;
-      if (repeated_in_[s])
-        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
-    }
-    for (index_t at = begin; at < end; at += block) {
-      const index_t n = end - at < block ? end - at : block;
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        if (repeated_in_[s]) continue;
-        if (dense_in_[s]) {
-          in[s] = o.data + at * o.size;
-          continue;
-        }
-        char* to = staged + static_cast<std::size_t>(s) * bytes;
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
-          to += count * o.size;
-        });
-      }
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        out_mask[s] = -1;
-        const bool direct = dense_out_[s] || (linear && s == 0);
-        const int first = reducing_[s] ? s : detail::first_at([base](int i) { return base[i]; }, s);
-        char* const stage = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
-        out_add[s] = add[s] && !reducing_[s];
-        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size : stage;
-        if (direct || first < s || !out_add[s]) continue;
-        char* to = stage;
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          detail::copy_strided(to, 1, base[s] + offset * o.size, step, count, o.size);
-          to += count * o.size;
-        });
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        if (dense_out_[s] || (linear && s == 0)) continue;
-        const char* from = static_cast<const char*>(out[s]);
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          if (add[s] && reducing_[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
-          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
-          from += count * o.size;
-        });
-      }
-    }
-  }
+  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
 
   /// Adds the second half of n elements to the first one, and so on, until `row` elements are left.
   template <class T>
@@ -20187,114 +20163,10 @@ class prepared_loop {
     for (index_t i = 0; i < inner_; ++i) t[i] = add ? t[i] + v[i] : v[i];
   }
 
-  void run_bands(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    const std::size_t bytes = static_cast<std::size_t>(band_) * 8;
-    char* staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    bool plain = plain_;
-    for (int s = 0; s < l_.inputs; ++s, staged += bytes) {
-      const operand& o = l_.in[s];
-      in_mask[s] = repeated_in_[s] ? 0 : -1;
-      in[s] = staged;
-      if (repeated_in_[s]) detail::copy_strided(staged, 1, o.data, 0, lanes, o.size);
-      else if (!dense_in_[s])
-        for (index_t i = 0; i < band_; i += inner_)
-          std::memcpy(staged + i * o.size, o.data, static_cast<std::size_t>(inner_ * o.size));
-    }
-    for (int s = 0; s < l_.outputs; ++s, staged += bytes) {
-      out_mask[s] = -1;
-      out[s] = staged;
-      out_add[s] = reducing_[s] || add[s];
-      plain = plain && !out_add[s];
-      if (reducing_[s]) std::memset(staged, 0, bytes);
-    }
-    for (index_t at = begin; at < end; at += band_) {
-      for (int s = 0; s < l_.inputs; ++s)
-        if (dense_in_[s]) in[s] = l_.in[s].data + at * l_.in[s].size;
-      for (int s = 0; s < l_.outputs; ++s)
-        if (!reducing_[s]) out[s] = base[s] + (linear && s == 0 ? at - begin : at) * l_.out[s].size;
-      const index_t n = end - at < band_ ? end - at : band_;
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
-    }
-    for (int s = 0; s < l_.outputs; ++s) {
-      if (!reducing_[s]) continue;
-      char* const sums = static_cast<char*>(out[s]);
-      if (out_size_[s] == 4) store_band<float>(base[s], sums, add[s]);
-      else store_band<double>(base[s], sums, add[s]);
-    }
-  }
+  void run_bands(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
 
   /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
-  void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    char* tile[2 * max_operands];     // where the first row is read or written
-    index_t pitch[2 * max_operands];  // bytes from row to row
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t mask[max_operands];
-    std::fill_n(mask, max_operands, index_t{-1});
-    const int last = l_.rank - 1;
-    index_t h = 0;
-    for (index_t row = begin / inner_; row < end / inner_; row += h) {
-      index_t coordinate[max_rank];
-      index_t rest = row;
-      for (int d = last - 1; d >= 0; --d) {
-        coordinate[d] = rest % l_.shape[d];
-        rest /= l_.shape[d];
-      }
-      h = std::min({tile_rows, l_.shape[last - 1] - coordinate[last - 1], end / inner_ - row});
-      for (index_t column = 0; column < inner_; column += tile_columns) {
-        const index_t w = std::min(tile_columns, inner_ - column);
-        const auto place = [&](const operand& o, char* data) {
-          index_t x = column * o.strides[last];
-          for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-          return data + x * o.size;
-        };
-        for (int s = 0; s < l_.inputs; ++s) {
-          const operand& o = l_.in[s];
-          tile[s] = place(o, o.data);
-          pitch[s] = o.strides[last - 1] * o.size;
-          if (inner_stride(o) == 1) continue;
-          char* const copy = staged + static_cast<std::size_t>(s) * bytes;
-          detail::copy_tile<false>(copy, tile[s], h, w, o.strides[last - 1], inner_stride(o), o.size);
-          tile[s] = copy;
-          pitch[s] = w * o.size;
-        }
-        const auto direct = [&](int s) { return inner_stride(l_.out[s]) == 1 || (linear && s == 0); };
-        for (int s = 0; s < l_.outputs; ++s) {
-          const operand& o = l_.out[s];
-          const int at = l_.inputs + s;
-          if (linear && s == 0) {
-            tile[at] = base[s] + (row * inner_ + column - begin) * o.size;
-            pitch[at] = inner_ * o.size;
-          } else if (direct(s)) {
-            tile[at] = place(o, base[s]);
-            pitch[at] = o.strides[last - 1] * o.size;
-          } else {
-            const int first = detail::first_at([base](int i) { return base[i]; }, s);
-            tile[at] = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
-            pitch[at] = w * o.size;
-            if (first == s && add[s])
-              detail::copy_tile<false>(tile[at], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
-          }
-        }
-        for (index_t r = 0; r < h; ++r) {
-          for (int s = 0; s < l_.inputs; ++s) in[s] = tile[s] + r * pitch[s];
-          for (int s = 0; s < l_.outputs; ++s) out[s] = tile[l_.inputs + s] + r * pitch[l_.inputs + s];
-          call({w, (row + r) * inner_ + column, in, mask, in_size_, out, mask, out_size_, add});
-        }
-        for (int s = 0; s < l_.outputs; ++s)
-          if (const operand& o = l_.out[s]; !direct(s))
-            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o),
-                                    o.size);
-      }
-    }
-  }
+  void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
 
   loop l_;
   index_t total_ = 0;
@@ -20313,6 +20185,283 @@ class prepared_loop {
   int in_size_[max_operands] = {};
   int out_size_[max_operands] = {};
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED prepared_loop::prepared_loop(const loop& source) : l_(source) {
+  coalesce(l_);
+  total_ = l_.numel();
+  inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
+  rows_ = l_.rank <= 1 || inner_ >= short_row;
+  for (int s = 0; s < l_.inputs; ++s) {
+    in_size_[s] = l_.in[s].size;
+    const index_t step = inner_stride(l_.in[s]);
+    rows_ = rows_ && (step == 0 || step == 1);
+    dense_in_[s] = is_dense(l_.in[s]);
+    repeated_in_[s] = is_repeated(l_.in[s]);
+  }
+  for (int s = 0; s < l_.outputs; ++s) {
+    out_size_[s] = l_.out[s].size;
+    const index_t step = inner_stride(l_.out[s]);
+    rows_ = rows_ && (step == 0 || step == 1);
+    dense_out_[s] = is_dense(l_.out[s]);
+    reducing_[s] = is_reducing(l_.out[s]);
+    any_reducing_ = any_reducing_ || reducing_[s];
+  }
+  find_bands();
+  if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
+  for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
+  for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
+}
+
+SINTER_SHARED void prepared_loop::set_stream() {
+  // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
+  // vectors of a row.
+  stream_ = (rows_ || band_ > 0) && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
+  const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
+  for (int s = 0; s < l_.outputs; ++s) {
+    if (!streams(s)) continue;
+    stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
+    for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+    for (int other = 0; other < l_.outputs; ++other) {
+      if (other == s) continue;
+      const bool adds_to_it = l_.out[s].data == l_.out[other].data;
+      stream_ = stream_ && !adds_to_it && (!streams(other) || apart(l_.out[s], l_.out[other]));
+    }
+  }
+  plain_ = stream_;
+  for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
+  for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
+}
+
+SINTER_SHARED void prepared_loop::run_rows(index_t begin, index_t end, char* const* base, const bool* add,
+                                           bool linear) const {
+  alignas(64) char repeated[max_operands][vector_bytes];
+  alignas(64) char sums[max_operands][vector_bytes];
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t in_mask[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  const int last = l_.rank - 1;
+  const index_t longest = any_reducing_ ? sum_segment : segment;
+  for (index_t at = begin; at < end;) {
+    const index_t column = at % inner_;
+    index_t n = inner_ - column;
+    if (n > end - at) n = end - at;
+    if (n > longest) n = longest;
+    index_t coordinate[max_rank];
+    index_t rest = at / inner_;
+    for (int d = last - 1; d >= 0; --d) {
+      coordinate[d] = rest % l_.shape[d];
+      rest /= l_.shape[d];
+    }
+    const auto offset = [&](const operand& o) {
+      index_t x = last >= 0 ? column * o.strides[last] : 0;
+      for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+      return x * o.size;
+    };
+    for (int s = 0; s < l_.inputs; ++s) {
+      const operand& o = l_.in[s];
+      const char* p = o.data + offset(o);
+      in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
+      if (in_mask[s] == 0) {
+        detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
+        p = repeated[s];
+      }
+      in[s] = p;
+    }
+    bool plain = plain_;
+    for (int s = 0; s < l_.outputs; ++s) {
+      const operand& o = l_.out[s];
+      const bool sum = inner_stride(o) == 0;
+      out_mask[s] = sum ? 0 : -1;
+      out_add[s] = sum || add[s];
+      plain = plain && !out_add[s];
+      if (sum) std::memset(sums[s], 0, sizeof sums[s]);
+      out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
+    }
+    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
+    for (int s = 0; s < l_.outputs; ++s) {
+      if (out_mask[s] != 0) continue;
+      char* to = base[s] + offset(l_.out[s]);
+      if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
+      else store_sum<double>(to, sums[s], add[s] || column != 0);
+    }
+    at += n;
+  }
+}
+
+SINTER_SHARED void prepared_loop::run_blocks(index_t begin, index_t end, char* const* base, const bool* add,
+                                             bool linear) const {
+  constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
+  char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t in_mask[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  for (int s = 0; s < l_.inputs; ++s) {
+    in_mask[s] = repeated_in_[s] ? 0 : -1;
+    in[s] = staged + static_cast<std::size_t>(s) * bytes;
+    if (repeated_in_[s])
+      detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
+  }
+  for (index_t at = begin; at < end; at += block) {
+    const index_t n = end - at < block ? end - at : block;
+    for (int s = 0; s < l_.inputs; ++s) {
+      const operand& o = l_.in[s];
+      if (repeated_in_[s]) continue;
+      if (dense_in_[s]) {
+        in[s] = o.data + at * o.size;
+        continue;
+      }
+      char* to = staged + static_cast<std::size_t>(s) * bytes;
+      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+        detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
+        to += count * o.size;
+      });
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      const operand& o = l_.out[s];
+      out_mask[s] = -1;
+      const bool direct = dense_out_[s] || (linear && s == 0);
+      const int first = reducing_[s] ? s : detail::first_at([base](int i) { return base[i]; }, s);
+      char* const stage = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+      out_add[s] = add[s] && !reducing_[s];
+      out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size : stage;
+      if (direct || first < s || !out_add[s]) continue;
+      char* to = stage;
+      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+        detail::copy_strided(to, 1, base[s] + offset * o.size, step, count, o.size);
+        to += count * o.size;
+      });
+    }
+    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
+    for (int s = 0; s < l_.outputs; ++s) {
+      const operand& o = l_.out[s];
+      if (dense_out_[s] || (linear && s == 0)) continue;
+      const char* from = static_cast<const char*>(out[s]);
+      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+        if (add[s] && reducing_[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+        else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
+        from += count * o.size;
+      });
+    }
+  }
+}
+
+SINTER_SHARED void prepared_loop::run_bands(index_t begin, index_t end, char* const* base, const bool* add,
+                                            bool linear) const {
+  const std::size_t bytes = static_cast<std::size_t>(band_) * 8;
+  char* staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t in_mask[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  bool plain = plain_;
+  for (int s = 0; s < l_.inputs; ++s, staged += bytes) {
+    const operand& o = l_.in[s];
+    in_mask[s] = repeated_in_[s] ? 0 : -1;
+    in[s] = staged;
+    if (repeated_in_[s]) detail::copy_strided(staged, 1, o.data, 0, lanes, o.size);
+    else if (!dense_in_[s])
+      for (index_t i = 0; i < band_; i += inner_)
+        std::memcpy(staged + i * o.size, o.data, static_cast<std::size_t>(inner_ * o.size));
+  }
+  for (int s = 0; s < l_.outputs; ++s, staged += bytes) {
+    out_mask[s] = -1;
+    out[s] = staged;
+    out_add[s] = reducing_[s] || add[s];
+    plain = plain && !out_add[s];
+    if (reducing_[s]) std::memset(staged, 0, bytes);
+  }
+  for (index_t at = begin; at < end; at += band_) {
+    for (int s = 0; s < l_.inputs; ++s)
+      if (dense_in_[s]) in[s] = l_.in[s].data + at * l_.in[s].size;
+    for (int s = 0; s < l_.outputs; ++s)
+      if (!reducing_[s]) out[s] = base[s] + (linear && s == 0 ? at - begin : at) * l_.out[s].size;
+    const index_t n = end - at < band_ ? end - at : band_;
+    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
+  }
+  for (int s = 0; s < l_.outputs; ++s) {
+    if (!reducing_[s]) continue;
+    char* const sums = static_cast<char*>(out[s]);
+    if (out_size_[s] == 4) store_band<float>(base[s], sums, add[s]);
+    else store_band<double>(base[s], sums, add[s]);
+  }
+}
+
+SINTER_SHARED void prepared_loop::run_tiles(index_t begin, index_t end, char* const* base, const bool* add,
+                                            bool linear) const {
+  constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
+  char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+  char* tile[2 * max_operands];     // where the first row is read or written
+  index_t pitch[2 * max_operands];  // bytes from row to row
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t mask[max_operands];
+  std::fill_n(mask, max_operands, index_t{-1});
+  const int last = l_.rank - 1;
+  index_t h = 0;
+  for (index_t row = begin / inner_; row < end / inner_; row += h) {
+    index_t coordinate[max_rank];
+    index_t rest = row;
+    for (int d = last - 1; d >= 0; --d) {
+      coordinate[d] = rest % l_.shape[d];
+      rest /= l_.shape[d];
+    }
+    h = std::min({tile_rows, l_.shape[last - 1] - coordinate[last - 1], end / inner_ - row});
+    for (index_t column = 0; column < inner_; column += tile_columns) {
+      const index_t w = std::min(tile_columns, inner_ - column);
+      const auto place = [&](const operand& o, char* data) {
+        index_t x = column * o.strides[last];
+        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+        return data + x * o.size;
+      };
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        tile[s] = place(o, o.data);
+        pitch[s] = o.strides[last - 1] * o.size;
+        if (inner_stride(o) == 1) continue;
+        char* const copy = staged + static_cast<std::size_t>(s) * bytes;
+        detail::copy_tile<false>(copy, tile[s], h, w, o.strides[last - 1], inner_stride(o), o.size);
+        tile[s] = copy;
+        pitch[s] = w * o.size;
+      }
+      const auto direct = [&](int s) { return inner_stride(l_.out[s]) == 1 || (linear && s == 0); };
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        const int at = l_.inputs + s;
+        if (linear && s == 0) {
+          tile[at] = base[s] + (row * inner_ + column - begin) * o.size;
+          pitch[at] = inner_ * o.size;
+        } else if (direct(s)) {
+          tile[at] = place(o, base[s]);
+          pitch[at] = o.strides[last - 1] * o.size;
+        } else {
+          const int first = detail::first_at([base](int i) { return base[i]; }, s);
+          tile[at] = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+          pitch[at] = w * o.size;
+          if (first == s && add[s])
+            detail::copy_tile<false>(tile[at], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+        }
+      }
+      for (index_t r = 0; r < h; ++r) {
+        for (int s = 0; s < l_.inputs; ++s) in[s] = tile[s] + r * pitch[s];
+        for (int s = 0; s < l_.outputs; ++s) out[s] = tile[l_.inputs + s] + r * pitch[l_.inputs + s];
+        call({w, (row + r) * inner_ + column, in, mask, in_size_, out, mask, out_size_, add});
+      }
+      for (int s = 0; s < l_.outputs; ++s)
+        if (const operand& o = l_.out[s]; !direct(s))
+          detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o),
+                                  o.size);
+    }
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 // sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
@@ -20389,15 +20538,44 @@ class backoff {
 
 #if defined(__linux__)
 
-inline cpu_set_t usable_processors() noexcept {
+SINTER_SHARED cpu_set_t usable_processors() noexcept;
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
+
+/// The node's processors that this process may use; all usable ones where that leaves none.
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
+
+inline void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+inline int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+#else
+
+inline void pin_to_node(int) noexcept {}
+inline int usable_processor_count(int) noexcept { return 0; }
+
+#endif
+
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+SINTER_SHARED int default_threads(int node);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED cpu_set_t usable_processors() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
   return set;
 }
 
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-inline cpu_set_t node_processors(int node) noexcept {
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   char path[64];
@@ -20418,8 +20596,7 @@ inline cpu_set_t node_processors(int node) noexcept {
   return set;
 }
 
-/// The node's processors that this process may use; all usable ones where that leaves none.
-inline cpu_set_t node_or_usable_processors(int node) noexcept {
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
   const cpu_set_t usable = usable_processors();
   if (node < 0) return usable;
   const cpu_set_t local = node_processors(node);
@@ -20428,25 +20605,7 @@ inline cpu_set_t node_or_usable_processors(int node) noexcept {
   return CPU_COUNT(&both) == 0 ? usable : both;
 }
 
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) {
+SINTER_SHARED int default_threads(int node) {
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
@@ -20459,6 +20618,8 @@ inline int default_threads(int node) {
   const unsigned threads = std::thread::hardware_concurrency();
   return threads == 0 ? 1 : static_cast<int>(threads);
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail
 
@@ -20494,26 +20655,7 @@ class thread_pool {
   /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
   /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
   /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context) {
-    if (tasks <= 0) return;
-    const busy_time measured(*this);
-    if (tasks == 1) return body(context, 0);
-    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-    if (workers_.empty()) {
-      release();
-      return run_inline(tasks, body, context);
-    }
-    for (index_t first = 0; first < tasks; first += max_batch) {
-      base_.store(first, std::memory_order_relaxed);
-      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-    }
-    std::exception_ptr error = std::move(error_);
-    error_ = nullptr;
-    failed_.store(false, std::memory_order_relaxed);
-    release();
-    if (error) std::rethrow_exception(error);
-  }
+  void run(index_t tasks, task_body body, void* context);
 
   /// Calls `f(task)` for every task in [0, tasks); see `run`.
   template <class F>
@@ -20592,43 +20734,13 @@ class thread_pool {
   }
   void release() noexcept { busy_.store(false, std::memory_order_release); }
 
-  static void run_inline(index_t tasks, task_body body, void* context) {
-    std::exception_ptr error;
-    for (index_t task = 0; task < tasks; ++task) {
-      try {
-        body(context, task);
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-    }
-    if (error) std::rethrow_exception(error);
-  }
+  static void run_inline(index_t tasks, task_body body, void* context);
 
-  void run_batch(index_t tasks, task_body body, void* context) {
-    body_.store(body, std::memory_order_relaxed);
-    context_.store(context, std::memory_order_relaxed);
-    tasks_.store(tasks, std::memory_order_relaxed);
-    const std::uint64_t control = detail::float_control();
-    float_control_.store(control, std::memory_order_relaxed);
-    done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-    wake(tasks - 1);
-    work(control);
-    detail::backoff wait;
-    while (done_.load(std::memory_order_acquire) != tasks)
-      if (!wait.spin()) done_waiting(tasks);
-  }
+  void run_batch(index_t tasks, task_body body, void* context);
 
   // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
   // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept {
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-    if (sleeping == 0) return;
-    if (useful >= sleeping) return epoch_.notify_all();
-    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-  }
+  void wake(index_t useful) noexcept;
 
   void done_waiting(index_t tasks) noexcept {
     caller_sleeps_.store(1, std::memory_order_seq_cst);
@@ -20639,80 +20751,13 @@ class thread_pool {
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
   // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
   // done.
-  void work(std::uint64_t own_control) noexcept {
-    index_t finished = 0;
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while ((ticket & count_mask) != 0) {
-      const task_body body = body_.load(std::memory_order_relaxed);
-      void* const context = context_.load(std::memory_order_relaxed);
-      const index_t tasks = tasks_.load(std::memory_order_relaxed);
-      const index_t base = base_.load(std::memory_order_relaxed);
-      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-        continue;
-      if (control != own_control) detail::set_float_control(own_control = control);
-      try {
-        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-      } catch (...) {
-        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      }
-      ++finished;
-      ticket = ticket_.load(std::memory_order_acquire);
-    }
-    if (finished == 0) return;
-    done_.fetch_add(finished, std::memory_order_seq_cst);
-    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-      caller_sleeps_.store(0, std::memory_order_seq_cst);
-      caller_sleeps_.notify_one();
-    }
-  }
+  void work(std::uint64_t own_control) noexcept;
 
-  void worker() noexcept {
-    measured_pool() = this;
-    if (node_ >= 0) detail::pin_to_node(node_);
-    int seen = epoch_.load(std::memory_order_seq_cst);
-    while (true) {
-      work(detail::float_control());
-      detail::backoff wait;
-      int now = epoch_.load(std::memory_order_seq_cst);
-      while (now == seen) {
-        if (stop_.load(std::memory_order_relaxed)) return;
-        if (!wait.spin()) {
-          sleepers_.fetch_add(1, std::memory_order_seq_cst);
-          epoch_.wait(seen, std::memory_order_seq_cst);
-          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        }
-        now = epoch_.load(std::memory_order_seq_cst);
-      }
-      seen = now;
-      if (stop_.load(std::memory_order_relaxed)) return;
-    }
-  }
+  void worker() noexcept;
 
-  void adapt() noexcept {
-    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-    if (workers_.size() > wanted) stop_workers();
-    const std::lock_guard lock(team_);
-    try {
-      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-    } catch (const std::system_error&) {
-      // The system grants no more threads: go on with those there are.
-      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-    } catch (const std::bad_alloc&) {
-      // No memory for more just now: the next run tries again.
-    }
-  }
+  void adapt() noexcept;
 
-  void stop_workers() noexcept {
-    const std::lock_guard lock(team_);
-    if (workers_.empty()) return;
-    stop_.store(true, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    epoch_.notify_all();
-    for (std::thread& thread : workers_) thread.join();
-    workers_.clear();
-    stop_.store(false, std::memory_order_relaxed);
-  }
+  void stop_workers() noexcept;
 
   alignas(64) std::atomic<std::uint64_t> ticket_{0};
   std::atomic<task_body> body_{nullptr};
@@ -20740,7 +20785,132 @@ class thread_pool {
 
 /// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
 /// `value_error` where it is set to no number of threads.
-inline thread_pool& host_pool() {
+SINTER_SHARED thread_pool& host_pool();
+
+/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
+SINTER_SHARED thread_pool& numa_pool(int node);
+
+/// The pool of a host device.
+template <device D>
+thread_pool& pool_of() {
+  if constexpr (std::is_same_v<D, cpu>) return host_pool();
+  else return numa_pool(device_ordinal_v<D>);
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
+  body_.store(body, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  tasks_.store(tasks, std::memory_order_relaxed);
+  const std::uint64_t control = detail::float_control();
+  float_control_.store(control, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
+  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+  wake(tasks - 1);
+  work(control);
+  detail::backoff wait;
+  while (done_.load(std::memory_order_acquire) != tasks)
+    if (!wait.spin()) done_waiting(tasks);
+}
+
+SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
+  index_t finished = 0;
+  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  while ((ticket & count_mask) != 0) {
+    const task_body body = body_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const index_t tasks = tasks_.load(std::memory_order_relaxed);
+    const index_t base = base_.load(std::memory_order_relaxed);
+    const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
+    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (control != own_control) detail::set_float_control(own_control = control);
+    try {
+      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+    } catch (...) {
+      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+    }
+    ++finished;
+    ticket = ticket_.load(std::memory_order_acquire);
+  }
+  if (finished == 0) return;
+  done_.fetch_add(finished, std::memory_order_seq_cst);
+  if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+    caller_sleeps_.store(0, std::memory_order_seq_cst);
+    caller_sleeps_.notify_one();
+  }
+}
+
+SINTER_SHARED void thread_pool::worker() noexcept {
+  measured_pool() = this;
+  if (node_ >= 0) detail::pin_to_node(node_);
+  int seen = epoch_.load(std::memory_order_seq_cst);
+  while (true) {
+    work(detail::float_control());
+    detail::backoff wait;
+    int now = epoch_.load(std::memory_order_seq_cst);
+    while (now == seen) {
+      if (stop_.load(std::memory_order_relaxed)) return;
+      if (!wait.spin()) {
+        sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        epoch_.wait(seen, std::memory_order_seq_cst);
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      now = epoch_.load(std::memory_order_seq_cst);
+    }
+    seen = now;
+    if (stop_.load(std::memory_order_relaxed)) return;
+  }
+}
+
+SINTER_SHARED void thread_pool::adapt() noexcept {
+  const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
+  if (workers_.size() > wanted) stop_workers();
+  const std::lock_guard lock(team_);
+  try {
+    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+  } catch (const std::system_error&) {
+    // The system grants no more threads: go on with those there are.
+    target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // No memory for more just now: the next run tries again.
+  }
+}
+
+SINTER_SHARED void thread_pool::stop_workers() noexcept {
+  const std::lock_guard lock(team_);
+  if (workers_.empty()) return;
+  stop_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  epoch_.notify_all();
+  for (std::thread& thread : workers_) thread.join();
+  workers_.clear();
+  stop_.store(false, std::memory_order_relaxed);
+}
+
+SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
+  std::exception_ptr error;
+  for (index_t task = 0; task < tasks; ++task) {
+    try {
+      body(context, task);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+  if (sleeping == 0) return;
+  if (useful >= sleeping) return epoch_.notify_all();
+  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
+}
+
+SINTER_SHARED thread_pool& host_pool() {
   static constinit std::atomic<thread_pool*> pool{nullptr};
   return sinter::detail::make_once(pool, [] {
     auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
@@ -20751,8 +20921,7 @@ inline thread_pool& host_pool() {
   });
 }
 
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-inline thread_pool& numa_pool(int node) {
+SINTER_SHARED thread_pool& numa_pool(int node) {
   struct entry {
     int node;
     entry* next;
@@ -20777,12 +20946,28 @@ inline thread_pool& numa_pool(int node) {
   return added.release()->pool;
 }
 
-/// The pool of a host device.
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
+SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
+  if (tasks <= 0) return;
+  const busy_time measured(*this);
+  if (tasks == 1) return body(context, 0);
+  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+  if (workers_.empty()) {
+    release();
+    return run_inline(tasks, body, context);
+  }
+  for (index_t first = 0; first < tasks; first += max_batch) {
+    base_.store(first, std::memory_order_relaxed);
+    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+  }
+  std::exception_ptr error = std::move(error_);
+  error_ = nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  release();
+  if (error) std::rethrow_exception(error);
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace cpu_impl
 
@@ -20887,7 +21072,22 @@ inline void add_partials(const operand& o, char* to, const char* parts, index_t 
 }
 
 /// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
-inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums);
+
+/// Elements whose sums are added one by one: some hundred terms where there is a choice.
+inline index_t piece_size(const partial_sums& sums) {
+  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
+  return std::max(few, 16 * sums.total);
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
+/// one.
+SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                                     thread_pool& pool);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   const index_t total = p.numel();
   index_t grain = total < serial_below ? total : task_elements;
   if (sums.total > 0) {
@@ -20904,16 +21104,8 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
 
-/// Elements whose sums are added one by one: some hundred terms where there is a choice.
-inline index_t piece_size(const partial_sums& sums) {
-  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
-  return std::max(few, 16 * sums.total);
-}
-
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
-/// one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
-                              thread_pool& pool) {
+SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                                     thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
@@ -20957,10 +21149,16 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
   });
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
-inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
+SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream = false);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream) {
   prepared_loop p(source);
   const loop& l = p.shape();
   const index_t total = p.numel();
@@ -20990,6 +21188,8 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   pool.parallel_for(tasks,
                     [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 
@@ -21392,7 +21592,11 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
 namespace sinter::cpu_impl {
 
 /// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
-inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
   constexpr index_t run = producer<std::int64_t>::run;
   const index_t n = l.numel();
   const producer<std::int64_t> p(l, is_leaf);
@@ -21416,6 +21620,8 @@ inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thr
   for (index_t t = 0; t < tasks; ++t)
     for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 // sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
@@ -23248,18 +23454,8 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                      operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
-}
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in);
 
 /// One output that is a dense array, wherever the range that is run starts.
 inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
@@ -23304,11 +23500,7 @@ inline void run_map(const map_call& call, const any_shape& shape, thread_pool& p
 class epilogue {
  public:
   /// Elements [begin, end) of the dense result, in place.
-  void range(index_t begin, index_t end) const {
-    operand in[max_operands];
-    operand out[1];
-    run(prepared_loop(copy(in, out)), begin, end, out[0]);
-  }
+  void range(index_t begin, index_t end) const;
   /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
   /// place.
   class rows {
@@ -23349,23 +23541,7 @@ class epilogue {
 
   /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
   /// matrix, or of images with the channels last, whose rows are pixels.
-  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-    operand in[max_operands];
-    operand out[1];
-    loop l = copy(in, out);
-    int order[max_rank] = {};
-    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-    order[l.rank - 1] = 1;
-    const auto use_columns = [&](operand& o) {
-      sinter::detail::reorder_axes(order, l.rank, o.strides);
-      o.data += c0 * o.strides[l.rank - 1] * o.size;
-    };
-    for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
-    use_columns(out[0]);
-    sinter::detail::reorder_axes(order, l.rank, l.shape);
-    const index_t width = l.shape[l.rank - 1] = c1 - c0;
-    run(prepared_loop(l), r0 * width, r1 * width, out[0]);
-  }
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const;
 
  protected:
   loop l_;
@@ -23453,6 +23629,47 @@ void with_producer(const E& e, const F& f) {
   set_dense_output(l, dense, out);
   f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
+  operand in[max_operands];
+  operand out[1];
+  run(prepared_loop(copy(in, out)), begin, end, out[0]);
+}
+
+SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
+  operand in[max_operands];
+  operand out[1];
+  loop l = copy(in, out);
+  int order[max_rank] = {};
+  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+  order[l.rank - 1] = 1;
+  const auto use_columns = [&](operand& o) {
+    sinter::detail::reorder_axes(order, l.rank, o.strides);
+    o.data += c0 * o.strides[l.rank - 1] * o.size;
+  };
+  for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
+  use_columns(out[0]);
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+  const index_t width = l.shape[l.rank - 1] = c1 - c0;
+  run(prepared_loop(l), r0 * width, r1 * width, out[0]);
+}
+
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in) {
+  loop l;
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
+  l.inputs = inputs;
+  l.in = in;
+  l.fn = fn;
+  l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
+  return l;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 
@@ -24986,6 +25203,51 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 }
 
 }  // namespace sinter
+// sinter/cpu/instances.hpp: kernels of common types, which a program with sinter::compiled holds once.
+
+#if SINTER_COMPILED
+namespace sinter {
+
+namespace cpu_impl {
+
+SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
+SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
+
+#define SINTER_INSTANCES_OF(T)                                                                                         \
+  SINTER_INSTANCE void gemm<T>(const gemm_args<T>&, thread_pool&);                                                     \
+  SINTER_INSTANCE void conv_forward<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*, bool,    \
+                                       const conv_finish<T>&, thread_pool&);                                           \
+  SINTER_INSTANCE void conv_backward_data<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*,    \
+                                             bool, const conv_finish<T>&, thread_pool&);                               \
+  SINTER_INSTANCE void conv_backward_weights<T>(const conv_shape&, const T*, const T*, T*, const conv_weight_strides&, \
+                                                T*, bool, thread_pool&);                                               \
+  SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
+  SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \
+                                                index_t, bool, thread_pool&);                                          \
+  SINTER_INSTANCE void gather<T>(const gather_shape&, const T*, const std::int64_t*, T*, thread_pool&);                \
+  SINTER_INSTANCE void scatter_add<T, T>(const gather_shape&, T*, const std::int64_t*, const T*, thread_pool&);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+#undef SINTER_INSTANCES_OF
+SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_t*, const std::int64_t*, std::int64_t*,
+                                          thread_pool&);
+
+}  // namespace cpu_impl
+
+namespace detail {
+
+// Reductions of plain tensors.
+#define SINTER_INSTANCES_OF(reducer, T)                                                                             \
+  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                    \
+      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*,     \
+      const cpu_impl::epilogue*);
+SINTER_INSTANCES_OF(sum_reducer<float>, float)
+SINTER_INSTANCES_OF(sum_reducer<double>, double)
+#undef SINTER_INSTANCES_OF
+
+}  // namespace detail
+}  // namespace sinter
+#endif
 // sinter/cpu/moments.hpp: mean and variance of the columns of a matrix on the host.
 
 namespace sinter::cpu_impl {
@@ -27102,6 +27364,23 @@ void take_home(const variable<T, S, D, Order>& leaf) {
 }
 
 }  // namespace sinter::detail
+// sinter/grad/instances.hpp: variables of common types, whose members a program with sinter::compiled holds once.
+
+#if SINTER_COMPILED
+namespace sinter {
+
+#define SINTER_INSTANCES_OF(R)                             \
+  SINTER_INSTANCE class variable<float, R>;                \
+  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
+SINTER_INSTANCES_OF(0)
+SINTER_INSTANCES_OF(1)
+SINTER_INSTANCES_OF(2)
+SINTER_INSTANCES_OF(3)
+SINTER_INSTANCES_OF(4)
+#undef SINTER_INSTANCES_OF
+
+}  // namespace sinter
+#endif
 // sinter/grad/with_gradient.hpp: functions whose derivative the user writes.
 
 namespace sinter {
@@ -36320,7 +36599,12 @@ SINTER_COLD inline bool is_folder(const std::string& path) {
 }
 
 /// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
-SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+                                                     std::string_view ending);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
                                                      std::string_view ending) {
   struct listing {
     DIR* open;
@@ -36343,6 +36627,8 @@ SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, 
   return paths;
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter::detail
 
 namespace sinter {
@@ -36359,8 +36645,13 @@ struct cifar10_options {
 ///
 ///     auto [images, labels] = read_cifar10("cifar-10-batches-bin", {.prefix = "data_batch"});
 ///     auto [test_images, test_labels] = read_cifar10("cifar-10-batches-bin/test_batch.bin");
-SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
-    const std::string& path, const cifar10_options& options = {}) {
+SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
+    const std::string& path, const cifar10_options& options = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
+    const std::string& path, const cifar10_options& options) {
   constexpr std::size_t pixels = 3 * 32 * 32, image_bytes = 1 + pixels;
   std::vector<std::string> paths = {path};
   if (detail::is_folder(path)) {
@@ -36395,7 +36686,11 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
   return {images, labels};
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter
+// sinter/data/instances.hpp: loaders of common data sets, whose members a program with sinter::compiled holds once.
+
 #ifndef SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 #define SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
@@ -36883,6 +37178,20 @@ class tensor_dataset {
 };
 
 }  // namespace sinter
+
+#if SINTER_COMPILED
+namespace sinter {
+
+#define SINTER_INSTANCES_OF(R)                                                                        \
+  SINTER_INSTANCE class tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>;                    \
+  SINTER_INSTANCE class data_loader<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;       \
+  SINTER_INSTANCE class detail::loader_pass<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;
+SINTER_INSTANCES_OF(2)
+SINTER_INSTANCES_OF(4)
+#undef SINTER_INSTANCES_OF
+
+}  // namespace sinter
+#endif
 // sinter/io.hpp: files of numbers and pictures, and a progress bar.
 
 // sinter/io/csv.hpp: tables of numbers in text files.
@@ -37127,10 +37436,289 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 }
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_IO_JSON_HPP
-#define SINTER_SINGLE_SINTER_IO_JSON_HPP
-// sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
+// sinter/io/instances.hpp: readers of common types, which a program with sinter::compiled holds once.
 
+// sinter/io/svg.hpp: line plots and grids of small images as SVG files, for learning curves and looking at mistakes.
+
+// sinter/io/png.hpp: greyscale and RGB images as PNG files.
+
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_HPP
+// sinter/io/write.hpp: writes files that are complete or as they were before.
+
+#include <sys/file.h>
+
+namespace sinter::detail {
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_SHARED_COLD std::string link_target(std::string path);
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old);
+
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder);
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_SHARED_COLD int sync_folder(const std::string& folder);
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old, durability until);
+
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system);
+
+/// The same of one piece.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string link_target(std::string path) {
+  char to[4096];
+  for (int links = 0; links < 40; ++links) {
+    const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
+    if (size < 0) break;  // not a link
+    const std::string_view target(to, static_cast<std::size_t>(size));
+    const std::size_t folder = target.starts_with('/') ? 0 : path.rfind('/') + 1;
+    path.replace(folder, std::string::npos, target);
+  }
+  return path;
+}
+
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
+  return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
+}
+
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder) {
+  DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (list == nullptr) return;
+  while (const dirent* const entry = ::readdir(list)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(unfinished_prefix) || !name.ends_with(saving_suffix)) continue;
+    const std::string path = folder + entry->d_name;
+    const descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  }
+  ::closedir(list);
+}
+
+SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
+  const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!names.is_open()) return errno == EACCES ? 0 : errno;
+  return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old, durability until) {
+  static std::atomic<unsigned> count{0};
+  const bool on_disk = until == durability::of_the_disk;
+  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  if (on_disk) remove_unfinished(folder);
+  std::string part;
+  descriptor file;
+  bool claimed = false;
+  do {  // the name is taken where a process of another machine or container has the same number
+    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
+    file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
+    claimed = file.is_open() && (!on_disk || claim_new_file(file));
+  } while (!claimed && (file.is_open() || errno == EEXIST));
+  if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
+  int problem = 0;
+  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+  if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
+  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk) {
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  }
+  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem != 0) {
+    ::unlink(part.c_str());
+    return problem;
+  }
+  return on_disk ? sync_folder(folder) : 0;
+}
+
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until) {
+  struct stat old, target;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+  int problem = 0;
+  const std::string name = link_target(path);
+  // Links in /proc may lead to what has no name, such as a file that was removed.
+  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+    if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  } else {
+    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
+      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = replace_file(name, pieces, exists ? &old : nullptr, until);
+  }
+  if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
+}
+
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes) {
+  write_file(path, std::span(&bytes, 1));
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_HPP
+
+namespace sinter {
+
+namespace detail {
+
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes);
+
+SINTER_SHARED_COLD std::uint32_t adler32(std::string_view bytes);
+
+SINTER_COLD inline void put_big_endian(std::string& to, std::uint32_t x) {
+  for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(x >> shift & 0xff);
+}
+
+/// Deflate with the fixed code (RFC 1951, 3.2.6), whose only matches repeat the byte before: enough for flat images.
+SINTER_SHARED_COLD std::string zlib_runs(std::string_view in);
+
+SINTER_SHARED_COLD void put_chunk(std::string& to, const char* type, std::string_view body);
+
+/// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
+SINTER_SHARED_COLD std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes) {
+  std::uint32_t c = ~0u;
+  for (char b : bytes) {
+    c ^= static_cast<unsigned char>(b);
+    for (int k = 0; k < 8; ++k) c = (c & 1u) != 0 ? c >> 1 ^ 0xEDB88320u : c >> 1;
+  }
+  return ~c;
+}
+
+SINTER_SHARED_COLD std::uint32_t adler32(std::string_view bytes) {
+  std::uint32_t a = 1, b = 0;
+  for (char c : bytes) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  return b << 16 | a;
+}
+
+SINTER_SHARED_COLD std::string zlib_runs(std::string_view in) {
+  std::string out = "\x78\x01";
+  std::uint32_t held = 0;
+  int bits = 0;
+  const auto put = [&](std::uint32_t value, int count) {
+    held |= value << bits;
+    for (bits += count; bits >= 8; bits -= 8, held >>= 8) out += static_cast<char>(held & 0xff);
+  };
+  const auto put_code = [&](std::uint32_t code, int count) {  // Huffman codes start from their highest bit
+    for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
+  };
+  const auto symbol = [&](std::uint32_t s) {
+    if (s < 144) put_code(0x30 + s, 8);
+    else if (s < 256) put_code(0x190 + s - 144, 9);
+    else if (s < 280) put_code(s - 256, 7);
+    else put_code(0xC0 + s - 280, 8);
+  };
+  put(3, 3);  // the last block, fixed code
+  for (std::size_t i = 0; i < in.size();) {
+    std::size_t run = 0;
+    while (i > 0 && run < 258 && i + run < in.size() && in[i + run] == in[i - 1]) ++run;
+    if (run == 258) {
+      symbol(285);
+    } else if (run >= 3) {
+      std::uint32_t length =
+          static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
+      int extra = 0;
+      while (length >> extra >= 8) ++extra;
+      symbol(257 + static_cast<std::uint32_t>(extra) * 4 + (length >> extra));
+      put(length & ((1u << extra) - 1), extra);
+    } else {
+      symbol(static_cast<unsigned char>(in[i++]));
+      continue;
+    }
+    put_code(0, 5);  // distance 1
+    i += run;
+  }
+  symbol(256);
+  if (bits > 0) put(0, 8 - bits);
+  put_big_endian(out, adler32(in));
+  return out;
+}
+
+SINTER_SHARED_COLD void put_chunk(std::string& to, const char* type, std::string_view body) {
+  put_big_endian(to, static_cast<std::uint32_t>(body.size()));
+  const std::string tagged = type + std::string(body);
+  to += tagged;
+  put_big_endian(to, crc32(tagged));
+}
+
+SINTER_SHARED_COLD std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
+  if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
+    refuse<shape_error>({"png: an image of ", height, " x ", width, " pixels cannot be written"});
+  std::string head;
+  put_big_endian(head, static_cast<std::uint32_t>(width));
+  put_big_endian(head, static_cast<std::uint32_t>(height));
+  head += {8, static_cast<char>(channels == 3 ? 2 : 0), 0, 0, 0};
+  std::string rows;
+  const auto stride = static_cast<std::size_t>(width * channels);
+  for (index_t y = 0; y < height; ++y) {
+    rows += '\0';  // no filter
+    rows.append(reinterpret_cast<const char*>(pixels) + static_cast<std::size_t>(y) * stride, stride);
+  }
+  std::string png = "\x89PNG\r\n\x1a\n";
+  put_chunk(png, "IHDR", head);
+  put_chunk(png, "IDAT", zlib_runs(rows));
+  put_chunk(png, "IEND", "");
+  return png;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Writes an image: (height, width) in grey or (height, width, 3) in RGB. Errors: shape_error for other extents,
+/// io_error when the file cannot be written; then none is left behind.
+///
+///     write_png("digit.png", image);
+template <int R>
+  requires(R == 2 || R == 3)
+void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
+  if constexpr (R == 3)
+    if (image.shape()[2] != 3)
+      detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});
+  const auto dense = image.contiguous();
+  detail::write_file(path, detail::png_bytes(dense.data(), dense.shape()[0], dense.shape()[1], R == 3 ? 3 : 1));
+}
+
+}  // namespace sinter
 #ifndef SINTER_SINGLE_SINTER_IO_UTF8_HPP
 #define SINTER_SINGLE_SINTER_IO_UTF8_HPP
 // sinter/io/utf8.hpp: where the characters of a text in UTF-8 end.
@@ -37138,7 +37726,14 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 namespace sinter::detail {
 
 /// Number of bytes of the character that begins `text`, 0 if it is not UTF-8. RFC 3629.
-SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text);
+
+/// The place of the first byte that is no part of a character; the size of the text if there is none.
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text) {
   const std::uint32_t first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
   const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -37153,8 +37748,7 @@ SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
   return shortest && !surrogate && code < 0x110000 ? size : 0;
 }
 
-/// The place of the first byte that is no part of a character; the size of the text if there is none.
-SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t size = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_size(text.substr(at));
@@ -37164,8 +37758,272 @@ SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
   return at;
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_UTF8_HPP
+
+namespace sinter {
+
+/// One line of a plot. Without x the points stand at 1, 2, 3, ...; what is not finite leaves a gap.
+struct plot_line {
+  std::string name;  ///< in the legend; left out of it where empty
+  std::vector<double> y;
+  std::vector<double> x = {};
+};
+
+struct line_plot {
+  std::string title;
+  std::string x_label;
+  std::vector<plot_line> lines;
+};
+
+namespace detail {
+
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML: U+FFFE and U+FFFF.
+/// XML 1.0, 2.2.
+SINTER_SHARED_COLD std::size_t xml_character(std::string_view text);
+
+/// U+FFFD stands for each byte that is no part of a character.
+SINTER_SHARED_COLD std::string xml_escaped(std::string_view text);
+
+/// As printf's %g writes it in the C locale.
+SINTER_COLD inline std::string number_text(double x, int digits = 6) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
+}
+
+SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
+                                        const char* style = "") {
+  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
+         ">" + xml_escaped(text) + "</text>\n";
+}
+
+SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body);
+
+SINTER_SHARED_COLD std::string base64(std::string_view bytes);
+
+/// The range of an axis: wide enough for every finite value, with a step of 1, 2 or 5 times a power of ten. Between the
+/// largest and the smallest of doubles a range would overflow, or its step vanish; there finish() has the axis count in
+/// units of 10^power.
+struct plot_axis {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), step = 1;
+  int power = 0;
+
+  void include(double v) {
+    if (!std::isfinite(v)) return;
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  }
+  void finish(bool whole_steps) {
+    if (!(low <= high)) low = 0, high = 1;
+    const double size = largest();
+    power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
+    low = in_units(low);
+    high = in_units(high);
+    if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
+      const double room = low == 0 ? 1 : std::fabs(low) / 2;
+      low -= room;
+      high += room;
+    }
+    const double rough = (high - low) / 5;
+    const double ten = std::pow(10.0, std::floor(std::log10(rough)));
+    step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
+    if (!whole_steps) return;
+    low = std::floor(low / step) * step;
+    high = std::ceil(high / step) * step;
+  }
+  double in_units(double v) const { return power > 0 ? v * 1e-40 : power < 0 ? v * 1e40 : v; }
+  /// 0 to 1 along the axis, of a v in its units.
+  double place(double v) const { return (v - low) / (high - low); }
+  /// A tick v, which is in units, as text: enough digits to tell it from the next.
+  std::string text(double v) const {
+    if (std::fabs(v) < step / 2) return "0";
+    const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
+    std::string number = number_text(v, digits > 6 ? digits : 6);
+    const std::size_t e = number.find('e');
+    if (power == 0 || e == std::string::npos) return number;
+    const int exponent = std::atoi(number.c_str() + e + 1) + power;
+    return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
+  }
+
+ private:
+  double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
+};
+
+SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::size_t xml_character(std::string_view text) {
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
+}
+
+SINTER_SHARED_COLD std::string xml_escaped(std::string_view text) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t size = xml_character(text);
+    switch (text[0]) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += size == 0 ? "\xEF\xBF\xBD" : size == 1 && text[0] < ' ' ? " " : text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return safe;
+}
+
+SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body) {
+  const std::string w = number_text(width), h = number_text(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
+         h +
+         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
+}
+
+SINTER_SHARED_COLD std::string base64(std::string_view bytes) {
+  const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    unsigned group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height) {
+  const char* const colours[] = {"#1f6fb4", "#d95f02", "#1b9e77", "#7b3294", "#666666", "#b8860b"};
+  plot_axis x, y;
+  const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
+  for (const plot_line& l : plot.lines) {
+    if (!l.x.empty() && l.x.size() != l.y.size())
+      refuse<value_error>({"write_plots: line '", l.name, "' has ", l.x.size(), " x and ", l.y.size(), " y values"});
+    for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
+  }
+  x.finish(false);
+  y.finish(true);
+  const double x0 = left + 56, x1 = left + width - 16, y0 = height - 46, y1 = 36;
+  const auto px = [&](double v) { return x0 + x.place(v) * (x1 - x0); };
+  const auto py = [&](double v) { return y0 + y.place(v) * (y1 - y0); };
+  std::string s = svg_text((x0 + x1) / 2, 22, plot.title, "middle", " font-size=\"14\" font-weight=\"bold\"");
+  s += svg_text((x0 + x1) / 2, height - 10, plot.x_label);
+  for (int i = 0; i <= 10; ++i) {
+    const double v = y.low + i * y.step;
+    if (v > y.high + y.step / 2) break;
+    const std::string at = number_text(py(v));
+    s += "<path d=\"M" + number_text(x0) + " " + at + "H" + number_text(x1) + "\" stroke=\"#ddd\"/>\n";
+    s += svg_text(x0 - 6, py(v) + 4, y.text(v), "end");
+  }
+  for (int i = 0; i <= 10; ++i) {
+    const double v = (std::ceil(x.low / x.step - 1e-9) + i) * x.step;
+    if (v > x.high + 1e-9 * x.step) break;
+    s += svg_text(px(v), y0 + 18, x.text(v));
+  }
+  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
+       "\" stroke=\"#444\" fill=\"none\"/>\n";
+  std::size_t n = 0, named = 0;
+  for (const plot_line& l : plot.lines) {
+    const char* const colour = colours[n++ % 6];
+    std::string path;
+    bool pen_down = false;
+    for (std::size_t i = 0; i < l.y.size(); ++i) {
+      const double vx = x_at(l, i), vy = l.y[i];
+      if (std::isfinite(vx) && std::isfinite(vy))
+        path += (pen_down ? "L" : "M") + number_text(px(x.in_units(vx))) + " " + number_text(py(y.in_units(vy)));
+      pen_down = std::isfinite(vx) && std::isfinite(vy);
+    }
+    if (!path.empty())
+      s += "<path d=\"" + path + "\" stroke=\"" + colour +
+           "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
+    if (l.name.empty()) continue;
+    const double ly = y1 + 10 + 18 * static_cast<double>(named++);
+    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour +
+         "\" stroke-width=\"2\"/>\n";
+    s += svg_text(x1 - 28, ly, l.name, "end");
+  }
+  return s;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Writes plots side by side. Errors: value_error when a line's x and y differ in number, io_error when the file
+/// cannot be written; then none is left behind.
+///
+///     write_plots("curve.svg", {{"loss", "epoch", {{"train", train_loss}, {"test", test_loss}}}});
+SINTER_SHARED_COLD void write_plots(const std::string& path, const std::vector<line_plot>& plots);
+
+/// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
+/// when there are not as many captions as images, io_error when the file cannot be written.
+template <int R>
+  requires(R == 3)
+SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
+                                  const std::vector<std::string>& captions, const std::string& title = "") {
+  const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
+  if (n != static_cast<index_t>(captions.size()))
+    detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});
+  constexpr index_t columns = 8;
+  constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
+  const auto dense = images.contiguous();
+  std::string body = detail::svg_text(12, 22, title, "start", " font-size=\"14\" font-weight=\"bold\"");
+  for (index_t i = 0; i < n; ++i) {
+    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8,
+                 y = 40 + pitch_y * static_cast<double>(i / columns);
+    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" +
+            detail::number_text(tile) + "\" height=\"" + detail::number_text(tile) +
+            "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
+            detail::base64(detail::png_bytes(dense.data() + i * h * w, h, w, 1)) + "\"/>\n";
+    body += detail::svg_text(x + tile / 2, y + tile + 15, captions[static_cast<std::size_t>(i)]);
+  }
+  const index_t used = n < columns ? (n < 3 ? 3 : n) : columns, rows = (n + columns - 1) / columns;
+  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used),
+                                                44 + pitch_y * static_cast<double>(rows), body));
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
+  constexpr double width = 420, height = 300;
+  std::string body;
+  double left = 0;
+  for (const line_plot& plot : plots) {
+    body += detail::plot_body(plot, left, width, height);
+    left += width;
+  }
+  detail::write_file(path, detail::svg_document(left > 0 ? left : width, height, body));
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter
+
+#if SINTER_COMPILED
+namespace sinter {
+
+SINTER_INSTANCE tensor<float, 2> read_csv<float>(const std::string&, const csv_options&);
+SINTER_INSTANCE tensor<std::uint8_t, 1> read_idx<std::uint8_t, 1>(const std::string&, const idx_options&);
+SINTER_INSTANCE tensor<std::uint8_t, 3> read_idx<std::uint8_t, 3>(const std::string&, const idx_options&);
+
+}  // namespace sinter
+#endif
+#ifndef SINTER_SINGLE_SINTER_IO_JSON_HPP
+#define SINTER_SINGLE_SINTER_IO_JSON_HPP
+// sinter/io/json.hpp: a strict reader of untrusted JSON texts (RFC 8259), and how to write strings.
 
 namespace sinter::detail {
 
@@ -37354,7 +38212,11 @@ class json_reader {
 };
 
 /// The text in quotes, with the escapes that JSON needs and no others.
-SINTER_COLD inline std::string json_string(std::string_view text) {
+SINTER_SHARED_COLD std::string json_string(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string json_string(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text) {
     constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
@@ -37370,6 +38232,8 @@ SINTER_COLD inline std::string json_string(std::string_view text) {
   }
   return quoted + '"';
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_JSON_HPP
@@ -37422,134 +38286,6 @@ SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_MAPPING_HPP
 // sinter/io/npy.hpp: NumPy's .npy files, one array each, of versions 1.0, 2.0 and 3.0.
-
-#ifndef SINTER_SINGLE_SINTER_IO_WRITE_HPP
-#define SINTER_SINGLE_SINTER_IO_WRITE_HPP
-// sinter/io/write.hpp: writes files that are complete or as they were before.
-
-#include <sys/file.h>
-
-namespace sinter::detail {
-
-/// The name that symbolic links lead to, whether or not there is a file of that name.
-SINTER_COLD inline std::string link_target(std::string path) {
-  char to[4096];
-  for (int links = 0; links < 40; ++links) {
-    const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
-    if (size < 0) break;  // not a link
-    const std::string_view target(to, static_cast<std::size_t>(size));
-    const std::size_t folder = target.starts_with('/') ? 0 : path.rfind('/') + 1;
-    path.replace(folder, std::string::npos, target);
-  }
-  return path;
-}
-
-/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
-SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
-  mode_t mode = old.st_mode & 07777;
-  if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
-    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
-  return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
-}
-
-/// Whether a written file must be on the disk, and not only with the system, when the call returns.
-enum class durability { of_the_system, of_the_disk };
-
-inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
-
-/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
-/// work hold a lock.
-SINTER_COLD inline void remove_unfinished(const std::string& folder) {
-  DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
-  if (list == nullptr) return;
-  while (const dirent* const entry = ::readdir(list)) {
-    const std::string_view name = entry->d_name;
-    if (!name.starts_with(unfinished_prefix) || !name.ends_with(saving_suffix)) continue;
-    const std::string path = folder + entry->d_name;
-    const descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
-  }
-  ::closedir(list);
-}
-
-/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
-/// removed either.
-SINTER_COLD inline bool claim_new_file(const descriptor& file) {
-  struct stat info;
-  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
-  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
-}
-
-/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
-SINTER_COLD inline int sync_folder(const std::string& folder) {
-  const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
-  if (!names.is_open()) return errno == EACCES ? 0 : errno;
-  return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
-}
-
-/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
-/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old, durability until) {
-  static std::atomic<unsigned> count{0};
-  const bool on_disk = until == durability::of_the_disk;
-  const std::string folder = name.substr(0, name.rfind('/') + 1);
-  if (on_disk) remove_unfinished(folder);
-  std::string part;
-  descriptor file;
-  bool claimed = false;
-  do {  // the name is taken where a process of another machine or container has the same number
-    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
-    file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
-    claimed = file.is_open() && (!on_disk || claim_new_file(file));
-  } while (!claimed && (file.is_open() || errno == EEXIST));
-  if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
-  int problem = 0;
-  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
-  if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
-  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
-  // A lock ends with the file, so a durable one gets its name before.
-  if (!on_disk) {
-    if (const int closing = file.close(); problem == 0) problem = closing;
-  }
-  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
-  if (problem != 0) {
-    ::unlink(part.c_str());
-    return problem;
-  }
-  return on_disk ? sync_folder(folder) : 0;
-}
-
-/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
-/// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
-                                   durability until = durability::of_the_system) {
-  struct stat old, target;
-  const bool exists = ::stat(path.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-  int problem = 0;
-  const std::string name = link_target(path);
-  // Links in /proc may lead to what has no name, such as a file that was removed.
-  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
-    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
-    if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
-    if (const int closing = file.close(); problem == 0) problem = closing;
-  } else {
-    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
-      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = replace_file(name, pieces, exists ? &old : nullptr, until);
-  }
-  if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
-}
-
-/// The same of one piece.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
-  write_file(path, std::span(&bytes, 1));
-}
-
-}  // namespace sinter::detail
-#endif  // SINTER_SINGLE_SINTER_IO_WRITE_HPP
 
 namespace sinter {
 
@@ -37724,35 +38460,7 @@ class npy_header_reader {
 };
 
 /// The bytes up to the elements, with the header in them.
-SINTER_COLD inline npy_header read_npy_header(byte_source& source, const std::string& path) {
-  constexpr std::string_view magic = "\x93NUMPY";
-  const auto read = [&](std::string& to, std::size_t n) {
-    if (read_more(source, to, n) < n)
-      refuse<io_error>({path, ": cut short: incomplete npy header; fetch or save it again"});
-  };
-  std::string head;
-  read_more(source, head, 8);
-  if (head.starts_with("PK\3\4"))
-    refuse<io_error>({path, ": is a .npz archive; unpack it and read the .npy files in it"});
-  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
-    refuse<io_error>(
-        {path, ": is a pickle, which could run any program and is not read; save the array with numpy.save"});
-  if (!head.starts_with(magic)) refuse<io_error>({path, ": not a .npy file; save the array with numpy.save"});
-  if (head.size() < 8) read(head, 8);  // says that it is cut short
-  const int version = static_cast<unsigned char>(head[6]), revision = static_cast<unsigned char>(head[7]);
-  if (version < 1 || version > 3 || revision != 0)
-    refuse<io_error>(
-        {path, ": is of version ", version, '.', revision, " of the npy format; versions 1.0, 2.0 and 3.0 are known"});
-  std::string length, text;
-  read(length, version == 1 ? 2 : 4);
-  std::size_t size = 0;
-  for (std::size_t i = length.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(length[i]);
-  if (size > npy_max_header)
-    refuse<io_error>({path, ": claims an npy header of ", size, " bytes; more than ", npy_max_header,
-                      " are not read: save the array again with numpy.save"});
-  read(text, size);
-  return npy_header_reader(text, path).read();
-}
+SINTER_SHARED_COLD npy_header read_npy_header(byte_source& source, const std::string& path);
 
 /// The elements of a .npy file, as they lie there, and the shape that they have in that order.
 template <element T, int R>
@@ -37804,7 +38512,41 @@ tensor<T, R> read_npy(const std::string& path, const npy_options& options, bool 
 }
 
 /// The bytes in front of the elements, a multiple of 64, as NumPy writes them.
-SINTER_COLD inline std::string npy_head(element_kind element, const index_t* shape, int rank) {
+SINTER_SHARED_COLD std::string npy_head(element_kind element, const index_t* shape, int rank);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD npy_header read_npy_header(byte_source& source, const std::string& path) {
+  constexpr std::string_view magic = "\x93NUMPY";
+  const auto read = [&](std::string& to, std::size_t n) {
+    if (read_more(source, to, n) < n)
+      refuse<io_error>({path, ": cut short: incomplete npy header; fetch or save it again"});
+  };
+  std::string head;
+  read_more(source, head, 8);
+  if (head.starts_with("PK\3\4"))
+    refuse<io_error>({path, ": is a .npz archive; unpack it and read the .npy files in it"});
+  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+    refuse<io_error>(
+        {path, ": is a pickle, which could run any program and is not read; save the array with numpy.save"});
+  if (!head.starts_with(magic)) refuse<io_error>({path, ": not a .npy file; save the array with numpy.save"});
+  if (head.size() < 8) read(head, 8);  // says that it is cut short
+  const int version = static_cast<unsigned char>(head[6]), revision = static_cast<unsigned char>(head[7]);
+  if (version < 1 || version > 3 || revision != 0)
+    refuse<io_error>(
+        {path, ": is of version ", version, '.', revision, " of the npy format; versions 1.0, 2.0 and 3.0 are known"});
+  std::string length, text;
+  read(length, version == 1 ? 2 : 4);
+  std::size_t size = 0;
+  for (std::size_t i = length.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(length[i]);
+  if (size > npy_max_header)
+    refuse<io_error>({path, ": claims an npy header of ", size, " bytes; more than ", npy_max_header,
+                      " are not read: save the array again with numpy.save"});
+  read(text, size);
+  return npy_header_reader(text, path).read();
+}
+
+SINTER_SHARED_COLD std::string npy_head(element_kind element, const index_t* shape, int rank) {
   std::string text = "{'descr': '";
   for (const npy_type& known : npy_types)
     if (known.element == element) {
@@ -37818,6 +38560,8 @@ SINTER_COLD inline std::string npy_head(element_kind element, const index_t* sha
   return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(text.size() & 0xff) + static_cast<char>(text.size() >> 8) +
          text;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -37864,123 +38608,6 @@ void write_npy(const std::string& path, const tensor<T, Shape, D>& x) {
 template <element T, auto Shape, device D, class Problem = npy_has_no_bfloat16, class Fix = use_float_and_cast>
   requires std::is_same_v<T, bfloat16>
 void write_npy(const std::string& path, const tensor<T, Shape, D>& x) = delete;
-
-}  // namespace sinter
-// sinter/io/png.hpp: greyscale and RGB images as PNG files.
-
-namespace sinter {
-
-namespace detail {
-
-SINTER_COLD inline std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t c = ~0u;
-  for (char b : bytes) {
-    c ^= static_cast<unsigned char>(b);
-    for (int k = 0; k < 8; ++k) c = (c & 1u) != 0 ? c >> 1 ^ 0xEDB88320u : c >> 1;
-  }
-  return ~c;
-}
-
-SINTER_COLD inline std::uint32_t adler32(std::string_view bytes) {
-  std::uint32_t a = 1, b = 0;
-  for (char c : bytes) {
-    a = (a + static_cast<unsigned char>(c)) % 65521;
-    b = (b + a) % 65521;
-  }
-  return b << 16 | a;
-}
-
-SINTER_COLD inline void put_big_endian(std::string& to, std::uint32_t x) {
-  for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(x >> shift & 0xff);
-}
-
-/// Deflate with the fixed code (RFC 1951, 3.2.6), whose only matches repeat the byte before: enough for flat images.
-SINTER_COLD inline std::string zlib_runs(std::string_view in) {
-  std::string out = "\x78\x01";
-  std::uint32_t held = 0;
-  int bits = 0;
-  const auto put = [&](std::uint32_t value, int count) {
-    held |= value << bits;
-    for (bits += count; bits >= 8; bits -= 8, held >>= 8) out += static_cast<char>(held & 0xff);
-  };
-  const auto put_code = [&](std::uint32_t code, int count) {  // Huffman codes start from their highest bit
-    for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
-  };
-  const auto symbol = [&](std::uint32_t s) {
-    if (s < 144) put_code(0x30 + s, 8);
-    else if (s < 256) put_code(0x190 + s - 144, 9);
-    else if (s < 280) put_code(s - 256, 7);
-    else put_code(0xC0 + s - 280, 8);
-  };
-  put(3, 3);  // the last block, fixed code
-  for (std::size_t i = 0; i < in.size();) {
-    std::size_t run = 0;
-    while (i > 0 && run < 258 && i + run < in.size() && in[i + run] == in[i - 1]) ++run;
-    if (run == 258) {
-      symbol(285);
-    } else if (run >= 3) {
-      std::uint32_t length =
-          static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
-      int extra = 0;
-      while (length >> extra >= 8) ++extra;
-      symbol(257 + static_cast<std::uint32_t>(extra) * 4 + (length >> extra));
-      put(length & ((1u << extra) - 1), extra);
-    } else {
-      symbol(static_cast<unsigned char>(in[i++]));
-      continue;
-    }
-    put_code(0, 5);  // distance 1
-    i += run;
-  }
-  symbol(256);
-  if (bits > 0) put(0, 8 - bits);
-  put_big_endian(out, adler32(in));
-  return out;
-}
-
-SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string_view body) {
-  put_big_endian(to, static_cast<std::uint32_t>(body.size()));
-  const std::string tagged = type + std::string(body);
-  to += tagged;
-  put_big_endian(to, crc32(tagged));
-}
-
-/// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
-SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
-  if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
-    refuse<shape_error>({"png: an image of ", height, " x ", width, " pixels cannot be written"});
-  std::string head;
-  put_big_endian(head, static_cast<std::uint32_t>(width));
-  put_big_endian(head, static_cast<std::uint32_t>(height));
-  head += {8, static_cast<char>(channels == 3 ? 2 : 0), 0, 0, 0};
-  std::string rows;
-  const auto stride = static_cast<std::size_t>(width * channels);
-  for (index_t y = 0; y < height; ++y) {
-    rows += '\0';  // no filter
-    rows.append(reinterpret_cast<const char*>(pixels) + static_cast<std::size_t>(y) * stride, stride);
-  }
-  std::string png = "\x89PNG\r\n\x1a\n";
-  put_chunk(png, "IHDR", head);
-  put_chunk(png, "IDAT", zlib_runs(rows));
-  put_chunk(png, "IEND", "");
-  return png;
-}
-
-}  // namespace detail
-
-/// Writes an image: (height, width) in grey or (height, width, 3) in RGB. Errors: shape_error for other extents,
-/// io_error when the file cannot be written; then none is left behind.
-///
-///     write_png("digit.png", image);
-template <int R>
-  requires(R == 2 || R == 3)
-void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
-  if constexpr (R == 3)
-    if (image.shape()[2] != 3)
-      detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});
-  const auto dense = image.contiguous();
-  detail::write_file(path, detail::png_bytes(dense.data(), dense.shape()[0], dense.shape()[1], R == 3 ? 3 : 1));
-}
 
 }  // namespace sinter
 // sinter/io/progress.hpp: how far a loop has come: a bar on a terminal, one plain line at the end elsewhere.
@@ -38118,19 +38745,10 @@ inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTor
 inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
 
 /// A name of the file as it may stand in a message.
-SINTER_COLD inline std::string quoted_name(std::string_view name) {
-  std::string text = "'";
-  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  return text + (name.size() > 100 ? "...'" : "'");
-}
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name);
 
-SINTER_COLD inline std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
-                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
-  std::vector<std::size_t> numbers(n);
-  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
-  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
-  return numbers;
-}
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t));
 
 /// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
 /// one std::sort for all orders, which is much less to compile.
@@ -38331,6 +38949,24 @@ class safetensors_file {
   std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
@@ -38458,7 +39094,27 @@ namespace sinter {
 namespace detail {
 
 /// Errors: value_error for an entry that cannot be written.
-SINTER_COLD inline void check_entry(const named_tensor& entry) {
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry);
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata);
+
+/// The same, until it is with the system or on the disk.
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry) {
   const host_tensor& e = entry.value;
   const auto rank = static_cast<int>(e.shape.size());
   const std::string name = quoted_name(entry.name);
@@ -38479,15 +39135,7 @@ SINTER_COLD inline void check_entry(const named_tensor& entry) {
                          shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
 }
 
-/// The place of a type among those of the format.
-constexpr int safetensors_index(element_kind kind) {
-  int i = 0;
-  while (safetensors_types[i].element != kind) ++i;
-  return i;
-}
-
-/// The length, and the header padded with blanks to a multiple of 8 bytes.
-SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
                                                 const std::vector<std::size_t>& order,
                                                 const safetensors_metadata& metadata) {
   std::string text = "{";
@@ -38523,8 +39171,7 @@ SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>&
   return length + text;
 }
 
-/// The same, until it is with the system or on the disk.
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata, durability until) {
   for (const named_tensor& e : entries) check_entry(e);
   const auto by_name =
@@ -38551,6 +39198,13 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
@@ -38560,10 +39214,8 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
 /// a negative extent; io_error if the file cannot be written.
 ///
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata = {}) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {});
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
@@ -38572,36 +39224,10 @@ namespace sinter::detail {
 
 /// A sum over bytes that any change within 8 of them changes, and other changes change all but surely: each step is
 /// one-to-one in the sum and in the word.
-SINTER_COLD inline std::uint64_t checksum_of(std::string_view bytes) {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
-  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
-  const auto word_at = [&](std::size_t place) {
-    unsigned char one[8] = {};
-    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
-    std::uint64_t word = 0;
-    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
-    else
-      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
-    return word;
-  };
-  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
-  std::size_t place = 0;
-  for (; place + 32 <= bytes.size(); place += 32)
-    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
-  std::uint64_t sum = bytes.size();
-  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
-  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
-  return sum ^ sum >> 32;
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes);
 
 /// The elements as they lie in the file.
-SINTER_COLD inline std::uint64_t checksum_of(const host_tensor& x) {
-  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
-  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
-  std::string swapped(bytes);
-  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
-  return checksum_of(std::string_view(swapped));
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x);
 
 SINTER_COLD inline std::string hexadecimal(std::uint64_t x) {
   char digits[16];
@@ -38668,7 +39294,64 @@ SINTER_COLD inline std::string run_file_kinds(const std::vector<run_part>& parts
 }
 
 /// All that a header says but for "checksum", as one text.
-SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& metadata,
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
+                                                 const std::vector<named_tensor>& tensors);
+
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors);
+
+/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts);
+
+/// The value of a key; empty if there is none.
+SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value;
+  return {};
+}
+
+/// Errors: io_error for another file and for one of another version.
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata);
+
+/// Errors: io_error for a file that is not as it was written.
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+                                       const std::vector<named_tensor>& tensors);
+
+/// The parts of a file that is as it was written. Errors: io_error.
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
+  const auto word_at = [&](std::size_t place) {
+    unsigned char one[8] = {};
+    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
+    else
+      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
+    return word;
+  };
+  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
+  std::size_t place = 0;
+  for (; place + 32 <= bytes.size(); place += 32)
+    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
+  std::uint64_t sum = bytes.size();
+  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
+  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
+  return sum ^ sum >> 32;
+}
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x) {
+  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
+  std::string swapped(bytes);
+  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
+  return checksum_of(std::string_view(swapped));
+}
+
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
                                                  const std::vector<named_tensor>& tensors) {
   std::string all;
   const auto keys = sorted_numbers(metadata.size(),
@@ -38684,13 +39367,12 @@ SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& met
   return checksum_of(all);
 }
 
-SINTER_COLD inline void sort_by_name(std::vector<named_tensor>& tensors) {
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const named_tensor& a, const named_tensor& b) { return a.name < b.name; });
 }
 
-/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
-SINTER_COLD inline void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
   safetensors_metadata metadata = {{"format", run_file_format},
                                    {"version", std::to_string(run_file_version)},
                                    {"kinds", run_file_kinds(parts, " ")}};
@@ -38708,15 +39390,7 @@ SINTER_COLD inline void write_run_file(const std::string& path, const std::vecto
   write_safetensors(path, tensors, metadata, durability::of_the_disk);
 }
 
-/// The value of a key; empty if there is none.
-SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
-  for (const auto& [name, value] : metadata)
-    if (name == key) return value;
-  return {};
-}
-
-/// Errors: io_error for another file and for one of another version.
-SINTER_COLD inline void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
   if (metadata_at(metadata, "format") != run_file_format)
     refuse<io_error>({path, ": is a safetensors file, but no run checkpoint; read it by read_safetensors"});
   if (const std::string_view version = metadata_at(metadata, "version"); version != std::to_string(run_file_version))
@@ -38724,8 +39398,7 @@ SINTER_COLD inline void check_run_format(const std::string& path, const safetens
                       run_file_version, "; load it with the Sinter that saved it"});
 }
 
-/// Errors: io_error for a file that is not as it was written.
-SINTER_COLD inline void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
                                        const std::vector<named_tensor>& tensors) {
   if (hexadecimal(header_checksum(metadata, tensors)) != metadata_at(metadata, "checksum"))
     refuse<io_error>({path, ": its header is damaged", run_file_advice});
@@ -38737,8 +39410,7 @@ SINTER_COLD inline void check_run_file(const std::string& path, const safetensor
   }
 }
 
-/// The parts of a file that is as it was written. Errors: io_error.
-SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) {
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path) {
   const safetensors file = read_safetensors(path);
   const safetensors_metadata& metadata = file.metadata();
   check_run_format(path, metadata);
@@ -38762,238 +39434,10 @@ SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) 
   return parts;
 }
 
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
-// sinter/io/svg.hpp: line plots and grids of small images as SVG files, for learning curves and looking at mistakes.
-
-namespace sinter {
-
-/// One line of a plot. Without x the points stand at 1, 2, 3, ...; what is not finite leaves a gap.
-struct plot_line {
-  std::string name;  ///< in the legend; left out of it where empty
-  std::vector<double> y;
-  std::vector<double> x = {};
-};
-
-struct line_plot {
-  std::string title;
-  std::string x_label;
-  std::vector<plot_line> lines;
-};
-
-namespace detail {
-
-/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML: U+FFFE and U+FFFF.
-/// XML 1.0, 2.2.
-SINTER_COLD inline std::size_t xml_character(std::string_view text) {
-  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
-}
-
-/// U+FFFD stands for each byte that is no part of a character.
-SINTER_COLD inline std::string xml_escaped(std::string_view text) {
-  std::string safe;
-  while (!text.empty()) {
-    const std::size_t size = xml_character(text);
-    switch (text[0]) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += size == 0 ? "\xEF\xBF\xBD" : size == 1 && text[0] < ' ' ? " " : text.substr(0, size);
-    }
-    text.remove_prefix(size == 0 ? 1 : size);
-  }
-  return safe;
-}
-
-/// As printf's %g writes it in the C locale.
-SINTER_COLD inline std::string number_text(double x, int digits = 6) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
-}
-
-SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
-                                        const char* style = "") {
-  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
-         ">" + xml_escaped(text) + "</text>\n";
-}
-
-SINTER_COLD inline std::string svg_document(double width, double height, const std::string& body) {
-  const std::string w = number_text(width), h = number_text(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
-         h +
-         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
-         "fill=\"#fff\"/>\n" +
-         body + "</svg>\n";
-}
-
-SINTER_COLD inline std::string base64(std::string_view bytes) {
-  const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
-
-/// The range of an axis: wide enough for every finite value, with a step of 1, 2 or 5 times a power of ten. Between the
-/// largest and the smallest of doubles a range would overflow, or its step vanish; there finish() has the axis count in
-/// units of 10^power.
-struct plot_axis {
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), step = 1;
-  int power = 0;
-
-  void include(double v) {
-    if (!std::isfinite(v)) return;
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  void finish(bool whole_steps) {
-    if (!(low <= high)) low = 0, high = 1;
-    const double size = largest();
-    power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
-    low = in_units(low);
-    high = in_units(high);
-    if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
-      const double room = low == 0 ? 1 : std::fabs(low) / 2;
-      low -= room;
-      high += room;
-    }
-    const double rough = (high - low) / 5;
-    const double ten = std::pow(10.0, std::floor(std::log10(rough)));
-    step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
-    if (!whole_steps) return;
-    low = std::floor(low / step) * step;
-    high = std::ceil(high / step) * step;
-  }
-  double in_units(double v) const { return power > 0 ? v * 1e-40 : power < 0 ? v * 1e40 : v; }
-  /// 0 to 1 along the axis, of a v in its units.
-  double place(double v) const { return (v - low) / (high - low); }
-  /// A tick v, which is in units, as text: enough digits to tell it from the next.
-  std::string text(double v) const {
-    if (std::fabs(v) < step / 2) return "0";
-    const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
-    std::string number = number_text(v, digits > 6 ? digits : 6);
-    const std::size_t e = number.find('e');
-    if (power == 0 || e == std::string::npos) return number;
-    const int exponent = std::atoi(number.c_str() + e + 1) + power;
-    return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
-  }
-
- private:
-  double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
-};
-
-SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, double width, double height) {
-  const char* const colours[] = {"#1f6fb4", "#d95f02", "#1b9e77", "#7b3294", "#666666", "#b8860b"};
-  plot_axis x, y;
-  const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
-  for (const plot_line& l : plot.lines) {
-    if (!l.x.empty() && l.x.size() != l.y.size())
-      refuse<value_error>({"write_plots: line '", l.name, "' has ", l.x.size(), " x and ", l.y.size(), " y values"});
-    for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
-  }
-  x.finish(false);
-  y.finish(true);
-  const double x0 = left + 56, x1 = left + width - 16, y0 = height - 46, y1 = 36;
-  const auto px = [&](double v) { return x0 + x.place(v) * (x1 - x0); };
-  const auto py = [&](double v) { return y0 + y.place(v) * (y1 - y0); };
-  std::string s = svg_text((x0 + x1) / 2, 22, plot.title, "middle", " font-size=\"14\" font-weight=\"bold\"");
-  s += svg_text((x0 + x1) / 2, height - 10, plot.x_label);
-  for (int i = 0; i <= 10; ++i) {
-    const double v = y.low + i * y.step;
-    if (v > y.high + y.step / 2) break;
-    const std::string at = number_text(py(v));
-    s += "<path d=\"M" + number_text(x0) + " " + at + "H" + number_text(x1) + "\" stroke=\"#ddd\"/>\n";
-    s += svg_text(x0 - 6, py(v) + 4, y.text(v), "end");
-  }
-  for (int i = 0; i <= 10; ++i) {
-    const double v = (std::ceil(x.low / x.step - 1e-9) + i) * x.step;
-    if (v > x.high + 1e-9 * x.step) break;
-    s += svg_text(px(v), y0 + 18, x.text(v));
-  }
-  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
-       "\" stroke=\"#444\" fill=\"none\"/>\n";
-  std::size_t n = 0, named = 0;
-  for (const plot_line& l : plot.lines) {
-    const char* const colour = colours[n++ % 6];
-    std::string path;
-    bool pen_down = false;
-    for (std::size_t i = 0; i < l.y.size(); ++i) {
-      const double vx = x_at(l, i), vy = l.y[i];
-      if (std::isfinite(vx) && std::isfinite(vy))
-        path += (pen_down ? "L" : "M") + number_text(px(x.in_units(vx))) + " " + number_text(py(y.in_units(vy)));
-      pen_down = std::isfinite(vx) && std::isfinite(vy);
-    }
-    if (!path.empty())
-      s += "<path d=\"" + path + "\" stroke=\"" + colour +
-           "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
-    if (l.name.empty()) continue;
-    const double ly = y1 + 10 + 18 * static_cast<double>(named++);
-    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour +
-         "\" stroke-width=\"2\"/>\n";
-    s += svg_text(x1 - 28, ly, l.name, "end");
-  }
-  return s;
-}
-
-}  // namespace detail
-
-/// Writes plots side by side. Errors: value_error when a line's x and y differ in number, io_error when the file
-/// cannot be written; then none is left behind.
-///
-///     write_plots("curve.svg", {{"loss", "epoch", {{"train", train_loss}, {"test", test_loss}}}});
-SINTER_COLD inline void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
-  constexpr double width = 420, height = 300;
-  std::string body;
-  double left = 0;
-  for (const line_plot& plot : plots) {
-    body += detail::plot_body(plot, left, width, height);
-    left += width;
-  }
-  detail::write_file(path, detail::svg_document(left > 0 ? left : width, height, body));
-}
-
-/// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
-/// when there are not as many captions as images, io_error when the file cannot be written.
-template <int R>
-  requires(R == 3)
-SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
-                                  const std::vector<std::string>& captions, const std::string& title = "") {
-  const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
-  if (n != static_cast<index_t>(captions.size()))
-    detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});
-  constexpr index_t columns = 8;
-  constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
-  const auto dense = images.contiguous();
-  std::string body = detail::svg_text(12, 22, title, "start", " font-size=\"14\" font-weight=\"bold\"");
-  for (index_t i = 0; i < n; ++i) {
-    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8,
-                 y = 40 + pitch_y * static_cast<double>(i / columns);
-    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" +
-            detail::number_text(tile) + "\" height=\"" + detail::number_text(tile) +
-            "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
-            detail::base64(detail::png_bytes(dense.data() + i * h * w, h, w, 1)) + "\"/>\n";
-    body += detail::svg_text(x + tile / 2, y + tile + 15, captions[static_cast<std::size_t>(i)]);
-  }
-  const index_t used = n < columns ? (n < 3 ? 3 : n) : columns, rows = (n + columns - 1) / columns;
-  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used),
-                                                44 + pitch_y * static_cast<double>(rows), body));
-}
-
-}  // namespace sinter
 #endif
 // sinter/nn.hpp: modules and losses.
 
@@ -39815,25 +40259,7 @@ std::vector<stored_member> stored_members(const M& model, const member_name* out
 }
 
 /// What keeps an entry from being written to a member; nothing if it fits.
-SINTER_COLD inline std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
-  using sinter::detail::joined;
-  using sinter::detail::shape_piece;
-  const std::vector<index_t> shape = member.actions->shape(member.object);
-  if (shape != entry.shape)
-    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
-                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
-  const element_kind want = member.actions->element;
-  if (entry.element != want) {
-    const bool floats = is_floating(entry.element) && is_floating(want);
-    if (!floats || !convert)
-      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
-                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
-  }
-  std::size_t bytes = element_size(entry.element);
-  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
-  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
-  return {};
-}
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert);
 
 /// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
 inline bool may_be_missing(const stored_member& member) {
@@ -39843,11 +40269,7 @@ inline bool may_be_missing(const stored_member& member) {
 }
 
 /// The values of the members on the host.
-inline state_dict read_members(const std::vector<stored_member>& members) {
-  state_dict all;
-  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
-  return all;
-}
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members);
 
 /// An entry that fits a member; what may fail of writing it is done.
 struct assignment {
@@ -39932,6 +40354,36 @@ void for_each_generator(M& model, const F& f) {
   const pick_generators<F> pick{f};
   walk(nullptr, pick, model);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
+  using sinter::detail::joined;
+  using sinter::detail::shape_piece;
+  const std::vector<index_t> shape = member.actions->shape(member.object);
+  if (shape != entry.shape)
+    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
+                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
+  const element_kind want = member.actions->element;
+  if (entry.element != want) {
+    const bool floats = is_floating(entry.element) && is_floating(want);
+    if (!floats || !convert)
+      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
+                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
+  }
+  std::size_t bytes = element_size(entry.element);
+  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
+  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
+  return {};
+}
+
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members) {
+  state_dict all;
+  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -41498,6 +41950,15 @@ index_t fold_batch_norm(const M& model) {
 }
 
 }  // namespace sinter::nn
+// sinter/nn/instances.hpp: layers of common types, whose members a program with sinter::compiled holds once.
+
+#if SINTER_COMPILED
+namespace sinter::nn {
+
+SINTER_INSTANCE struct linear<float>;
+
+}  // namespace sinter::nn
+#endif
 // sinter/nn/loss.hpp: losses: mse_loss, nll_loss, bce_with_logits; cross_entropy is in ops/.
 
 namespace sinter {
@@ -42189,16 +42650,8 @@ static_assert(is_module<sequential<transfer<numa<0>, cpu>>> && is_module<transfe
 namespace sinter::optim::detail {
 
 /// A parameter as messages and files name it: "0.weight (20, 10)", with strides where it is not row-major.
-SINTER_COLD inline std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
-                                               int rank) {
-  using sinter::detail::shape_piece;
-  index_t step = 1;
-  bool row_major = true;
-  for (int d = rank; d-- > 0; step *= shape[d]) row_major = row_major && (shape[d] == 1 || strides[d] == step);
-  std::string text = name.empty() ? "" : name + ' ';
-  text += sinter::detail::joined({shape_piece{shape, rank}});
-  return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
-}
+SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
+                                               int rank);
 
 /// What is done with a member of the state of an update; its address is the first argument.
 struct saved_actions {
@@ -42308,21 +42761,29 @@ SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_mem
   return all;
 }
 
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const index_t* shape, const index_t* strides,
+                                               int rank) {
+  using sinter::detail::shape_piece;
+  index_t step = 1;
+  bool row_major = true;
+  for (int d = rank; d-- > 0; step *= shape[d]) row_major = row_major && (shape[d] == 1 || strides[d] == step);
+  std::string text = name.empty() ? "" : name + ' ';
+  text += sinter::detail::joined({shape_piece{shape, rank}});
+  return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter::optim::detail
 
 namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-SINTER_COLD inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
-                                        bool is_dense) {
-  if (is_leaf && is_dense) return;
-  const std::string label = sinter::detail::joined(
-      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
-  if (!is_leaf)
-    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
-  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
-}
+SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense);
 
 /// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
@@ -42435,6 +42896,20 @@ class scaled_gradient {
   tensor<compute_type<T>, 0, D> sum_;
   bool checked_ = false;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense) {
+  if (is_leaf && is_dense) return;
+  const std::string label = sinter::detail::joined(
+      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
+  if (!is_leaf)
+    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim::detail
 
@@ -43258,6 +43733,8 @@ class grad_scaler {
 };
 
 }  // namespace sinter::optim
+// sinter/optim/instances.hpp: optimizers, whose members a program with sinter::compiled holds once.
+
 // sinter/optim/rmsprop.hpp: RMSprop, also centred and with momentum.
 
 namespace sinter::optim {
@@ -43365,6 +43842,113 @@ static_assert(optimizer_rule<rmsprop_rule>);
 using rmsprop = rule_optimizer<detail::rmsprop_rule>;
 
 }  // namespace sinter::optim
+// sinter/optim/sgd.hpp: stochastic gradient descent with momentum.
+
+namespace sinter::optim {
+
+struct sgd_options {
+  double lr = 0.001;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+namespace detail {
+
+struct sgd_rule {
+  using options = sgd_options;
+  static void validate(const options& o) {
+    check_setting("sgd", "momentum", o.momentum);
+    check_setting("sgd", "weight_decay", o.weight_decay);
+    if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
+    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+      throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
+  }
+
+  template <class T>
+  struct plain_kernel {
+    static constexpr int leaves = 2, outputs = 1;
+    using leaf_types = sinter::detail::kernel::type_list<T, T>;
+    using output_types = sinter::detail::kernel::type_list<T>;
+    compute_type<T> lr, gradient_scale, decay;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      m.template put<0, T>(p - lr * (gradient_scale * m.template load<1, T>() + decay * p));
+    }
+  };
+
+  template <class T>
+  struct momentum_kernel {
+    static constexpr int leaves = 3, outputs = 2;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C>;
+    C lr, gradient_scale, decay, momentum, fresh;
+    C of_gradient, of_momentum;  // what of each goes into the step
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto v = momentum * m.template load<2, C>() + fresh * g;
+      m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
+      m.template put<1, C>(v);
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    running<T, D> momentum;
+    bool begun = false;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("momentum", momentum);
+      f("begun", begun);
+    }
+
+    void reserve(index_t n, const options& o) {
+      if (o.momentum != 0) momentum.reserve(n);
+    }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
+      const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
+      if (o.momentum == 0)
+        return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      const C fresh = std::exchange(begun, true) ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.data();
+      run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
+                    p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
+    }
+  };
+};
+
+static_assert(optimizer_rule<sgd_rule>);
+
+}  // namespace detail
+
+/// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it
+/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
+///
+///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
+using sgd = rule_optimizer<detail::sgd_rule>;
+
+}  // namespace sinter::optim
+
+#if SINTER_COMPILED
+namespace sinter::optim {
+
+SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
+SINTER_INSTANCE struct rule_optimizer<detail::sgd_rule>::typed_item<float, cpu>;
+SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
+SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adam_options, false>>::typed_item<float, cpu>;
+SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adamw_options, true>>;
+SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adamw_options, true>>::typed_item<float, cpu>;
+
+}  // namespace sinter::optim
+#endif
 // sinter/optim/schedule.hpp: learning rates that change from epoch to epoch.
 
 namespace sinter::optim {
@@ -43484,100 +44068,6 @@ class lr_scheduler {
   double base_;
   index_t epoch_ = 0;
 };
-
-}  // namespace sinter::optim
-// sinter/optim/sgd.hpp: stochastic gradient descent with momentum.
-
-namespace sinter::optim {
-
-struct sgd_options {
-  double lr = 0.001;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
-};
-
-namespace detail {
-
-struct sgd_rule {
-  using options = sgd_options;
-  static void validate(const options& o) {
-    check_setting("sgd", "momentum", o.momentum);
-    check_setting("sgd", "weight_decay", o.weight_decay);
-    if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
-    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-      throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
-  }
-
-  template <class T>
-  struct plain_kernel {
-    static constexpr int leaves = 2, outputs = 1;
-    using leaf_types = sinter::detail::kernel::type_list<T, T>;
-    using output_types = sinter::detail::kernel::type_list<T>;
-    compute_type<T> lr, gradient_scale, decay;
-    template <int, int, class M>
-    SINTER_WORD void run(const M& m) const {
-      const auto p = m.template load<0, T>();
-      m.template put<0, T>(p - lr * (gradient_scale * m.template load<1, T>() + decay * p));
-    }
-  };
-
-  template <class T>
-  struct momentum_kernel {
-    static constexpr int leaves = 3, outputs = 2;
-    using C = compute_type<T>;
-    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
-    using output_types = sinter::detail::kernel::type_list<T, C>;
-    C lr, gradient_scale, decay, momentum, fresh;
-    C of_gradient, of_momentum;  // what of each goes into the step
-    template <int, int, class M>
-    SINTER_WORD void run(const M& m) const {
-      const auto p = m.template load<0, T>();
-      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
-      const auto v = momentum * m.template load<2, C>() + fresh * g;
-      m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
-      m.template put<1, C>(v);
-    }
-  };
-
-  template <class T, device D>
-  struct state {
-    running<T, D> momentum;
-    bool begun = false;
-
-    template <class F>
-    void each_saved(const F& f) {
-      f("momentum", momentum);
-      f("begun", begun);
-    }
-
-    void reserve(index_t n, const options& o) {
-      if (o.momentum != 0) momentum.reserve(n);
-    }
-    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
-      using C = compute_type<T>;
-      const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
-      const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
-      if (o.momentum == 0)
-        return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const C fresh = std::exchange(begun, true) ? static_cast<C>(1 - o.dampening) : C(1);
-      C* const v = momentum.data();
-      run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
-                    p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
-    }
-  };
-};
-
-static_assert(optimizer_rule<sgd_rule>);
-
-}  // namespace detail
-
-/// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it
-/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
-///
-///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
-using sgd = rule_optimizer<detail::sgd_rule>;
 
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
@@ -48552,8 +49042,8 @@ struct step_trace {
   double backward = 0;   ///< the pass
   double waited = 0;     ///< after the pass, for the sums
   double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
-  std::vector<bucket> buckets;
-  std::vector<index_t> buffers;  ///< bytes of each sum of buffers, after the pass
+  std::vector<bucket> buckets = {};
+  std::vector<index_t> buffers = {};  ///< bytes of each sum of buffers, after the pass
 };
 
 /// Sums over the steps of a rank so far.
@@ -48569,9 +49059,10 @@ struct distributed_report {
 
 namespace detail {
 
-/// What the ranks tell each other before a pass: sums over the ranks.
+/// What the ranks tell each other before a pass: sums over the ranks. Idle ranks have no samples.
 struct step_word {
-  index_t samples = 0, finished = 0, stopping = 0;
+  index_t samples = 0, idle = 0, finished = 0, stopping = 0;
+  static constexpr index_t bytes = 4 * sizeof(std::int64_t);
 };
 
 /// Steps over the ranks of `C`, which reaches the host.
@@ -48632,8 +49123,8 @@ class gradient_exchange {
       sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
     if (begun_ && agreed().samples > 0)
       sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
-    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, finished ? 1 : 0, stop_ ? 1 : 0}, reduction::sum,
-                                "samples of the step");
+    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, samples == 0 ? 1 : 0, finished ? 1 : 0, stop_ ? 1 : 0},
+                                reduction::sum, "samples of the step");
     begun_ = true;
     known_ = false;
     own_ = samples;
@@ -48644,14 +49135,14 @@ class gradient_exchange {
   const step_word& agreed() {
     if (!known_) {
       const tensor<std::int64_t, 1> sums = coming_.get();
-      word_ = {sums(0), sums(1), sums(2)};
+      word_ = {sums(0), sums(1), sums(2), sums(3)};
       known_ = true;
     }
     return word_;
   }
   /// No pass follows.
   void skip() { begun_ = false; }
-  void ask_to_stop() { stop_ = true; }
+  void ask_to_stop(bool stop) { stop_ = stop; }
 
   /// The share of this rank's samples. Errors: value_error where no rank has samples.
   double weight() {
@@ -48914,6 +49405,52 @@ class rank_buffers {
 };
 
 }  // namespace sinter::nn::detail
+// sinter/parallel/rank_generators.hpp: the generators of a model on several ranks, which make the same draws.
+
+namespace sinter::nn::detail {
+
+template <class M>
+index_t count_generators(M& model) {
+  index_t count = 0;
+  for_each_generator(model, [&](const member_name&, const generator&) { ++count; });
+  return count;
+}
+
+/// The generators of all ranks become those of rank 0.
+template <class M, class C>
+void spread_generators(M& model, C& ranks) {
+  const index_t count = count_generators(model);
+  if (count == 0) return;
+  auto states = tensor<std::int64_t, 1>::uninitialized(extents<1>{{2 * count}});
+  std::int64_t* to = states.data();
+  for_each_generator(model, [&](const member_name&, const generator& g) {
+    *to++ = static_cast<std::int64_t>(g.seed());
+    *to++ = static_cast<std::int64_t>(g.offset());
+  });
+  states = ranks.broadcast(states, 0, "generators of rank 0").get();
+  const std::int64_t* from = states.data();
+  for_each_generator(model, [&](const member_name&, generator& g) {
+    g = generator(static_cast<std::uint64_t>(from[0]), static_cast<std::uint64_t>(from[1]));
+    from += 2;
+  });
+}
+
+/// Each generator has made as many draws as on the rank where it has made most: a rank without samples ran no forward.
+template <class M, class C>
+void level_generators(M& model, C& ranks) {
+  const index_t count = count_generators(model);
+  if (count == 0) return;
+  auto draws = tensor<std::int64_t, 1>::uninitialized(extents<1>{{count}});
+  std::int64_t* to = draws.data();
+  for_each_generator(model,
+                     [&](const member_name&, const generator& g) { *to++ = static_cast<std::int64_t>(g.offset()); });
+  draws = ranks.all_reduce(draws, reduction::max, "draws of generators").get();
+  const std::int64_t* from = draws.data();
+  for_each_generator(
+      model, [&](const member_name&, generator& g) { g = generator(g.seed(), static_cast<std::uint64_t>(*from++)); });
+}
+
+}  // namespace sinter::nn::detail
 
 namespace sinter {
 
@@ -48921,6 +49458,14 @@ namespace sinter {
 template <class>
 struct loss_that_is_no_variable;
 struct return_the_loss_as_the_model_gives_it;
+template <class>
+struct what_is_distributed_is_no_module;
+template <class>
+struct the_ranks_are_no_communicator;
+struct write_distributed_of_a_model_and_a_communicator;
+template <class>
+struct a_model_that_ends_with_this_statement;
+struct keep_the_model_in_a_variable;
 
 namespace nn {
 
@@ -48945,7 +49490,38 @@ struct reached_members {
   static void admit(const X&) = delete;
 };
 
+template <class M, class C>
+constexpr auto find_distributed_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>)
+    return mistake<what_is_distributed_is_no_module<M>, write_distributed_of_a_model_and_a_communicator>{};
+  else if constexpr (!communicator<C>)
+    return mistake<the_ranks_are_no_communicator<C>, write_distributed_of_a_model_and_a_communicator>{};
+  else return mistake<communicator_does_not_reach<cpu>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+template <class M, class C>
+using distributed_mistake = decltype(find_distributed_mistake<M, C>());
+
+/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
+template <class L>
+constexpr auto find_loss_mistake() {
+  if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
+  else return sinter::detail::mistake<loss_that_is_no_variable<L>, return_the_loss_as_the_model_gives_it>{};
+}
+template <class Loader, class Loss>
+using loss_mistake =
+    decltype(find_loss_mistake<bare<decltype(std::declval<const Loss&>()(*std::begin(std::declval<Loader&>())))>>());
+
 }  // namespace detail
+
+/// What no rank can train; its constructor says why.
+template <class M, class C, class... More>
+class distributed {
+ public:
+  template <class Model, class Problem = typename detail::distributed_mistake<M, C>::problem,
+            class Fix = typename detail::distributed_mistake<M, C>::fix>
+  distributed(Model&&, const C&, const More&..., distributed_options = {}) = delete;
+};
 
 /// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
 /// ranks at the same time: they compare their lists of parameters and buffers, and take over the values of rank 0.
@@ -48971,7 +49547,7 @@ struct reached_members {
 /// has its gradient on all of them, one that none has used has none. Of modules in an `offloaded` only those that a
 /// rank has used are summed. Buffers, as the statistics of batch norms, become the mean of the ranks' values by their
 /// numbers of samples; integers become the largest. As in data_parallel(), a batch norm works on each rank's own
-/// samples.
+/// samples. Generators in the model, as those of dropouts, make as many draws on a rank without samples as elsewhere.
 ///
 /// Parameters may be on several devices: give a communicator for each kind, the first of which reaches the host.
 /// The model and the communicators must outlive it. All calls come from one thread. Do not replace a parameter
@@ -48984,7 +49560,7 @@ struct reached_members {
 /// VLDB 2020.
 template <is_module M, communicator C, communicator... More>
   requires communicator_on<C, cpu>
-class distributed {
+class distributed<M, C, More...> {
  public:
   distributed(M& model, const C& world, const More&... more, distributed_options options = {})
     requires(sinter::detail::is_fitting<detail::model_mistake<M, C, More...>>)
@@ -48993,6 +49569,7 @@ class distributed {
       over_all([&](auto& first, auto&... rest) {
         detail::require_same_model(first, model_);
         detail::spread_state(model_, first, rest...);
+        detail::spread_generators(model_, first);
         detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int task) {
           using X = detail::bare<decltype(x)>;
           detail::reached_members<C, More...>::admit(x);
@@ -49012,6 +49589,8 @@ class distributed {
   template <class M0 = M, class Problem = typename detail::model_mistake<M0, C, More...>::problem,
             class Fix = typename detail::model_mistake<M0, C, More...>::fix>
   distributed(M&, const C&, const More&..., distributed_options = {}) = delete;
+  template <class Problem = a_model_that_ends_with_this_statement<M>, class Fix = keep_the_model_in_a_variable>
+  distributed(M&&, const C&, const More&..., distributed_options = {}) = delete;
   distributed(const distributed&) = delete;
   distributed& operator=(const distributed&) = delete;
 
@@ -49037,11 +49616,13 @@ class distributed {
 
   /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
   /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
-  /// call it, or sum_gradients(). Errors: value_error where no rank has samples, where begin() was told another number,
-  /// and where a parameter was replaced; those of variable::backward; communication_error.
+  /// call it, or sum_gradients(). Errors: shape_error for a loss that is not one number; value_error where no rank has
+  /// samples, where begin() was told another number, and where a parameter was replaced; those of variable::backward;
+  /// communication_error.
   template <class T, auto S, device D, int Order>
   void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
     guarded([&] {
+      require_one_number(loss);
       open_step(samples);
       answer([&](gradient_listener& listener) {
         const auto weight = static_cast<compute_type<T>>(exchange_.weight());
@@ -49050,9 +49631,8 @@ class distributed {
       });
     });
   }
-  template <expression E, class Problem = loss_that_is_no_variable<E>,
-            class Fix = return_the_loss_as_the_model_gives_it>
-  void backward(const E&, index_t, backward_options = {}) = delete;
+  template <class L, class Problem = loss_that_is_no_variable<L>, class Fix = return_the_loss_as_the_model_gives_it>
+  void backward(const L&, index_t, backward_options = {}) = delete;
 
   /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
   /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
@@ -49077,6 +49657,7 @@ class distributed {
   ///         });
   ///     std::cout << epoch.mean_loss << '\n';
   template <class Loader, class Loss, class Step>
+    requires(sinter::detail::is_fitting<detail::loss_mistake<Loader, Loss>>)
   distributed_run run(Loader&& loader, const Loss& loss, const Step& step) {
     return guarded([&] {
       distributed_run seen;
@@ -49107,6 +49688,7 @@ class distributed {
         const auto pass = [&] {
           const samples_from own(rank(), size());
           const variable l = loss(batch);
+          require_one_number(l);
           sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
           backward(l, n);
         };
@@ -49114,16 +49696,20 @@ class distributed {
         if (!goes_on) break;
       }
       while (goes_on) goes_on = take(0, true, nullptr);
+      if (seen.stopped) exchange_.ask_to_stop(false);
       const tensor<double, 1> sums =
           std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
       if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
       return seen;
     });
   }
+  template <class Loader, class Loss, class Step, class Problem = typename detail::loss_mistake<Loader, Loss>::problem,
+            class Fix = typename detail::loss_mistake<Loader, Loss>::fix>
+  distributed_run run(Loader&&, const Loss&, const Step&) = delete;
 
-  /// All ranks leave run() after the step that they begin next. Not for signal handlers: set a flag there, and call
-  /// this from loss or step.
-  void ask_to_stop() { exchange_.ask_to_stop(); }
+  /// All ranks leave run() after the step that they begin next; a later run() takes all batches again. Not for signal
+  /// handlers: set a flag there, and call this from loss or step.
+  void ask_to_stop() { exchange_.ask_to_stop(true); }
 
   /// Merges the buffers of all ranks, which count alike; only needed with `.merge_buffers = false`. All ranks call it.
   void merge_buffers() {
@@ -49179,12 +49765,20 @@ class distributed {
   void answer(const Pass& pass) {
     const double weight = exchange_.weight();
     exchange_.run(pass);
+    if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
     if (!options_.merge_buffers) return;
     buffers_.start(weight);
     buffers_.finish();
     exchange_.trace().buffers = buffers_.bytes();
   }
 
+  template <class L>
+  static void require_one_number(const L& loss) {
+    if (!loss.defined()) sinter::detail::refuse_undefined("distributed, loss");
+    if (loss.numel() != 1)
+      sinter::detail::refuse<shape_error>({"distributed: a loss of shape ", loss.shape(),
+                                           "; it must be one number, the mean over the samples of this rank"});
+  }
   void open_step(index_t samples) {
     require_same_parameters();
     if (!exchange_.has_begun()) exchange_.begin(samples, false);
@@ -49213,14 +49807,14 @@ class distributed {
   detail::rank_buffers buffers_;
 };
 
-template <is_module M, communicator C>
-distributed(M&, const C&) -> distributed<M, C>;
-template <is_module M, communicator C>
-distributed(M&, const C&, distributed_options) -> distributed<M, C>;
-template <is_module M, communicator C, communicator C2>
-distributed(M&, const C&, const C2&) -> distributed<M, C, C2>;
-template <is_module M, communicator C, communicator C2>
-distributed(M&, const C&, const C2&, distributed_options) -> distributed<M, C, C2>;
+template <class M, class C>
+distributed(M&&, const C&) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C>
+distributed(M&&, const C&, distributed_options) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&) -> distributed<std::remove_reference_t<M>, C, C2>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&, distributed_options) -> distributed<std::remove_reference_t<M>, C, C2>;
 
 }  // namespace nn
 }  // namespace sinter
@@ -51086,7 +51680,7 @@ struct link_model {
 
 /// The links of ranks on nodes. Each rank sends and receives one message at a time, both at once. The bandwidth between
 /// nodes is that of one rank while all ranks of its node send. Not modelled: contention with other traffic or between
-/// distant nodes, and topology.
+/// distant nodes, and topology. Over a network without any numbers sums take no time.
 ///
 ///     network_model network{.between_nodes = {5e-6, 3e9}, .within_node = {1e-6, 100e9}, .ranks_per_node = 8};
 struct network_model {
@@ -51137,6 +51731,26 @@ namespace detail {
 inline void require_ranks(const char* call, int ranks) {
   if (ranks < 1) refuse<value_error>({call, ": ", ranks, " ranks; there must be one or more"});
 }
+/// Seconds, bytes per second and the like.
+inline void require_measure(const char* call, const char* name, double x) {
+  if (!(x >= 0) || !std::isfinite(x))
+    refuse<value_error>({call, ": ", name, " is ", x, "; it must be a finite number and not negative"});
+}
+/// Both kinds of links have times, or none has: sums over links that were forgotten would take no time.
+inline void require_network(const char* call, const network_model& network) {
+  if (network.ranks_per_node < 1)
+    refuse<value_error>({call, ": ranks_per_node is ", network.ranks_per_node, "; it must be 1 or more"});
+  require_measure(call, "between_nodes.latency", network.between_nodes.latency);
+  require_measure(call, "between_nodes.bandwidth", network.between_nodes.bandwidth);
+  require_measure(call, "within_node.latency", network.within_node.latency);
+  require_measure(call, "within_node.bandwidth", network.within_node.bandwidth);
+  require_measure(call, "adding", network.adding);
+  require_measure(call, "call", network.call);
+  const auto takes_time = [](const link_model& l) { return l.latency > 0 || l.bandwidth > 0; };
+  if (network.ranks_per_node > 1 && takes_time(network.between_nodes) && !takes_time(network.within_node))
+    refuse<value_error>({call, ": ", network.ranks_per_node, " ranks on each node, and within_node has no latency and ",
+                         "no bandwidth; give them, or ranks_per_node = 1"});
+}
 
 inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_model& link, double adding, int ranks,
                                             double bytes) {
@@ -51183,11 +51797,14 @@ inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_
 
 }  // namespace detail
 
-/// What one sum over `ranks` takes. Errors: value_error for no ranks, and for hierarchical where ranks are on one node
+/// What one sum over `ranks` takes. Errors: value_error for no ranks, for a number of the network that is negative or
+/// no number, for several ranks on a node whose links were not given, and for hierarchical where ranks are on one node
 /// or each has a node of its own.
 inline all_reduce_cost all_reduce_cost_of(all_reduce_algorithm by, const network_model& network, int ranks,
                                           double bytes) {
   detail::require_ranks("all_reduce_cost_of", ranks);
+  detail::require_network("all_reduce_cost_of", network);
+  detail::require_measure("all_reduce_cost_of", "bytes", bytes);
   const int per_node = network.ranks_per_node;
   if (by == all_reduce_algorithm::hierarchical) {
     if (per_node < 2 || ranks <= per_node)
@@ -52899,6 +53516,31 @@ struct plan_options {
   double restart_seconds = 0;            ///< from a failure until ranks compute again
 };
 
+namespace detail {
+
+inline void require_trace(const step_trace& t) {
+  const auto require = [](const char* name, double x) { sinter::detail::require_measure("plan: a trace", name, x); };
+  require("forward", t.forward);
+  require("backward", t.backward);
+  require("optimizer", t.optimizer);
+  for (const step_trace::bucket& b : t.buckets) {
+    require("ready of a bucket", b.ready);
+    require("bytes of a bucket", static_cast<double>(b.bytes));
+  }
+  for (const index_t bytes : t.buffers) require("bytes of buffers", static_cast<double>(bytes));
+}
+inline void require_options(const plan_options& o) {
+  const auto require = [](const char* name, double x) { sinter::detail::require_measure("plan", name, x); };
+  require("bucket_bytes", static_cast<double>(o.bucket_bytes));
+  require("first_bucket_bytes", static_cast<double>(o.first_bucket_bytes));
+  require("slowdown", o.slowdown);
+  require("checkpoint_seconds", o.checkpoint_seconds);
+  require("hours_to_failure", o.hours_to_failure);
+  require("restart_seconds", o.restart_seconds);
+}
+
+}  // namespace detail
+
 /// The trace whose times are the medians of the traces', one of a step each. Errors: value_error for none, and for
 /// traces of different buckets: leave out the first step, after which buckets are put together anew.
 inline step_trace median_trace(const std::vector<step_trace>& steps) {
@@ -52948,19 +53590,22 @@ inline step_trace joined_buckets(step_trace trace, index_t bucket_bytes, index_t
 
 /// A step of `ranks` ranks, each of which has as many samples as the one of the trace. With T(n) for the sum of n
 /// bytes, buckets of n_j bytes ready r_j seconds after the begin b of the backward pass, and slowdown k on more than
-/// one rank: b = max(forward, T(24)), as ranks first tell each other their numbers of samples; sum j ends at c_j =
-/// max(c_(j-1), b + r_j (1 + k)) + T(n_j) with c_(-1) = T(24); the step takes max(b + backward (1 + k), c_last) +
+/// one rank: b = max(forward, T(32)), as ranks first tell each other their numbers of samples; sum j ends at c_j =
+/// max(c_(j-1), b + r_j (1 + k)) + T(n_j) with c_(-1) = T(32); the step takes max(b + backward (1 + k), c_last) +
 /// T(buffers) + optimizer.
 ///
 /// Not modelled: what a rank computes to begin and end a sum, calls of the model itself as those of sync_batch_norm,
 /// the reading of batches, and what network_model leaves out. Source: Li et al., "PyTorch Distributed: experiences on
-/// accelerating data parallel training", VLDB 2020, for the overlap. Errors: value_error for no ranks.
+/// accelerating data parallel training", VLDB 2020, for the overlap. Errors: value_error for no ranks, for numbers that
+/// are negative or no numbers, and for several ranks on a node whose links were not given.
 ///
 ///     const step_prediction p = nn::predict_step(ranks.trace(), network, 64);
 ///     std::cout << p.step << " s, of which " << p.exposed << " s are waiting\n";
 inline step_prediction predict_step(step_trace trace, const network_model& network, int ranks,
                                     const plan_options& options = {}) {
   sinter::detail::require_ranks("predict_step", ranks);
+  detail::require_trace(trace);
+  detail::require_options(options);
   if (options.bucket_bytes > 0) trace = joined_buckets(trace, options.bucket_bytes, options.first_bucket_bytes);
   step_prediction p;
   index_t largest = 0;
@@ -52977,7 +53622,7 @@ inline step_prediction predict_step(step_trace trace, const network_model& netwo
     return c.seconds();
   };
   const double slow = ranks > 1 ? 1 + options.slowdown : 1;
-  double link = sum(3 * sizeof(std::int64_t));
+  double link = sum(detail::step_word::bytes);
   const double begin = std::max(trace.forward, link);
   for (const step_trace::bucket& b : trace.buckets) link = std::max(link, begin + b.ready * slow) + sum(b.bytes);
   double end = std::max(begin + trace.backward * slow, link);
@@ -53016,6 +53661,9 @@ inline double mean_of_largest(std::vector<double> values, int draws) {
 inline failure_prediction predict_failures(int ranks, double checkpoint_seconds, double hours_to_failure,
                                            double restart_seconds = 0) {
   sinter::detail::require_ranks("predict_failures", ranks);
+  sinter::detail::require_measure("predict_failures", "checkpoint_seconds", checkpoint_seconds);
+  sinter::detail::require_measure("predict_failures", "hours_to_failure", hours_to_failure);
+  sinter::detail::require_measure("predict_failures", "restart_seconds", restart_seconds);
   if (!(hours_to_failure > 0)) return {};
   const double apart = hours_to_failure * 3600 / ranks;
   failure_prediction f;
@@ -53033,10 +53681,13 @@ inline failure_prediction predict_failures(int ranks, double checkpoint_seconds,
 ///     std::vector<nn::step_trace> steps;          // one.trace() after each step but the first
 ///     std::cout << nn::plan(steps, {.between_nodes = {5e-6, 3e9}});
 ///
-/// Errors: value_error, as those it calls; for no traces and no ranks.
+/// Errors: value_error, as those it calls; for no traces and for an empty list of ranks.
 inline plan_report plan(const std::vector<step_trace>& steps, const network_model& network,
                         const plan_options& options = {}) {
+  if (options.ranks.empty()) throw value_error("plan: no numbers of ranks; give one or more in .ranks");
   const step_trace trace = median_trace(steps);
+  if (trace.forward + trace.backward + trace.optimizer == 0)
+    throw value_error("plan: traces of steps that took no time; give trace() after backward()");
   index_t all_bytes = 0;
   for (const step_trace::bucket& b : trace.buckets) all_bytes += b.bytes;
   std::vector<double> computation;
@@ -53665,7 +54316,14 @@ void fetch_elements(element_kind kind, bool swapped, std::size_t n, T* to, Fetch
 namespace sinter::detail {
 
 /// Number of bytes of the character that begins `text`, 0 if it is not UTF-8. RFC 3629.
-SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text);
+
+/// The place of the first byte that is no part of a character; the size of the text if there is none.
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::size_t utf8_size(std::string_view text) {
   const std::uint32_t first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
   const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -53680,8 +54338,7 @@ SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
   return shortest && !surrogate && code < 0x110000 ? size : 0;
 }
 
-/// The place of the first byte that is no part of a character; the size of the text if there is none.
-SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
+SINTER_SHARED_COLD std::size_t valid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t size = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_size(text.substr(at));
@@ -53690,6 +54347,8 @@ SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
   }
   return at;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_UTF8_HPP
@@ -53881,7 +54540,11 @@ class json_reader {
 };
 
 /// The text in quotes, with the escapes that JSON needs and no others.
-SINTER_COLD inline std::string json_string(std::string_view text) {
+SINTER_SHARED_COLD std::string json_string(std::string_view text);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string json_string(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text) {
     constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
@@ -53897,6 +54560,8 @@ SINTER_COLD inline std::string json_string(std::string_view text) {
   }
   return quoted + '"';
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_JSON_HPP
@@ -54068,19 +54733,10 @@ inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTor
 inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
 
 /// A name of the file as it may stand in a message.
-SINTER_COLD inline std::string quoted_name(std::string_view name) {
-  std::string text = "'";
-  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  return text + (name.size() > 100 ? "...'" : "'");
-}
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name);
 
-SINTER_COLD inline std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
-                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
-  std::vector<std::size_t> numbers(n);
-  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
-  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
-  return numbers;
-}
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t));
 
 /// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
 /// one std::sort for all orders, which is much less to compile.
@@ -54281,6 +54937,24 @@ class safetensors_file {
   std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
@@ -54412,7 +55086,47 @@ SINTER_COLD inline safetensors read_safetensors(const std::string& path, const s
 namespace sinter::detail {
 
 /// The name that symbolic links lead to, whether or not there is a file of that name.
-SINTER_COLD inline std::string link_target(std::string path) {
+SINTER_SHARED_COLD std::string link_target(std::string path);
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old);
+
+/// Whether a written file must be on the disk, and not only with the system, when the call returns.
+enum class durability { of_the_system, of_the_disk };
+
+inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
+/// work hold a lock.
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder);
+
+/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
+/// removed either.
+SINTER_COLD inline bool claim_new_file(const descriptor& file) {
+  struct stat info;
+  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
+/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
+SINTER_SHARED_COLD int sync_folder(const std::string& folder);
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old, durability until);
+
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until = durability::of_the_system);
+
+/// The same of one piece.
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string link_target(std::string path) {
   char to[4096];
   for (int links = 0; links < 40; ++links) {
     const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
@@ -54424,22 +55138,14 @@ SINTER_COLD inline std::string link_target(std::string path) {
   return path;
 }
 
-/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
-SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
     mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
-/// Whether a written file must be on the disk, and not only with the system, when the call returns.
-enum class durability { of_the_system, of_the_disk };
-
-inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
-
-/// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
-/// work hold a lock.
-SINTER_COLD inline void remove_unfinished(const std::string& folder) {
+SINTER_SHARED_COLD void remove_unfinished(const std::string& folder) {
   DIR* const list = ::opendir(folder.empty() ? "." : folder.c_str());
   if (list == nullptr) return;
   while (const dirent* const entry = ::readdir(list)) {
@@ -54452,24 +55158,13 @@ SINTER_COLD inline void remove_unfinished(const std::string& folder) {
   ::closedir(list);
 }
 
-/// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
-/// removed either.
-SINTER_COLD inline bool claim_new_file(const descriptor& file) {
-  struct stat info;
-  if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
-  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
-}
-
-/// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
-SINTER_COLD inline int sync_folder(const std::string& folder) {
+SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
   const descriptor names = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
   if (!names.is_open()) return errno == EACCES ? 0 : errno;
   return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
-/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
                                     const struct stat* old, durability until) {
   static std::atomic<unsigned> count{0};
   const bool on_disk = until == durability::of_the_disk;
@@ -54500,10 +55195,8 @@ SINTER_COLD inline int replace_file(const std::string& name, std::span<const std
   return on_disk ? sync_folder(folder) : 0;
 }
 
-/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
-/// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces,
-                                   durability until = durability::of_the_system) {
+SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
+                                   durability until) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -54523,10 +55216,11 @@ SINTER_COLD inline void write_file(const std::string& path, std::span<const std:
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }
 
-/// The same of one piece.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes) {
   write_file(path, std::span(&bytes, 1));
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_WRITE_HPP
@@ -54536,7 +55230,27 @@ namespace sinter {
 namespace detail {
 
 /// Errors: value_error for an entry that cannot be written.
-SINTER_COLD inline void check_entry(const named_tensor& entry) {
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry);
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata);
+
+/// The same, until it is with the system or on the disk.
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry) {
   const host_tensor& e = entry.value;
   const auto rank = static_cast<int>(e.shape.size());
   const std::string name = quoted_name(entry.name);
@@ -54557,15 +55271,7 @@ SINTER_COLD inline void check_entry(const named_tensor& entry) {
                          shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
 }
 
-/// The place of a type among those of the format.
-constexpr int safetensors_index(element_kind kind) {
-  int i = 0;
-  while (safetensors_types[i].element != kind) ++i;
-  return i;
-}
-
-/// The length, and the header padded with blanks to a multiple of 8 bytes.
-SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
                                                 const std::vector<std::size_t>& order,
                                                 const safetensors_metadata& metadata) {
   std::string text = "{";
@@ -54601,8 +55307,7 @@ SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>&
   return length + text;
 }
 
-/// The same, until it is with the system or on the disk.
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata, durability until) {
   for (const named_tensor& e : entries) check_entry(e);
   const auto by_name =
@@ -54629,6 +55334,13 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
@@ -54638,10 +55350,8 @@ SINTER_COLD inline void write_safetensors(const std::string& path, const std::ve
 /// a negative extent; io_error if the file cannot be written.
 ///
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
-SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata = {}) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {});
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
@@ -54650,36 +55360,10 @@ namespace sinter::detail {
 
 /// A sum over bytes that any change within 8 of them changes, and other changes change all but surely: each step is
 /// one-to-one in the sum and in the word.
-SINTER_COLD inline std::uint64_t checksum_of(std::string_view bytes) {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
-  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
-  const auto word_at = [&](std::size_t place) {
-    unsigned char one[8] = {};
-    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
-    std::uint64_t word = 0;
-    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
-    else
-      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
-    return word;
-  };
-  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
-  std::size_t place = 0;
-  for (; place + 32 <= bytes.size(); place += 32)
-    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
-  std::uint64_t sum = bytes.size();
-  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
-  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
-  return sum ^ sum >> 32;
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes);
 
 /// The elements as they lie in the file.
-SINTER_COLD inline std::uint64_t checksum_of(const host_tensor& x) {
-  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
-  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
-  std::string swapped(bytes);
-  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
-  return checksum_of(std::string_view(swapped));
-}
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x);
 
 SINTER_COLD inline std::string hexadecimal(std::uint64_t x) {
   char digits[16];
@@ -54746,7 +55430,64 @@ SINTER_COLD inline std::string run_file_kinds(const std::vector<run_part>& parts
 }
 
 /// All that a header says but for "checksum", as one text.
-SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& metadata,
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
+                                                 const std::vector<named_tensor>& tensors);
+
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors);
+
+/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts);
+
+/// The value of a key; empty if there is none.
+SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value;
+  return {};
+}
+
+/// Errors: io_error for another file and for one of another version.
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata);
+
+/// Errors: io_error for a file that is not as it was written.
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+                                       const std::vector<named_tensor>& tensors);
+
+/// The parts of a file that is as it was written. Errors: io_error.
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(std::string_view bytes) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) { return (std::rotl(sum, 29) ^ word) * odd; };
+  const auto word_at = [&](std::size_t place) {
+    unsigned char one[8] = {};
+    std::memcpy(one, bytes.data() + place, std::min<std::size_t>(8, bytes.size() - place));
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&word, one, 8);
+    else
+      for (int i = 7; i >= 0; --i) word = word << 8 | one[i];
+    return word;
+  };
+  std::uint64_t lane[4] = {1, 2, 3, 4};  // for the speed of it
+  std::size_t place = 0;
+  for (; place + 32 <= bytes.size(); place += 32)
+    for (std::size_t i = 0; i < 4; ++i) lane[i] = mix(lane[i], word_at(place + 8 * i));
+  std::uint64_t sum = bytes.size();
+  for (; place < bytes.size(); place += 8) sum = mix(sum, word_at(place));
+  for (const std::uint64_t of_lane : lane) sum = mix(sum, of_lane);
+  return sum ^ sum >> 32;
+}
+
+SINTER_SHARED_COLD std::uint64_t checksum_of(const host_tensor& x) {
+  const std::string_view bytes(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+  if constexpr (std::endian::native == std::endian::little) return checksum_of(bytes);
+  std::string swapped(bytes);
+  swap_bytes(swapped.data(), swapped.size(), element_size(x.element));
+  return checksum_of(std::string_view(swapped));
+}
+
+SINTER_SHARED_COLD std::uint64_t header_checksum(const safetensors_metadata& metadata,
                                                  const std::vector<named_tensor>& tensors) {
   std::string all;
   const auto keys = sorted_numbers(metadata.size(),
@@ -54762,13 +55503,12 @@ SINTER_COLD inline std::uint64_t header_checksum(const safetensors_metadata& met
   return checksum_of(all);
 }
 
-SINTER_COLD inline void sort_by_name(std::vector<named_tensor>& tensors) {
+SINTER_SHARED_COLD void sort_by_name(std::vector<named_tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const named_tensor& a, const named_tensor& b) { return a.name < b.name; });
 }
 
-/// Writes a file that is complete, on the disk, or as it was before. Errors: those of write_safetensors.
-SINTER_COLD inline void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
+SINTER_SHARED_COLD void write_run_file(const std::string& path, const std::vector<run_part>& parts) {
   safetensors_metadata metadata = {{"format", run_file_format},
                                    {"version", std::to_string(run_file_version)},
                                    {"kinds", run_file_kinds(parts, " ")}};
@@ -54786,15 +55526,7 @@ SINTER_COLD inline void write_run_file(const std::string& path, const std::vecto
   write_safetensors(path, tensors, metadata, durability::of_the_disk);
 }
 
-/// The value of a key; empty if there is none.
-SINTER_COLD inline std::string_view metadata_at(const safetensors_metadata& metadata, std::string_view key) {
-  for (const auto& [name, value] : metadata)
-    if (name == key) return value;
-  return {};
-}
-
-/// Errors: io_error for another file and for one of another version.
-SINTER_COLD inline void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
+SINTER_SHARED_COLD void check_run_format(const std::string& path, const safetensors_metadata& metadata) {
   if (metadata_at(metadata, "format") != run_file_format)
     refuse<io_error>({path, ": is a safetensors file, but no run checkpoint; read it by read_safetensors"});
   if (const std::string_view version = metadata_at(metadata, "version"); version != std::to_string(run_file_version))
@@ -54802,8 +55534,7 @@ SINTER_COLD inline void check_run_format(const std::string& path, const safetens
                       run_file_version, "; load it with the Sinter that saved it"});
 }
 
-/// Errors: io_error for a file that is not as it was written.
-SINTER_COLD inline void check_run_file(const std::string& path, const safetensors_metadata& metadata,
+SINTER_SHARED_COLD void check_run_file(const std::string& path, const safetensors_metadata& metadata,
                                        const std::vector<named_tensor>& tensors) {
   if (hexadecimal(header_checksum(metadata, tensors)) != metadata_at(metadata, "checksum"))
     refuse<io_error>({path, ": its header is damaged", run_file_advice});
@@ -54815,8 +55546,7 @@ SINTER_COLD inline void check_run_file(const std::string& path, const safetensor
   }
 }
 
-/// The parts of a file that is as it was written. Errors: io_error.
-SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) {
+SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path) {
   const safetensors file = read_safetensors(path);
   const safetensors_metadata& metadata = file.metadata();
   check_run_format(path, metadata);
@@ -54839,6 +55569,8 @@ SINTER_COLD inline std::vector<run_part> read_run_file(const std::string& path) 
   }
   return parts;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
@@ -56945,6 +57677,9 @@ namespace sinter {
 template <class>
 struct module_that_is_no_batch_norm;
 struct wrap_nn_batch_norm1d_2d_or_3d;
+template <class>
+struct sync_batch_norm_over_what_is_no_communicator;
+struct write_sync_batch_norm_of_a_communicator_and_a_norm;
 
 namespace nn {
 
@@ -56966,7 +57701,7 @@ struct moments_of_ranks {
     auto mine = tensor<T, 1, D>::uninitialized(extents<1>{{each}});
     mine.slice(0, 0, 2 * channels).in_place() = own.flatten();
     mine.slice(0, 2 * channels, each).in_place() = parts.template to<D>();
-    const auto gathered = ranks.all_gather(mine, "moments of a batch norm").get();
+    const auto gathered = ranks.all_gather(mine, "moments of a sync_batch_norm").get();
     const auto counts = gathered.template to<cpu>();
     merged_moments<T, D> merged;
     for (index_t r = 0; r < ranks.size(); ++r) {
@@ -56996,7 +57731,7 @@ auto merged_over_ranks(C& ranks, const Own& own, index_t own_count, double& coun
       [](const auto& g, const auto& x, const auto& all, double share, const C& through) {
         using T = element_of<decltype(x)>;
         C again = through;
-        const auto sums = again.all_reduce(g.clone().flatten(), reduction::sum, "gradients of a batch norm").get();
+        const auto sums = again.all_reduce(g.clone().flatten(), reduction::sum, "gradients of a sync_batch_norm").get();
         const auto dx = zeros<T, device_of<decltype(x)>>(x.shape());
         if (share > 0) {
           const auto both = sums.reshape({2, x.extent(1)});
@@ -57016,7 +57751,10 @@ concept is_batch_norm = requires { M::is_affine&& M::keeps_running_moments; };
 template <class C, class Norm>
 constexpr auto find_sync_mistake() {
   using sinter::detail::mistake;
-  if constexpr (!is_batch_norm<Norm>)
+  if constexpr (!communicator<C>)
+    return mistake<sync_batch_norm_over_what_is_no_communicator<C>,
+                   write_sync_batch_norm_of_a_communicator_and_a_norm>{};
+  else if constexpr (!is_batch_norm<Norm>)
     return mistake<module_that_is_no_batch_norm<Norm>, wrap_nn_batch_norm1d_2d_or_3d>{};
   else if constexpr (!C::template reaches<device_of<Norm>>)
     return mistake<communicator_does_not_reach<device_of<Norm>>, pass_a_communicator_that_reaches_it_as_well>{};
@@ -57027,16 +57765,26 @@ using sync_mistake = decltype(find_sync_mistake<C, Norm>());
 
 }  // namespace detail
 
+/// What is no sync_batch_norm; its constructor says why.
+template <class C, class Norm>
+struct sync_batch_norm {
+  template <class Problem = typename detail::sync_mistake<C, Norm>::problem,
+            class Fix = typename detail::sync_mistake<C, Norm>::fix>
+  sync_batch_norm(const C&, const Norm&) = delete;
+};
+template <class C, class Norm>
+sync_batch_norm(const C&, Norm) -> sync_batch_norm<C, Norm>;
+
 /// A batch norm that trains by the moments of the samples of all ranks, as torch.nn.SyncBatchNorm: ranks that have a
 /// part of a batch each compute what one rank with all of it would. Parameters, buffers and their names are those of
 /// the batch norm. In training all ranks call it in the same step, forward and backward; one without samples calls it
-/// with an x (0,C,...), else the others fail with a mismatch or a timeout. In run() of distributed all ranks need
+/// with an x (0,C,...), else the others fail with a mismatch or a timeout. So in run() of distributed all ranks need
 /// equally many batches. Errors: those of batch_norm; shape_error where all ranks together have one value a channel;
 /// communication_error.
 ///
 ///     nn::sequential block{nn::conv2d(3, 16, 3, gen), nn::sync_batch_norm(world, nn::batch_norm2d(16)), nn::relu()};
 template <communicator C, is_module Norm>
-struct sync_batch_norm : module<sync_batch_norm<C, Norm>> {
+struct sync_batch_norm<C, Norm> : module<sync_batch_norm<C, Norm>> {
   using device_type = device_of<Norm>;
   using kind = typename Norm::kind;
   template <class D, class Kind>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures the compile-time budgets: umbrella header, digits example, one more fused statement; with --devices a network over one
-device and over more. Medians of --rounds."""
+device and over more, with --once the files of a program. Medians of --rounds."""
 import argparse
 import os
 import statistics
@@ -65,10 +65,29 @@ def is_nvcc(compiler):
     return Path(compiler).name == "nvcc"
 
 
-def compile_once(compiler, source, folder):
+SMALL_MODEL = """#include <sinter/sinter.hpp>
+using namespace sinter;
+float train(const tensor<float, 2>& inputs, const tensor<std::int64_t, 1>& targets) {
+  generator gen(1);
+  const nn::sequential model{nn::linear(4, 32, gen), nn::relu(), nn::linear(32, 2, gen)};
+  optim::adam optimizer(model, {.lr = 0.01});
+  float last = 0;
+  for (int step = 0; step < 100; ++step) {
+    const variable loss = cross_entropy(model(inputs), targets);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    last = loss.item();
+  }
+  return last;
+}
+"""
+
+
+def compile_once(compiler, source, folder, *more):
     """Seconds of processor time and peak MiB of one compilation."""
     flags = GPU_FLAGS if is_nvcc(compiler) else ["-march=native"]
-    command = [compiler, "-std=c++20", "-O2", *flags, "-I", str(ROOT / "include"), "-I", str(ROOT / "examples"),
+    command = [compiler, "-std=c++20", "-O2", *flags, *more, "-I", str(ROOT / "include"), "-I", str(ROOT / "examples"),
                "-isystem", "/usr/include/eigen3", "-c", str(source), "-o", str(Path(folder) / "out.o")]
     child = subprocess.Popen(command)
     _, status, usage = os.wait4(child.pid, 0)
@@ -82,6 +101,7 @@ def main():
     parser.add_argument("--compiler", default="g++", help="g++, clang++ or nvcc, for sm_90 (default: g++)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--devices", action="store_true", help="a network over one device and over more, instead of the budgets")
+    parser.add_argument("--once", action="store_true", help="files of a program with and without what sinter::compiled holds, for any x86-64 processor")
     options = parser.parse_args()
     device = "cuda<0>" if is_nvcc(options.compiler) else "cpu"
     with tempfile.TemporaryDirectory() as folder:
@@ -91,19 +111,27 @@ def main():
         if options.devices:
             kind = "cuda" if is_nvcc(options.compiler) else "numa"
             sources = {way: network(*code, kind) for way, code in WAYS.items()}
+        more = {}
+        if options.once:
+            sources = {"Eigen/Core alone": sources["Eigen/Core alone"]}
+            for name, text in (("small model", SMALL_MODEL), ("digits example", (ROOT / "examples/01_digits.cpp").read_text())):
+                sources[name] = sources[name + ", compiled"] = text
+                more[name + ", compiled"] = ["-DSINTER_COMPILED=1"]
+            sources["src/sinter.cpp"] = (ROOT / "src/sinter.cpp").read_text()
+            more = {name: ["-march=x86-64", *more.get(name, [])] for name in sources}
         seconds, memory = {}, {}
         for _ in range(options.rounds):
             for name, text in sources.items():
                 path = Path(folder) / "source.cpp"
                 path.write_text(text)
-                s, m = compile_once(options.compiler, path, folder)
+                s, m = compile_once(options.compiler, path, folder, *more.get(name, []))
                 seconds.setdefault(name, []).append(s)
                 memory[name] = m
         first = statistics.median(seconds[next(iter(sources))])
         for name in sources:
             median = statistics.median(seconds[name])
             print(f"{name:20s} {median:6.2f} s  {memory[name]:5.0f} MiB  {median / first:.2f} times the first")
-        if options.devices:
+        if options.devices or options.once:
             return
         step = (statistics.median(seconds["11 statements"]) - statistics.median(seconds["1 statement"])) / 10
         print(f"one more fused statement with backward: {step:.2f} s")

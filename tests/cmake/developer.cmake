@@ -31,6 +31,9 @@ if(SINTER_SANITIZE)
   target_compile_options(sinter_developer INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# Tests and examples link what never changes; it has their flags.
+target_link_libraries(sinter_compiled PRIVATE $<BUILD_INTERFACE:sinter_developer>)
+
 # Compiling again what was compiled before costs nothing with ccache. It hashes -march=native as text only, so what the
 # compiler makes of it on this machine goes into the hash by way of the compiler check.
 find_program(SINTER_CCACHE ccache)

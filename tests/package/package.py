@@ -127,6 +127,31 @@ def mpi(options, folder):
     print("mpi: 2 programs")
 
 
+def compiled(options, folder):
+    """sinter::compiled from an installed library, beside a file without it; then the same without CMake, and what must not link."""
+    main = build("compiled", options, folder, f"-DCMAKE_PREFIX_PATH={installed(options, folder)}")
+    base = [options.compiler, "-std=c++20", "-O1", f"-I{SINGLE}", *tools.eigen_flags(options.eigen)]
+
+    def object(name, source, *flags):
+        result = folder / f"{name}.o"
+        must([*base, *flags, "-c", source, "-o", result])
+        return result
+
+    once = folder / "once.cpp"
+    once.write_text("#define SINTER_IMPLEMENTATION\n#include <sinter/sinter.hpp>\n", encoding="utf-8")
+    implementation = object("once", once)
+    declared = object("main", HERE / "compiled/main.cpp", "-DSINTER_COMPILED=1")
+    whole = object("header_only", HERE / "compiled/header_only.cpp")
+    must([options.compiler, declared, whole, implementation, "-pthread", "-o", folder / "by_hand"])
+    must([folder / "by_hand"])
+    again = shutil.copy(implementation, folder / "again.o")
+    for objects, word in (((declared, implementation, again), "multiple definition"), ((declared,), "undefined reference")):
+        code, text = tools.run([options.compiler, *objects, whole, "-pthread", "-o", folder / "wrong"])
+        if code == 0 or word not in text:
+            sys.exit(f"{len(objects)} objects: the linker must find {word}s:\n{text[:2000]}")
+    return main
+
+
 def single_header(options, folder):
     for include in (tools.INCLUDE, SINGLE):
         code, text = tools.run([options.compiler, "-std=c++17", f"-I{include}", *tools.eigen_flags(options.eigen), "-fsyntax-only", HERE / "main.cpp"])
@@ -165,6 +190,7 @@ def nvcc(options, folder):
 
 def main():
     kinds = {
+        "compiled": compiled,
         "add_subdirectory": lambda o, folder: build("add_subdirectory", o, folder),
         "fetch_content": lambda o, folder: build("fetch_content", o, folder),
         "find_package": find_package,
