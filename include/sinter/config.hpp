@@ -131,6 +131,10 @@
 #else
 #define SINTER_SHARED inline
 #endif
+// 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
+#ifndef SINTER_KERNEL_VARIANTS
+#define SINTER_KERNEL_VARIANTS 0
+#endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 

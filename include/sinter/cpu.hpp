@@ -15,6 +15,7 @@
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/instances.hpp"
+#include "sinter/cpu/instruction_set.hpp"
 #include "sinter/cpu/loop.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/moments.hpp"
@@ -30,3 +31,4 @@
 #endif
 #include "sinter/cpu/threads.hpp"
 #include "sinter/cpu/unfold.hpp"
+#include "sinter/cpu/variants.hpp"

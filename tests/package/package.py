@@ -152,6 +152,52 @@ def compiled(options, folder):
     return main
 
 
+def wide_functions(program):
+    """The functions of a program that use wider registers than every x86-64 processor has: those that objects keep to themselves, and others."""
+    shared = set()
+    for line in must(["nm", program]).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "TWuVi":
+            shared.add((int(words[0], 16), words[2]))
+    own, others, function = set(), set(), None
+    for line in must(["objdump", "-d", "--no-show-raw-insn", program]).splitlines():
+        if head := re.match(r"^([0-9a-f]+) <(.*)>:$", line):
+            function = (int(head[1], 16), head[2])
+        elif re.search(r"%[yz]mm|\tv[a-z]", line):
+            (others if function in shared else own).add(function[1])
+    return own, others
+
+
+def shipping(options, folder):
+    """A program without -march from an installed library runs on each set of instructions that the processor has, and on an old processor."""
+    main = build("shipping", options, folder, f"-DCMAKE_PREFIX_PATH={installed(options, folder)}", "-DCMAKE_CXX_FLAGS_RELEASE=-O2")
+    if not (main.parent / "main_variants").is_dir():
+        return print("no variants on this machine: nothing was chosen")
+    losses = {}
+    for name in ("baseline", "avx2", "avx512"):
+        code, text = tools.run(["env", f"SINTER_ISA={name}", main])
+        if "which this processor does not have; it has" in text and code == 1 and name != "baseline":
+            continue
+        if code != 0 or f"kernels for {name}\n" not in text:
+            sys.exit(f"SINTER_ISA={name}:\n{text}")
+        losses[name] = float(text.split()[-1])
+    if max(losses.values()) - min(losses.values()) > 1e-4:
+        sys.exit(f"the sets compute different losses: {losses}")
+    code, text = tools.run(["env", "SINTER_ISA=mmx", main])
+    if code != 1 or "SINTER_ISA is 'mmx', which this processor does not have" not in text:
+        sys.exit(f"SINTER_ISA=mmx must be refused:\n{text}")
+    own, others = wide_functions(main)
+    wrong = [name for name in others if not name.endswith((".avx2", ".avx512"))]
+    if not own or wrong:
+        sys.exit(f"functions of a wider set that all of the program may call: {wrong[:5]}; of the sets: {len(own)}")
+    if shutil.which("qemu-x86_64"):
+        if "kernels for baseline" not in must(["qemu-x86_64", "-cpu", "Nehalem", main]):
+            sys.exit("an old processor must run the baseline")
+    else:
+        print("there is no qemu-x86_64: no old processor was tried")
+    return main
+
+
 def single_header(options, folder):
     for include in (tools.INCLUDE, SINGLE):
         code, text = tools.run([options.compiler, "-std=c++17", f"-I{include}", *tools.eigen_flags(options.eigen), "-fsyntax-only", HERE / "main.cpp"])
@@ -191,6 +237,7 @@ def nvcc(options, folder):
 def main():
     kinds = {
         "compiled": compiled,
+        "shipping": shipping,
         "add_subdirectory": lambda o, folder: build("add_subdirectory", o, folder),
         "fetch_content": lambda o, folder: build("fetch_content", o, folder),
         "find_package": find_package,

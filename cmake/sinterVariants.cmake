@@ -1,0 +1,59 @@
+# sinter_variants(<target> <file>...): compiles files of a target for several sets of vector instructions, of which the program takes the
+# largest that its processor has when it starts; see docs/shipping.md. The functions that a file defines at namespace scope, and does not
+# declare inline, can be called from the target's other files; they call each other inside of one set. Where the processor or the binary
+# tools are others than x86-64 and GNU's, the files are compiled once.
+#
+# Each object keeps its functions to itself (ld -r, objcopy), so that inline functions of the standard library or of Eigen
+# that were compiled for a larger set never serve the rest of the program. What functions keep from call to call, such as the thread
+# pool, is shared by all.
+
+# Whether the machine and the tools can do it, and the project's flags leave the choice of instructions open.
+function(sinter_variants_available result)
+  set(${result} OFF PARENT_SCOPE)
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" flags_of_kind)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_OBJCOPY AND CMAKE_NM AND CMAKE_LINKER
+      AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT "${CMAKE_CXX_FLAGS} ${${flags_of_kind}}" MATCHES "-march=|-mavx|-fsanitize")
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(sinter_variants target)
+  sinter_variants_available(available)
+  foreach(file IN LISTS ARGN)
+    if(NOT available)
+      target_sources(${target} PRIVATE ${file})
+      continue()
+    endif()
+    get_filename_component(path ${file} ABSOLUTE)
+    get_filename_component(stem ${file} NAME_WE)
+    set(parts "")
+    set(outputs "")
+    set(objects "")
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_variants)
+    file(MAKE_DIRECTORY ${folder})
+    foreach(set IN ITEMS baseline avx2 avx512)
+      set(part ${target}_${stem}_${set})
+      add_library(${part} OBJECT EXCLUDE_FROM_ALL ${path})
+      target_link_libraries(${part} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+      target_include_directories(${part} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+      target_compile_definitions(${part} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+      target_compile_options(${part} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS> -USINTER_COMPILED -DSINTER_ALLOW_MIXED_CONFIGURATIONS -fno-lto -fPIC
+        $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # objcopy makes no unique symbol local
+      if(set STREQUAL avx2)
+        target_compile_options(${part} PRIVATE -mavx2 -mfma)
+      elseif(set STREQUAL avx512)
+        target_compile_options(${part} PRIVATE -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512)
+      endif()
+      list(APPEND parts ${set} $<TARGET_OBJECTS:${part}>)
+      list(APPEND objects $<TARGET_OBJECTS:${part}>)
+      list(APPEND outputs ${folder}/${stem}_${set}.o)
+    endforeach()
+    add_custom_command(OUTPUT ${outputs} ${folder}/${stem}_choice.cpp
+      COMMAND ${CMAKE_COMMAND} "-DNM=${CMAKE_NM}" "-DOBJCOPY=${CMAKE_OBJCOPY}" "-DLD=${CMAKE_LINKER}" "-DFOLDER=${folder}" "-DSTEM=${stem}"
+        "-DPARTS=$<JOIN:${parts},|>" -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sinterVariantsJoin.cmake
+      DEPENDS ${objects} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sinterVariantsJoin.cmake VERBATIM COMMAND_EXPAND_LISTS
+      COMMENT "Keeping the variants of ${file} apart")
+    set_source_files_properties(${outputs} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    target_sources(${target} PRIVATE ${outputs} ${folder}/${stem}_choice.cpp)
+  endforeach()
+endfunction()
