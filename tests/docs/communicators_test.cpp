@@ -64,6 +64,7 @@ TEST_CASE("docs: communicators.md, sockets") {
   ::setenv("SINTER_COMM_SECRET", "a secret of the tests", 1);
   ::setenv("SINTER_ADDRESS", ("unix:" + std::string(folder) + "/s").c_str(), 1);
   ::setenv("SINTER_SIZE", "2", 1);
+  ::setenv("SINTER_RANK", "0", 1);
   socket_options other = socket_options::from_environment();
   other.rank = 1;
   float theirs = 0;
@@ -71,9 +72,9 @@ TEST_CASE("docs: communicators.md, sockets") {
     socket_communicator ranks(other);
     theirs = mean_over(ranks, 3);
   });
-  CHECK(over_sockets(1) == 2);  // SINTER_RANK is not set: rank 0
+  CHECK(over_sockets(1) == 2);
   second.join();
   CHECK(theirs == 2);
-  for (const char* name : {"SINTER_COMM_SECRET", "SINTER_ADDRESS", "SINTER_SIZE"}) ::unsetenv(name);
+  for (const char* name : {"SINTER_COMM_SECRET", "SINTER_ADDRESS", "SINTER_SIZE", "SINTER_RANK"}) ::unsetenv(name);
   std::filesystem::remove_all(folder);
 }

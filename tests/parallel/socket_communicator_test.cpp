@@ -341,11 +341,102 @@ TEST_CASE("sockets: the secret and the options are looked at first", "[parallel]
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("'nonsense' is no address; write unix:/path or host:port"));
   o.address = "10.255.255.1:4000";
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("rank 1 listens on loopback"));
-  ::setenv("SINTER_RANK", "1x", 1);
-  CHECK_THROWS_WITH(socket_options::from_environment(), Catch::Contains("SINTER_RANK is '1x', which is no number"));
-  ::setenv("SINTER_RANK", "3", 1);
-  CHECK(socket_options::from_environment().rank == 3);
-  ::unsetenv("SINTER_RANK");
+}
+
+TEST_CASE("sockets: an address without a port or a host is refused at once", "[parallel][communicator]") {
+  const scene here;
+  for (const int rank : {0, 1}) {
+    socket_options o = here.options(rank, 2);
+    for (const std::string port : {"", "0", "99999", "65536", "-1", "http", "80 ", "99999999999999999999"}) {
+      o.address = "127.0.0.1:" + port;
+      CHECK_THROWS_WITH(socket_communicator(o), "socket_communicator: '127.0.0.1:" + port + "' has port '" + port +
+                                                    "'; give a number from 1 to 65535");
+    }
+    o.address = "[::1]:0";
+    CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("has port '0'"));
+    o.address = "not a host:4000";
+    CHECK_THROWS_WITH(socket_communicator(o), Catch::StartsWith("socket_communicator: 'not a host:4000': host 'not a "
+                                                                "host' is not found: "));
+    o.address = ":4000";
+    CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("':4000' is no address; write unix:/path or host:port"));
+    o.address = "";
+    CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("has no address; set it (SINTER_ADDRESS) to unix:/path"));
+  }
+}
+
+TEST_CASE("sockets: an environment that is not complete is refused", "[parallel][communicator]") {
+  const auto in = [](std::vector<std::pair<const char*, const char*>> set) {
+    for (const auto& [name, value] : set) ::setenv(name, value, 1);
+    std::string text;
+    socket_options o;
+    try {
+      o = socket_options::from_environment();
+      text = std::to_string(o.rank) + " of " + std::to_string(o.size) + " at " + o.address;
+    } catch (const value_error& e) {
+      text = e.what();
+    }
+    for (const auto& [name, value] : set) ::unsetenv(name);
+    return text;
+  };
+  CHECK(in({}) == "0 of 1 at ");
+  CHECK(in({{"SINTER_SIZE", "1"}}) == "0 of 1 at ");
+  CHECK(in({{"SINTER_SIZE", "4"}, {"SINTER_RANK", "3"}}) == "3 of 4 at ");
+  CHECK(in({{"SINTER_SIZE", "4"}, {"SINTER_RANK", "0"}, {"SINTER_ADDRESS", "a:1"}}) == "0 of 4 at a:1");
+  CHECK(in({{"SINTER_RANK", "1x"}}) == "SINTER_RANK is '1x', which is no number");
+  const std::string size = "SINTER_SIZE is missing, and ", how = " is set; set SINTER_SIZE to the number of ranks";
+  CHECK(in({{"SINTER_RANK", "0"}}) == size + "SINTER_RANK" + how);
+  CHECK(in({{"SINTER_RANK", "1"}, {"SINTER_ADDRESS", "a:1"}}) == size + "SINTER_RANK" + how);
+  CHECK(in({{"SINTER_ADDRESS", "a:1"}, {"SINTER_SIZE", ""}}) == size + "SINTER_ADDRESS" + how);
+  CHECK(in({{"SINTER_SIZE", "4"}, {"SINTER_ADDRESS", "a:1"}}) ==
+        "SINTER_RANK is missing, and SINTER_SIZE is 4; set SINTER_RANK to the number of this rank, from 0 to 3");
+}
+
+TEST_CASE("sockets: rank 0 says who did not come and why, and the others give its words", "[parallel][communicator]") {
+  const scene here;
+  const std::string secret = here.folder + "/secret";
+  std::ofstream(secret) << "another secret, wrong";
+  ::chmod(secret.c_str(), 0600);
+  std::vector<std::string> texts(3);
+  std::vector<failure> kinds(3);
+  on_threads(
+      3,
+      [&](int r) {
+        socket_options o = here.options(r, 4);
+        if (r == 0) o.timeout = 4s;
+        if (r == 1) o.secret_file = secret;
+        o.log = [](const std::string&) {};
+        return o;
+      },
+      [&](const socket_options& o) {
+        const auto r = static_cast<std::size_t>(o.rank);
+        const auto e = error_of([&] { socket_communicator ranks(o); });
+        texts[r] = e.what();
+        kinds[r] = e.kind();
+      });
+  const std::string cause =
+      "timeout: ranks 1, 3 did not connect; dropped 1 connection: 1 because it does not prove that it knows the secret";
+  CHECK(texts[0] == "communicator (sockets), rank 0 of 4: connecting: " + cause);
+  CHECK_THAT(texts[1], Catch::Contains("refuses this rank; are the secret"));
+  CHECK(texts[2] == "communicator (sockets), rank 2 of 4: connecting: rank 0 gave up: " + cause);
+  CHECK((kinds[0] == failure::timeout && kinds[2] == failure::aborted));
+}
+
+TEST_CASE("sockets: a rank that waits for others longer than its own time does not blame rank 0",
+          "[parallel][communicator]") {
+  const scene here;
+  std::vector<std::string> texts(2);
+  on_threads(
+      2,
+      [&](int r) {
+        socket_options o = here.options(r, 3);
+        o.timeout = r == 0 ? 6s : 2s;
+        return o;
+      },
+      [&](const socket_options& o) {
+        texts[static_cast<std::size_t>(o.rank)] = error_of([&] { socket_communicator ranks(o); }).what();
+      });
+  CHECK_THAT(texts[0], Catch::Contains("timeout: rank 2 did not connect"));
+  CHECK_THAT(texts[1], Catch::Contains("timeout: rank 0 is there, and still waits for other ranks"));
 }
 
 // ---- processes: this program again, once for each rank, with the next "test" as its main function

@@ -23,8 +23,9 @@ struct socket_options {
   index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
   std::function<void(const std::string&)> log = {};  ///< gets a line for each stranger; empty: standard error
 
-  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; those that are not there keep
-  /// their defaults. Errors: value_error for what is no number.
+  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; without any of the first
+  /// three there is one rank. Errors: value_error for what is no number, for SINTER_RANK or SINTER_ADDRESS without
+  /// SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
   static socket_options from_environment() {
     socket_options o;
     const auto text = [](const char* name, std::string& to) {
@@ -33,14 +34,20 @@ struct socket_options {
     const auto number = [&](const char* name, int& to) {
       std::string digits;
       text(name, digits);
-      if (digits.empty()) return;
+      if (digits.empty()) return false;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
       if (error != std::errc{} || end != digits.data() + digits.size())
         detail::refuse<value_error>({name, " is '", digits, "', which is no number"});
+      return true;
     };
-    number("SINTER_RANK", o.rank);
-    number("SINTER_SIZE", o.size);
+    const bool has_rank = number("SINTER_RANK", o.rank), has_size = number("SINTER_SIZE", o.size);
     text("SINTER_ADDRESS", o.address);
+    if (!has_size && (has_rank || !o.address.empty()))
+      detail::refuse<value_error>({"SINTER_SIZE is missing, and ", has_rank ? "SINTER_RANK" : "SINTER_ADDRESS",
+                                   " is set; set SINTER_SIZE to the number of ranks"});
+    if (!has_rank && o.size > 1)
+      detail::refuse<value_error>({"SINTER_RANK is missing, and SINTER_SIZE is ", o.size,
+                                   "; set SINTER_RANK to the number of this rank, from 0 to ", o.size - 1});
     text("SINTER_LISTEN", o.listen);
     text("SINTER_SECRET_FILE", o.secret_file);
     return o;
@@ -98,8 +105,13 @@ class socket_communicator : public detail::host_communicator<socket_communicator
 
   static std::unique_ptr<detail::transport> meet(const socket_options& o) {
     if (o.size < 1 || o.rank < 0 || o.rank >= o.size)
-      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size, " ranks"});
+      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
+                                   " ranks; ranks are numbered from 0 to the number of ranks - 1"});
+    if (o.size > 1 && o.address.empty())
+      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
+                                   " has no address; set it (SINTER_ADDRESS) to unix:/path or host:port"});
     std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
+    if (o.size > 1) static_cast<void>(detail::parse_address(o.address, 1));
     try {
       return std::make_unique<detail::socket_transport>(
           detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log},

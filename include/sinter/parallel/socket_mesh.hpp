@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -45,8 +47,9 @@ struct socket_address {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-/// Errors: value_error for what is no address.
-inline socket_address parse_address(const std::string& text) {
+/// Port 0 is any free one, which only serves to listen. Errors: value_error for what is no address, and for a host that
+/// has none.
+inline socket_address parse_address(const std::string& text, int lowest_port = 0) {
   socket_address a;
   if (text.starts_with("unix:")) {
     auto& to = *reinterpret_cast<sockaddr_un*>(&a.storage);
@@ -59,12 +62,21 @@ inline socket_address parse_address(const std::string& text) {
     return a;
   }
   const std::size_t colon = text.rfind(':');
-  addrinfo want{}, *found = nullptr;
-  want.ai_socktype = SOCK_STREAM;
   std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (host.empty() || ::getaddrinfo(host.c_str(), text.c_str() + colon + 1, &want, &found) != 0 || found == nullptr)
+  if (host.empty())
     refuse<value_error>({"socket_communicator: '", text, "' is no address; write unix:/path or host:port"});
+  const std::string digits = text.substr(colon + 1);
+  int port = -1;
+  const auto [last, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (wrong != std::errc{} || last != digits.data() + digits.size() || port < lowest_port || port > 65535)
+    refuse<value_error>({"socket_communicator: '", text, "' has port '", digits, "'; give a number from 1 to 65535"});
+  addrinfo want{}, *found = nullptr;
+  want.ai_socktype = SOCK_STREAM;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &want, &found);
+  if (code != 0 || found == nullptr)
+    refuse<value_error>({"socket_communicator: '", text, "': host '", host, "' is not found: ",
+                         code == EAI_SYSTEM ? system_text(errno) : std::string(::gai_strerror(code))});
   std::memcpy(&a.storage, found->ai_addr, found->ai_addrlen);
   a.length = found->ai_addrlen;
   ::freeaddrinfo(found);
@@ -221,12 +233,32 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
   return fd;
 }
 
-/// The connections of the first `count` ranks to which there is no objection, which is then an empty text. All others
-/// are dropped and logged. Errors: missing() where the time is over.
-inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at, std::size_t count,
-                                                              const std::function<std::string(const hello&)>& objection,
-                                                              const std::function<trouble()>& missing,
-                                                              const meeting_rules& rules) {
+/// Connections that accept_ranks has dropped, by the reason.
+class dropped_connections {
+ public:
+  void add(const std::string& why) {
+    ++number_;
+    if (by_reason_.contains(why) || by_reason_.size() < 4) ++by_reason_[why];
+  }
+  /// "; dropped 3 connections: 2 because ..., 1 because ...".
+  std::string text() const {
+    std::string all;
+    for (const auto& [why, n] : by_reason_) all += joined({all.empty() ? ": " : ", ", n, " because ", why});
+    if (number_ == 0) return all;
+    return joined({"; dropped ", number_, number_ == 1 ? " connection" : " connections"}) + all;
+  }
+
+ private:
+  index_t number_ = 0;
+  std::map<std::string, index_t> by_reason_;
+};
+
+/// Puts the connections of the first `count` ranks to which there is no objection, which is then an empty text, into
+/// `in`. All others are dropped and logged. Errors: missing() where the time is over, with what was dropped.
+inline void accept_ranks(const listener& at, std::size_t count,
+                         const std::function<std::string(const hello&)>& objection,
+                         const std::function<trouble()>& missing, const meeting_rules& rules,
+                         std::vector<std::pair<hello, descriptor>>& in) {
   struct candidate {
     descriptor fd;
     wire_nonce nonce = draw_nonce();
@@ -237,8 +269,9 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
   };
   constexpr std::size_t most_candidates = 64;
   std::list<candidate> candidates;
-  std::vector<std::pair<hello, descriptor>> in;
+  dropped_connections dropped;
   const auto drop = [&](auto one, const std::string& why) {
+    dropped.add(why);
     rules.log("dropped a connection from " + one->name + ": " + why);
     return candidates.erase(one);
   };
@@ -247,7 +280,11 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
     for (const candidate& c : candidates) polls.push_back({c.fd.get(), POLLIN, 0});
     ::poll(polls.data(), static_cast<nfds_t>(polls.size()), 50);
     if (rules.is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
-    if (communication_clock::now() >= rules.end) throw missing();
+    if (communication_clock::now() >= rules.end) {
+      trouble why = missing();
+      why.text += dropped.text();
+      throw why;
+    }
     for (auto c = candidates.begin(); c != candidates.end();) {
       const ssize_t n = ::recv(c->fd.get(), c->bytes.data() + c->got, hello_size - c->got, 0);
       if (n > 0) c->got += static_cast<std::size_t>(n);
@@ -279,7 +316,6 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
     c.name = from.storage.ss_family == AF_UNIX ? "this machine" : text_of(from);
     static_cast<void>(::send(c.fd.get(), c.nonce.data(), c.nonce.size(), no_signal));
   }
-  return in;
 }
 
 }  // namespace sinter::detail

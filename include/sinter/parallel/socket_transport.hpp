@@ -26,28 +26,37 @@ class socket_transport final : public transport {
     if (size_ == 1) return;
     const meeting_rules rules{secret_, log_, end};
     std::vector<std::byte> list(8 + static_cast<std::size_t>(size_) * address_size);
+    const auto address_in_list = [&](int r) {
+      return std::span(list).subspan(8 + static_cast<std::size_t>(r) * address_size, address_size);
+    };
     if (rank_ == 0) {
       const listener here(o.address);
       const auto nonce = draw_nonce();
       std::memcpy(list.data(), nonce.data(), 8);
+      list[0] |= std::byte{1};  // a list that begins with 0 says why there is none
       put_address(list, 0, here.address());
       std::vector<bool> is_there(static_cast<std::size_t>(size_));
-      auto came = accept_ranks(
-          here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
-          [&] { return missing(is_there, 1); }, rules);
-      for (auto& [who, fd] : came)
-        rules.receive(fd.get(),
-                      std::span(list).subspan(8 + static_cast<std::size_t>(who.rank) * address_size, address_size),
-                      joined({"rank ", who.rank}), who.rank);
+      std::vector<std::pair<hello, descriptor>> came;
+      try {
+        accept_ranks(
+            here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
+            [&] { return missing(is_there, 1); }, rules, came);
+        for (auto& [who, fd] : came)
+          rules.receive(fd.get(), address_in_list(who.rank), joined({"rank ", who.rank}), who.rank);
+      } catch (const trouble& why) {
+        std::vector<std::byte> no_list(list.size());
+        std::memcpy(no_list.data() + 8, why.text.data(), std::min(why.text.size(), no_list.size() - 9));
+        for (auto& [who, fd] : came) static_cast<void>(::send(fd.get(), no_list.data(), no_list.size(), no_signal));
+        throw;
+      }
       for (auto& [who, fd] : came) rules.send(fd.get(), list, joined({"rank ", who.rank}), who.rank);
       connect(here, list, rules);
     } else {
       const listener here(own_address());
       const descriptor fd = connect_to(o.address, {0, size_, rank_, -1}, 0, rules);
       put_address(list, rank_, here.address());
-      rules.send(fd.get(), std::span(list).subspan(8 + static_cast<std::size_t>(rank_) * address_size, address_size),
-                 "rank 0", 0);
-      rules.receive(fd.get(), list, "rank 0", 0);
+      rules.send(fd.get(), address_in_list(rank_), "rank 0", 0);
+      receive_list(fd, list, rules);
       connect(here, list, rules);
     }
   }
@@ -310,6 +319,19 @@ class socket_transport final : public transport {
     return {communication_failure::timeout, ranks.empty() ? -1 : ranks.front(),
             joined({"timeout: ", rank_list(ranks), " did not connect"})};
   }
+  /// What rank 0 sends once all ranks are there. Errors: a trouble, with rank 0's words where it gives up.
+  static void receive_list(const descriptor& fd, std::vector<std::byte>& list, meeting_rules rules) {
+    rules.end = after(rules.end, 1);  // rank 0, which knows who is missing, speaks first
+    try {
+      rules.receive(fd.get(), list, "rank 0", 0);
+    } catch (const trouble& t) {
+      if (t.kind != communication_failure::timeout) throw;
+      throw trouble{t.kind, -1, "timeout: rank 0 is there, and still waits for other ranks; its output names them"};
+    }
+    if (std::any_of(list.begin(), list.begin() + 8, [](std::byte b) { return b != std::byte{0}; })) return;
+    const auto end = std::find(list.begin() + 8, list.end(), std::byte{0});
+    throw trouble{communication_failure::aborted, 0, "rank 0 gave up: " + printable(std::span(list.begin() + 8, end))};
+  }
   /// Both lanes to each rank: the higher one connects to the lower one.
   void connect(const listener& here, const std::vector<std::byte>& list, const meeting_rules& rules) {
     std::memcpy(&group_, list.data(), 8);
@@ -331,12 +353,13 @@ class socket_transport final : public transport {
       for (const int number : {0, 1}) take(connect_to(address, {group_, size_, rank_, number}, r, rules), r, number);
     }
     std::vector<bool> is_there(2 * static_cast<std::size_t>(size_));
-    auto came = accept_ranks(
+    std::vector<std::pair<hello, descriptor>> came;
+    accept_ranks(
         here, 2 * static_cast<std::size_t>(size_ - 1 - rank_),
         [&](const hello& h) {
           return h.rank <= rank_ ? std::string("a lower rank does not connect") : objection(h, group_, 0, is_there);
         },
-        [&] { return missing(is_there, 2); }, rules);
+        [&] { return missing(is_there, 2); }, rules, came);
     for (auto& [who, fd] : came) take(std::move(fd), who.rank, who.lane);
   }
 
