@@ -30,6 +30,24 @@ float over_sockets(float mine) {
 }
 // [docs:end]
 
+void train(socket_communicator& ranks) {
+  mean_over(ranks, 1);
+  throw std::runtime_error("disk full");
+}
+
+// [docs:process]
+int rank_of_a_program() {
+  try {
+    socket_communicator world(socket_options::from_environment());
+    run_rank(world, [](socket_communicator& ranks) { train(ranks); });
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());  // on the other ranks: ... aborted by rank 1: disk full
+    return 1;
+  }
+  return 0;
+}
+// [docs:end]
+
 }  // namespace
 
 TEST_CASE("docs: communicators.md, threads") {
@@ -75,6 +93,18 @@ TEST_CASE("docs: communicators.md, sockets") {
   CHECK(over_sockets(1) == 2);
   second.join();
   CHECK(theirs == 2);
+  std::string text;
+  std::thread third([&] {
+    socket_communicator ranks(other);
+    try {
+      while (true) mean_over(ranks, 1);
+    } catch (const communication_error& e) {
+      text = e.what();
+    }
+  });
+  CHECK(rank_of_a_program() == 1);
+  third.join();
+  CHECK_THAT(text, Catch::Contains("aborted by rank 0: disk full"));
   for (const char* name : {"SINTER_COMM_SECRET", "SINTER_ADDRESS", "SINTER_SIZE", "SINTER_RANK"}) ::unsetenv(name);
   std::filesystem::remove_all(folder);
 }

@@ -343,6 +343,21 @@ TEST_CASE("sockets: the secret and the options are looked at first", "[parallel]
   CHECK_THROWS_WITH(socket_communicator(o), Catch::Contains("rank 1 listens on loopback"));
 }
 
+TEST_CASE("sockets: a timeout or a number of compared calls that makes no sense is refused",
+          "[parallel][communicator]") {
+  const scene here;
+  const double nan = std::nan("");
+  for (const double seconds : {0., -1., nan})
+    for (const int size : {1, 2}) {
+      socket_options o = here.options(0, size);
+      o.timeout = std::chrono::duration<double>(seconds);
+      CHECK_THROWS_WITH(socket_communicator(o), Catch::StartsWith("socket_communicator: timeout is "));
+    }
+  socket_options o = here.options(0, 1);
+  o.checked_calls = -1;
+  CHECK_THROWS_WITH(socket_communicator(o), "socket_communicator: checked_calls is -1; give 0 for none, or more");
+}
+
 TEST_CASE("sockets: an address without a port or a host is refused at once", "[parallel][communicator]") {
   const scene here;
   for (const int rank : {0, 1}) {
@@ -446,6 +461,12 @@ namespace {
 
 /// What the ranks of a scenario do after their first barrier. Each says in a closing line how it ended.
 void play(const std::string& scenario, socket_communicator ranks) {
+  if (scenario == "run_rank")
+    return run_rank(ranks, [](socket_communicator& inside) {
+      inside.barrier("begin").get();
+      if (inside.rank() == 1) throw std::runtime_error("disk full");
+      inside.barrier("end").get();
+    });
   const int me = ranks.rank();
   const auto sum = [&](index_t n) { ranks.all_reduce(ones<float>({n}), reduction::sum, "bucket").get(); };
   if (scenario == "calls") return check_all(ranks, true);
@@ -522,6 +543,17 @@ TEST_CASE("a process of the test of sockets", "[.]") {
   o.timeout = std::string(scenario) == "stop" ? 1s : 60s;
   o.checked_calls = std::atoi(std::getenv("SINTER_TEST_CHECKED"));
   std::string line = "fine";
+  if (std::string(scenario) == "uncaught" && o.rank == 1) {  // nothing is destroyed
+    socket_communicator ranks(o);
+    try {
+      run_rank(ranks, [](socket_communicator& inside) {
+        inside.barrier("begin").get();
+        throw std::runtime_error("disk full");
+      });
+    } catch (...) {
+      ::_exit(1);
+    }
+  }
   try {
     play(scenario, socket_communicator(o));
   } catch (const communication_error& e) {
@@ -555,6 +587,8 @@ TEST_CASE("sockets: every fault of a process reaches every survivor", "[parallel
       {"leave", "100", failure::peer_lost, ": rank 1 has ended"},
       {"throw", "100", failure::aborted, "aborted by rank 1: an exception left the block of its communicator"},
       {"abort", "0", failure::aborted, ": aborted by rank 1: disk full"},
+      {"run_rank", "100", failure::aborted, ": aborted by rank 1: disk full"},
+      {"uncaught", "100", failure::aborted, ": aborted by rank 1: disk full"},
       {"order", "100", failure::mismatch, orders.c_str()},
       {"size", "100", failure::mismatch, sizes.c_str()},
       {"order", "1", failure::mismatch, "rank 1 calls broadcast of 8 float 'weights' from rank 0"},
@@ -571,6 +605,7 @@ TEST_CASE("sockets: every fault of a process reaches every survivor", "[parallel
     }
     const bool was_killed = WIFSIGNALED(ranks[1].status) && WTERMSIG(ranks[1].status) == SIGKILL;
     CHECK(was_killed == (std::string(e.scenario).starts_with("kill") || std::string(e.scenario) == "stop"));
-    if (std::string(e.scenario) == "throw") CHECK(ranks[1].text == "closing: disk full");
+    if (std::string(e.scenario) == "throw" || std::string(e.scenario) == "run_rank")
+      CHECK(ranks[1].text == "closing: disk full");
   }
 }

@@ -101,6 +101,53 @@ TEST_CASE("threads: an exception on one rank reaches all others with its text", 
   for (const std::size_t r : {0u, 2u}) CHECK_THAT(texts[r], Catch::Contains("aborted by rank 1: disk full"));
 }
 
+TEST_CASE("threads: an exception that is no std::exception is passed on, and told to the others",
+          "[parallel][communicator]") {
+  struct odd {
+    int value;
+  };
+  for (const bool moves_away : {false, true}) {
+    std::vector<std::string> texts(3);
+    int value = 0;
+    try {
+      run_ranks(3, [&](thread_communicator& given) {
+        thread_communicator ranks = moves_away ? std::move(given) : given;
+        ranks.barrier("begin").get();
+        if (ranks.rank() == 1) throw odd{7};
+        const auto e = error_of([&] { ranks.all_reduce(ones<float>({4})).get(); });
+        require(e.kind() == failure::aborted && e.peer() == 1, "who and what");
+        texts[std::size_t(ranks.rank())] = e.what();
+      });
+    } catch (const odd& thrown) {
+      value = thrown.value;
+    }
+    CHECK(value == 7);
+    for (const std::size_t r : {0u, 2u})
+      CHECK_THAT(texts[r], Catch::Contains("aborted by rank 1: an exception that is no std::exception"));
+  }
+  CHECK_THROWS_AS(run_ranks(1, [](thread_communicator) { throw 7; }), int);
+}
+
+TEST_CASE("threads: run_rank gives the result of f, or tells the others of its exception", "[parallel][communicator]") {
+  run_ranks(2, [](thread_communicator world) {
+    const auto all = [](thread_communicator& ranks) { return ranks.all_reduce(ones<float>({1})).get().item(); };
+    require(run_rank(world, all) == 2, "what f returns");
+    bool is_thrown = false;
+    try {
+      run_rank(world, [](thread_communicator& ranks) {
+        if (ranks.rank() == 0) throw std::runtime_error("disk full");
+        ranks.barrier().get();
+      });
+    } catch (const communication_error& e) {
+      require_text(e, "aborted by rank 0: disk full");
+      is_thrown = world.rank() == 1;
+    } catch (const std::runtime_error& e) {
+      is_thrown = world.rank() == 0 && std::string(e.what()) == "disk full";
+    }
+    require(is_thrown, "the exception of f, and the others' error");
+  });
+}
+
 TEST_CASE("threads: a communicator that is destroyed by an exception tells the others", "[parallel][communicator]") {
   std::vector<thread_communicator> all = thread_communicator::make(2);
   std::thread other([mine = std::move(all[1])]() mutable {
@@ -121,8 +168,8 @@ TEST_CASE("threads: a rank that returns early does not leave the others waiting"
     ranks.barrier().get();
     if (ranks.rank() == 2) return;
     const auto e = error_of([&] { ranks.all_reduce(ones<float>({2}), reduction::sum, "w").get(); });
-    require(e.kind() == failure::aborted && e.peer() == 2 && e.number() == 2 && e.name() == "w", "who and what");
-    require_text(e, "all_reduce number 2 'w': aborted by rank 2: it has ended");
+    require(e.kind() == failure::peer_lost && e.peer() == 2 && e.number() == 2 && e.name() == "w", "who and what");
+    require_text(e, "all_reduce number 2 'w': rank 2 has ended");
   });
 }
 
@@ -157,6 +204,8 @@ TEST_CASE("threads: get() with a limit ends earlier than the timeout, for messag
       const auto e = error_of([&] { second.get(0.2); });
       require(e.kind() == failure::timeout && e.peer() == 1, "who and what");
       require_text(e, "'first': timeout: waited for rank 1 in vain");
+      for (int again = 0; again < 2; ++again) require_text(error_of([&] { second.get(); }), e.what());
+      require_text(error_of([&] { ranks.barrier().get(5); }), e.what());
     } else {
       const auto e = error_of([&] { ranks.receive<float>(2, 0).get(); });
       require(e.kind() == failure::timeout, "told");
@@ -248,6 +297,35 @@ TEST_CASE("threads: wrong arguments are errors, after which the communicator wor
     auto once = ranks.all_reduce(ones<float>({2}));
     once.get();
     throws([&] { once.get(); }, "the result was taken already");
+    auto waits = ranks.all_reduce(ones<float>({2}));
+    throws([&] { waits.get(-1); }, "work: get(-1): give a number of seconds from 0 on");
+    throws([&] { waits.get(std::nan("")); }, "work: get(nan)");
+    require(waits.get(20)(0) == 2, "the result is still to be had");
   });
   CHECK_THROWS_WITH(thread_communicator::make(0), Catch::Contains("0 ranks"));
+}
+
+TEST_CASE("threads: options that make no sense are refused by name", "[parallel][communicator]") {
+  const double nan = std::nan(""), endless = std::numeric_limits<double>::infinity();
+  using seconds = std::chrono::duration<double>;
+  const auto text_of = [](const thread_options& o) {
+    try {
+      thread_communicator::make(2, o);
+    } catch (const value_error& e) {
+      return std::string(e.what());
+    }
+    return std::string("taken");
+  };
+  const std::string who = "thread_communicator: ";
+  CHECK(text_of({.timeout = seconds(0)}) == who + "timeout is 0 seconds; give more than 0");
+  CHECK_THAT(text_of({.timeout = seconds(-1)}), Catch::StartsWith(who + "timeout is -1 seconds"));
+  CHECK_THAT(text_of({.timeout = seconds(nan)}), Catch::StartsWith(who + "timeout is nan seconds"));
+  CHECK(text_of({.latency = seconds(-1)}) == who + "latency is -1 seconds; give 0 or more");
+  CHECK_THAT(text_of({.latency = seconds(nan)}), Catch::StartsWith(who + "latency is nan"));
+  CHECK_THAT(text_of({.latency = seconds(endless)}), Catch::StartsWith(who + "latency is inf"));
+  CHECK(text_of({.bandwidth = -1}) == who + "bandwidth is -1 bytes per second; give more than 0, or 0 for no limit");
+  CHECK_THAT(text_of({.bandwidth = nan}), Catch::StartsWith(who + "bandwidth is nan"));
+  CHECK(text_of({.die_at = {2, 1}}) == who + "die_at is {2, 1}, where there are 2 ranks; collectives count from 1");
+  CHECK_THAT(text_of({.stall_at = {1, -1}}), Catch::StartsWith(who + "stall_at is {1, -1}"));
+  CHECK(text_of({.timeout = seconds(endless), .bandwidth = endless}) == "taken");
 }

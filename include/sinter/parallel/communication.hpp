@@ -254,6 +254,8 @@ class communication_thread {
       on.fail(t, &c->header, c->name);
     } catch (const std::exception& e) {
       on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+    } catch (...) {  // of a function of the program, such as a log
+      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
     }
     std::shared_ptr<const communication_error> failure;
     {
@@ -358,6 +360,7 @@ class communication : public std::enable_shared_from_this<communication> {
     return std::make_shared<shared_call>(shared_from_this(), c);
   }
 
+  /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
   void abort(const std::string& reason) {
     channel_->fail(
         {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
@@ -365,6 +368,9 @@ class communication : public std::enable_shared_from_this<communication> {
     auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
     c->on = channel_;
     thread_->post(c);
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
+                                 [&] { return c->is_over || channel_->is_stuck; });
   }
 
  private:

@@ -109,16 +109,22 @@ class [[nodiscard]] work {
 
   /// True once get() would not wait, or nothing is left to get.
   bool done() const { return state_ == nullptr || state_->done(); }
-  /// Waits, and hands the result over, once. Errors: communication_error; value_error where it was taken already.
+  /// Waits, and hands the result over, once. Errors: communication_error, each time; value_error where it was taken
+  /// already.
   Value get() { return take(std::nullopt); }
-  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included.
+  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included. That ends
+  /// the communicator on all ranks for good: it is for giving up, and not for looking again later, which done() is for.
+  /// Errors: value_error for seconds below 0.
   Value get(double seconds) { return take(seconds); }
 
  private:
   Value take(std::optional<double> limit) {
     if (state_ == nullptr) throw value_error("work: the result was taken already");
-    const auto state = std::exchange(state_, nullptr);
-    state->wait(limit);
+    if (limit.has_value() && !(*limit >= 0))
+      detail::refuse<value_error>(
+          {"work: get(", *limit, "): give a number of seconds from 0 on, or get() without one"});
+    state_->wait(limit);
+    state_ = nullptr;
     return std::move(value_);
   }
   void finish() noexcept {
@@ -183,6 +189,39 @@ concept communicator_on =
       { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
     };
 
+namespace detail {
+
+/// run_rank(), with f in which `note` is called before the other ranks are told.
+template <class C, class F, class Note>
+decltype(auto) run_rank(C world, F&& f, const Note& note) {
+  C given = world;  // f may move it away
+  const auto give_up = [&](const char* reason) {
+    note();
+    world.abort(reason);
+  };
+  try {
+    return std::forward<F>(f)(given);
+  } catch (const std::exception& e) {
+    give_up(e.what());
+    throw;
+  } catch (...) {
+    give_up("an exception that is no std::exception");
+    throw;
+  }
+}
+
+}  // namespace detail
+
+/// f(world), for a program that is one rank. An exception of f is told to the other ranks, whose calls throw "aborted
+/// by rank r: its text"; without it they only see that this rank has ended. Returns what f returns. Errors: those of f.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     run_rank(world, [](socket_communicator& ranks) { train(ranks); });
+template <communicator C, class F>
+decltype(auto) run_rank(C world, F&& f) {
+  return detail::run_rank(std::move(world), std::forward<F>(f), [] {});
+}
+
 // Names that appear in the error message of a deleted overload.
 template <class D>
 struct communicator_does_not_reach;
@@ -220,6 +259,33 @@ constexpr auto find_communication_mistake() {
 /// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
 template <class C, class X, bool Adds = false>
 using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
+
+/// Errors: shape_error for a tensor without a value or whose elements do not lie side by side.
+template <class T, class D>
+void require_flat(const char* op, const tensor<T, 1, D>& x) {
+  if (!x.defined()) refuse_undefined(op);
+  if (!x.is_contiguous()) refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
+}
+/// Errors: index_error.
+inline void require_rank(const char* op, int r, int size) {
+  if (r < 0 || r >= size) refuse<index_error>({op, ": there is no rank ", r, " among ", size});
+}
+/// Errors: shape_error.
+inline void require_equal_parts(const char* op, index_t n, int size) {
+  if (n % size != 0)
+    refuse<shape_error>({op, ": ", n, " elements are not ", size,
+                         " equal parts; append zeros up to a multiple of the number of ranks"});
+}
+/// Errors: value_error.
+inline void require_color(int color) {
+  if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+}
+/// The options that all communicators have. Errors: value_error, which names the option.
+SINTER_COLD inline void require_options(const char* communicator, double timeout, index_t checked_calls) {
+  if (!(timeout > 0)) refuse<value_error>({communicator, ": timeout is ", timeout, " seconds; give more than 0"});
+  if (checked_calls < 0)
+    refuse<value_error>({communicator, ": checked_calls is ", checked_calls, "; give 0 for none, or more"});
+}
 
 }  // namespace detail
 }  // namespace sinter

@@ -51,7 +51,7 @@ class host_communicator {
     requires(is_cpu_v<D>)
   work<tensor<T, 1, D>> broadcast(tensor<T, 1, D> values, int root, std::string_view name = {}) {
     require_flat("broadcast", values);
-    require_rank("broadcast", root);
+    require_rank("broadcast", root, size());
     note_write(*access::storage_of(values).get());
     auto c = make_call<T>(operation::broadcast, values, root, false, name);
     c->run = [p = bytes_of(values)](transport& over, const call& one) { over.broadcast(one.header, p, one.on->until); };
@@ -84,9 +84,7 @@ class host_communicator {
     requires(is_cpu_v<D> && can_be_summed<T>)
   work<tensor<T, 1, D>> reduce_scatter(tensor<T, 1, D> values, std::string_view name = {}) {
     require_flat("reduce_scatter", values);
-    if (values.numel() % size() != 0)
-      refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
-                           " equal parts; append zeros up to a multiple of the number of ranks"});
+    require_equal_parts("reduce_scatter", values.numel(), size());
     auto mine = tensor<T, 1, D>::uninitialized({{values.numel() / size()}});
     auto c = make_call<T>(operation::reduce_scatter, values, 0, false, name);
     c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(values, mine);
@@ -106,7 +104,7 @@ class host_communicator {
     requires(is_cpu_v<D>)
   work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
     require_flat("send", values);
-    require_rank("send", to);
+    require_rank("send", to, size());
     return work<void>(state_->post(make_message<T>(operation::send, values, to, tag)));
   }
   template <class X, class... More, class Problem = typename mistake_of<X>::problem,
@@ -117,7 +115,7 @@ class host_communicator {
   template <element T, device D = cpu>
     requires(is_cpu_v<D>)
   work<tensor<T, 1, D>> receive(index_t n, int from, int tag = 0) {
-    require_rank("receive", from);
+    require_rank("receive", from, size());
     const auto values = tensor<T, 1, D>::uninitialized({{n}});
     return {state_->post(make_message<T>(operation::receive, values, from, tag)), values};
   }
@@ -141,6 +139,7 @@ class host_communicator {
   }
 
   /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
+  /// Returns once the other ranks are told, or after two seconds where they do not listen.
   void abort(std::string reason) { state_->abort(reason); }
 
  protected:
@@ -156,7 +155,7 @@ class host_communicator {
   friend class sinter::hierarchical_communicator;
 
   std::unique_ptr<transport> split_off(int color, int key) {
-    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    require_color(color);
     auto made = std::make_shared<std::unique_ptr<transport>>();
     auto c = std::make_shared<call>();
     c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
@@ -175,15 +174,6 @@ class host_communicator {
   template <class T, class D>
   static std::byte* bytes_of(const tensor<T, 1, D>& x) {
     return reinterpret_cast<std::byte*>(x.data());
-  }
-  template <class T, class D>
-  static void require_flat(const char* op, const tensor<T, 1, D>& x) {
-    if (!x.defined()) refuse_undefined(op);
-    if (!x.is_contiguous())
-      refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
-  }
-  void require_rank(const char* op, int r) const {
-    if (r < 0 || r >= size()) refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
   }
   template <class T, class D>
   static std::shared_ptr<call> make_call(operation op, const tensor<T, 1, D>& x, int root, bool is_max,

@@ -50,7 +50,7 @@ inline MPI_Datatype mpi_type_of_size(std::size_t width) {
 class mpi_transport final : public transport {
  public:
   /// All ranks of `among` make one.
-  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(std::max(1, largest_count))) {
+  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(largest_count)) {
     for (MPI_Comm* made : {&sums_, &mail_, &control_}) {
       check_mpi(MPI_Comm_dup(among, made), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
@@ -319,7 +319,7 @@ class mpi_transport final : public transport {
 ///     tensor sum = ranks.all_reduce(gradients).get();
 class mpi_communicator : public detail::host_communicator<mpi_communicator> {
  public:
-  /// Errors: communication_error where MPI does not begin.
+  /// Errors: value_error for wrong options; communication_error where MPI does not begin.
   explicit mpi_communicator(const mpi_options& options = {}) : mpi_communicator(runtime(options), options) {}
 
  private:
@@ -340,6 +340,10 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
     }
   }
   static std::shared_ptr<detail::mpi_runtime> runtime(const mpi_options& options) {
+    detail::require_options("mpi_communicator", options.timeout.count(), options.checked_calls);
+    if (options.largest_count < 1)
+      detail::refuse<value_error>(
+          {"mpi_communicator: largest_count is ", options.largest_count, "; give at least 1 element"});
     return beginning([&] { return detail::mpi_runtime::get(options.timeout.count()); });
   }
   static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {

@@ -51,7 +51,8 @@ class nccl_communicator {
   template <class Other>
   static constexpr bool reaches = std::is_same_v<Other, D>;
 
-  /// Errors: device_error where D is not available; communication_error, as where two ranks have the same GPU.
+  /// Errors: device_error where D is not available; value_error for wrong options; communication_error, as where two
+  /// ranks have the same GPU.
   template <class C>
     requires(!std::is_same_v<C, nccl_communicator> && communicator_on<C, cpu>)
   explicit nccl_communicator(const C& world, const nccl_options& options = {})
@@ -68,7 +69,7 @@ class nccl_communicator {
   template <element T>
     requires detail::can_be_summed<T>
   work<flat<T>> all_reduce(flat<T> values, rank_reduction by = reduction::sum, std::string_view name = {}) {
-    require_flat("all_reduce", values);
+    detail::require_flat("all_reduce", values);
     detail::note_write(*detail::access::storage_of(values).get());
     auto c = make_call<T>(detail::operation::all_reduce, values, 0, by.is_max(), name);
     T* const p = pointer(values);
@@ -97,8 +98,8 @@ class nccl_communicator {
   /// As of the concept, of any element type.
   template <element T>
   work<flat<T>> broadcast(flat<T> values, int root, std::string_view name = {}) {
-    require_flat("broadcast", values);
-    require_rank("broadcast", root);
+    detail::require_flat("broadcast", values);
+    detail::require_rank("broadcast", root, size());
     detail::note_write(*detail::access::storage_of(values).get());
     auto c = make_call<T>(detail::operation::broadcast, values, root, false, name);
     c->run = [p = pointer(values), bytes = bytes_of(values), root](ncclComm_t ranks, cudaStream_t on) {
@@ -113,7 +114,7 @@ class nccl_communicator {
   /// As of the concept, of any element type.
   template <element T>
   work<flat<T>> all_gather(flat<T> mine, std::string_view name = {}) {
-    require_flat("all_gather", mine);
+    detail::require_flat("all_gather", mine);
     const auto all = flat<T>::uninitialized({{mine.numel() * size()}});
     auto c = make_call<T>(detail::operation::all_gather, mine, 0, false, name);
     c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(mine, all);
@@ -130,10 +131,8 @@ class nccl_communicator {
   template <element T>
     requires detail::can_be_summed<T>
   work<flat<T>> reduce_scatter(flat<T> values, std::string_view name = {}) {
-    require_flat("reduce_scatter", values);
-    if (values.numel() % size() != 0)
-      detail::refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
-                                   " equal parts; append zeros up to a multiple of the number of ranks"});
+    detail::require_flat("reduce_scatter", values);
+    detail::require_equal_parts("reduce_scatter", values.numel(), size());
     const auto mine = flat<T>::uninitialized({{values.numel() / size()}});
     auto c = make_call<T>(detail::operation::reduce_scatter, values, 0, false, name);
     c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, mine);
@@ -149,8 +148,8 @@ class nccl_communicator {
   /// Sends `values` to rank `to`, which receives them with the same tag. See above for the order.
   template <element T>
   work<void> send(flat<T> values, int to, int tag = 0) {
-    require_flat("send", values);
-    require_rank("send", to);
+    detail::require_flat("send", values);
+    detail::require_rank("send", to, size());
     auto c = make_call<T>(detail::operation::send, values, tag, false, {});
     if (values.numel() > 0)
       c->run = [p = pointer(values), bytes = bytes_of(values), to](ncclComm_t ranks, cudaStream_t on) {
@@ -166,7 +165,7 @@ class nccl_communicator {
   template <element T, device Place = D>
     requires std::is_same_v<Place, D>
   work<flat<T>> receive(index_t n, int from, int tag = 0) {
-    require_rank("receive", from);
+    detail::require_rank("receive", from, size());
     const auto values = flat<T>::uninitialized({{n}});
     auto c = make_call<T>(detail::operation::receive, values, tag, false, {});
     if (n > 0)
@@ -191,7 +190,7 @@ class nccl_communicator {
   /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
   /// (key, rank). Errors: value_error for a negative color.
   nccl_communicator split(int color, int key) {
-    if (color < 0) detail::refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    detail::require_color(color);
     return nccl_communicator(group_->split(color, key));
   }
 
@@ -216,15 +215,6 @@ class nccl_communicator {
   template <class T>
   static std::size_t bytes_of(const flat<T>& x) {
     return length(x) * sizeof(T);
-  }
-  template <class T>
-  static void require_flat(const char* op, const flat<T>& x) {
-    if (!x.defined()) detail::refuse_undefined(op);
-    if (!x.is_contiguous())
-      detail::refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
-  }
-  void require_rank(const char* op, int r) const {
-    if (r < 0 || r >= size()) detail::refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
   }
   template <class T>
   std::shared_ptr<detail::nccl_call> make_call(detail::operation op, const flat<T>& x, int root, bool is_max,

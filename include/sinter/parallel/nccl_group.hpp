@@ -70,6 +70,7 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     if (always != nullptr && std::string_view(always) == "1")
       options_.checked_calls = std::numeric_limits<index_t>::max();
     try {
+      require_options("nccl_communicator", options.timeout.count(), options.checked_calls);
       refuse_capture("nccl_communicator", "make it before");
       on_ = &context_of();
       begin();

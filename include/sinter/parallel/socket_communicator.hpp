@@ -104,6 +104,7 @@ class socket_communicator : public detail::host_communicator<socket_communicator
   using base::base;
 
   static std::unique_ptr<detail::transport> meet(const socket_options& o) {
+    detail::require_options("socket_communicator", o.timeout.count(), o.checked_calls);
     if (o.size < 1 || o.rank < 0 || o.rank >= o.size)
       detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
                                    " ranks; ranks are numbered from 0 to the number of ranks - 1"});

@@ -24,6 +24,9 @@ struct injected_fault {
 /// after the other: all_reduce 2 (R - 1) of n / R bytes, all_gather and reduce_scatter R - 1 of one part (a ring);
 /// broadcast ceil(log2 R) of n bytes, barrier and split as many without bytes (a tree). The communication thread sleeps
 /// for that long; the program does not.
+///
+/// make() and run_ranks() refuse a timeout that is not above 0, a latency or bandwidth below 0, and a fault of a rank
+/// that does not exist.
 struct thread_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< for a rank that does not take part
   std::chrono::duration<double> latency = std::chrono::seconds(0);
@@ -197,10 +200,7 @@ class thread_transport final : public transport {
     o.die_at = o.stall_at = {};
     return o;
   }
-  static trouble left(int r) {
-    return {communication_failure::aborted, r,
-            joined({"aborted by rank ", r, ": it has ended, and takes no part in this call"})};
-  }
+  static trouble left(int r) { return {communication_failure::peer_lost, r, joined({"rank ", r, " has ended"})}; }
 
   /// Returns once all ranks are here. What they wrote before is seen by all.
   void meet(const deadline& until) {
@@ -295,9 +295,10 @@ class thread_transport final : public transport {
 ///     });
 class thread_communicator : public detail::host_communicator<thread_communicator> {
  public:
-  /// One for each of `size` ranks. Errors: value_error for no ranks.
+  /// One for each of `size` ranks. Errors: value_error for no ranks and for wrong options.
   static std::vector<thread_communicator> make(int size, const thread_options& options = {}) {
     if (size < 1) detail::refuse<value_error>({"thread_communicator: ", size, " ranks; there must be one or more"});
+    require(options, size);
     auto group = std::make_shared<detail::thread_group>(size, options);
     std::vector<thread_communicator> all;
     for (int r = 0; r < size; ++r)
@@ -311,6 +312,20 @@ class thread_communicator : public detail::host_communicator<thread_communicator
   using base = detail::host_communicator<thread_communicator>;
   friend base;
   using base::base;
+
+  SINTER_COLD static void require(const thread_options& o, int size) {
+    detail::require_options("thread_communicator", o.timeout.count(), 0);
+    const double latency = o.latency.count();
+    if (!(latency >= 0 && latency < std::numeric_limits<double>::infinity()))
+      detail::refuse<value_error>({"thread_communicator: latency is ", latency, " seconds; give 0 or more"});
+    if (!(o.bandwidth >= 0))
+      detail::refuse<value_error>({"thread_communicator: bandwidth is ", o.bandwidth,
+                                   " bytes per second; give more than 0, or 0 for no limit"});
+    for (const auto& [name, fault] : {std::pair("die_at", o.die_at), std::pair("stall_at", o.stall_at)})
+      if (fault.rank < -1 || fault.rank >= size || fault.number < 0)
+        detail::refuse<value_error>({"thread_communicator: ", name, " is {", fault.rank, ", ", fault.number,
+                                     "}, where there are ", size, " ranks; collectives count from 1"});
+  }
 };
 
 /// Calls f(communicator) for `size` ranks, each on a thread, and returns when all have ended. An exception on one rank
@@ -320,28 +335,29 @@ void run_ranks(int size, const thread_options& options, const F& f) {
   std::vector<thread_communicator> all = thread_communicator::make(size, options);
   std::mutex mutex;
   std::exception_ptr first;
+  const auto note = [&] {
+    const std::lock_guard lock(mutex);
+    if (!first) first = std::current_exception();
+  };
   std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, mine = std::optional(std::move(all[static_cast<std::size_t>(r)]))]() mutable {
-      const auto note = [&](const std::string& text) {
-        {
-          const std::lock_guard lock(mutex);
-          if (!first) first = std::current_exception();
+  try {
+    for (int r = 0; r < size; ++r)
+      threads.emplace_back([&, mine = std::optional(std::move(all[static_cast<std::size_t>(r)]))]() mutable {
+        try {
+          detail::run_rank(*std::exchange(mine, std::nullopt), f, note);
+        } catch (...) {  // NOLINT: it is noted
         }
-        mine->abort(text);
-      };
-      try {
-        f(*mine);
-      } catch (const std::exception& e) {
-        note(e.what());
-      } catch (...) {
-        note("an exception that is no std::exception");
-      }
-      mine.reset();
-    });
+      });
+  } catch (...) {  // no thread to be had
+    note();
+    all.clear();
   }
   for (std::thread& t : threads) t.join();
   if (first) std::rethrow_exception(first);
+}
+template <class F>
+void run_ranks(int size, const F& f) {
+  run_ranks(size, thread_options{}, f);
 }
 
 }  // namespace sinter
