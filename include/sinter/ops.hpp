@@ -42,6 +42,7 @@
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/erf.hpp"
 #include "sinter/ops/erfc.hpp"
+#include "sinter/ops/exact_convolution.hpp"
 #include "sinter/ops/exp.hpp"
 #include "sinter/ops/exp2.hpp"
 #include "sinter/ops/expm1.hpp"

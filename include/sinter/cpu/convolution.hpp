@@ -5,6 +5,9 @@
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
+#include "sinter/cpu/detail/winograd_choice.hpp"
+#include "sinter/cpu/detail/winograd_product.hpp"
+#include "sinter/cpu/detail/winograd_weights.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -16,8 +19,25 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
+  if constexpr (has_winograd<T>) {
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, w.columns, false)) {
+      const packed_points<T> packed(w, cut, pool);
+      return winograd_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+    }
+  }
   const packed_weights<T> packed(w, pool);
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+}
+
+/// dw and, unless it is null, `sums` = the gradients of one group's weights and biases.
+template <class T>
+void multiply_pixels(const patches<T>& a, const T* dy, index_t filters, index_t dy_stride, T* dw,
+                     const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+  if constexpr (has_winograd<T>) {
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, true))
+      return winograd_weight_product<T>(a, dy, filters, dy_stride, cut).compute(dw, strides, sums, add, pool);
+  }
+  weight_product<T>(a, dy, filters, dy_stride).compute(dw, strides, sums, add, pool);
 }
 
 inline bool is_depthwise(const conv_shape& s) {
@@ -111,8 +131,7 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
       detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
           .compute(to, {w_strides.channel, w_strides.filter, {}}, nullptr, add, pool);
     } else if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
-    else
-      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters).compute(to, w_strides, sums, add, pool);
+    else detail::multiply_pixels<T>(patches, dy + g * filters, filters, s.filters, to, w_strides, sums, add, pool);
   }
 }
 
