@@ -22,7 +22,7 @@ struct winograd_costs {
   /// Per tile: the products of its points, and the transforms, which are paid per channel or filter.
   double tiles(const winograd_cut& cut, double tile_count, double per_product) const {
     const double points = cut.points() * cut.points();
-    return tile_count * points * (per_product * channels * filters + 12 * (channels + filters));
+    return tile_count * points * (per_product * channels * filters + 9 * (channels + filters));
   }
   /// Points of weights, made or read once.
   double weights(const winograd_cut& cut, double per_point) const {
@@ -30,9 +30,13 @@ struct winograd_costs {
   }
 };
 
-/// A convolution of two axes with stride 1, of `axes` as those of `patches`.
+/// A convolution of two axes with stride 1, of `axes` as those of `patches`, whose results all meet the image: the
+/// others would not be zeros but for rounding.
 inline bool is_plane_of_stride_1(const conv_axis* axes) {
-  const auto plain = [](const conv_axis& a) { return a.step == 1 && a.dilation == 1 && a.in > 0 && a.out > 0; };
+  const auto plain = [](const conv_axis& a) {
+    return a.step == 1 && a.dilation == 1 && a.out > 0 && a.first <= 0 && a.first + a.taps > 0 &&
+           a.first + a.out <= a.in;
+  };
   return axes[0].taps == 1 && axes[0].in == 1 && axes[0].out == 1 && axes[0].first == 0 && plain(axes[1]) &&
          plain(axes[2]) && axes[1].taps == axes[2].taps && (axes[1].taps == 3 || axes[1].taps == 5);
 }
