@@ -66,3 +66,17 @@ TEST_CASE("images: layouts") {
   CHECK(pixel_by_pixel);
   CHECK(all(rows.reshape({4, 216}) == flat).item());
 }
+
+TEST_CASE("images: exactness") {
+  generator gen(2);
+  const auto pictures = randn<float>(gen, {4, 16, 24, 24});
+  const auto filters = randn<float>(gen, {16, 16, 3, 3});
+  const tensor by_tiles = eval(conv2d(pictures, filters));
+  // [docs:exact]
+  const exact_convolution exact;
+  tensor sums = eval(conv2d(pictures, filters));
+  // [docs:end]
+  const float apart = max(abs(sums - by_tiles)).item();
+  CHECK(apart > 0);
+  CHECK(apart < 1e-4f);
+}
