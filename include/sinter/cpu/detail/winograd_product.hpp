@@ -91,7 +91,7 @@ class packed_points {
         const T* one = w.data + c * w.channel_stride + (first + j) * w.column_stride;
         for (index_t l = 0; l < smaller(columns - first - j, lanes); ++l, one += w.column_stride)
           for (index_t t = 0; t < taps * taps; ++t) square[t * lanes + l] = one[tap[t]];
-        to_points({square, taps * lanes, lanes}, lanes, row + j, point_stride(), nullptr);
+        to_points({square, taps * lanes, lanes}, lanes, row + j, point_stride());
       }
     }
   }
@@ -185,7 +185,7 @@ struct winograd_product {
       const pixel_square<const T> image{a.data + grid.image(tile) * a.image_stride, a.axis_stride[1], a.pixel_stride};
       const auto square = square_of(image, a.axes[1].in, a.axes[2].in, a.axes[1].first + grid.row(tile),
                                     a.axes[2].first + grid.column(tile), extent, a.channels, t.square);
-      to_points(square, a.channels, t.image_points + i * image_width, t.image_stride, nullptr);
+      to_points(square, a.channels, t.image_points + i * image_width, t.image_stride);
     }
   }
 

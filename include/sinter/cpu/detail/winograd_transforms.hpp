@@ -224,10 +224,9 @@ struct pixel_square {
   index_t line, step;
 };
 
-/// The points (i, j) of a square, at to + (i * out + j) * point_stride, for at least a packet of channels. The sums of
-/// the pixels are added to `sums` unless it is null.
+/// The points (i, j) of a square, at to + (i * out + j) * point_stride, for at least a packet of channels.
 template <class T, class Map>
-void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride, T* sums) {
+void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
@@ -240,13 +239,30 @@ void square_to_points(const pixel_square<const T>& from, index_t channels, T* to
                         [&](int i, int j, const packet& value)
                             SINTER_INLINE_LAMBDA { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
   }
-  if (sums == nullptr) return;
-  for (int i = 0; i < Map::in; ++i)
-    for (int j = 0; j < Map::in; ++j) add_elements(sums, from.data + (i * from.line + j * from.step), channels);
 }
 template <class T>
-using to_points_function = void (*)(const pixel_square<const T>&, index_t channels, T* to, index_t point_stride,
-                                    T* sums);
+using to_points_function = void (*)(const pixel_square<const T>&, index_t channels, T* to, index_t point_stride);
+
+/// Adds the sums over `extent` x `extent` pixels to `sums`.
+template <class T>
+void add_pixels(const pixel_square<const T>& from, int extent, index_t channels, T* sums) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  index_t c = 0;
+  const auto add = [&](auto sum, const auto& load, const auto& plus) {
+    for (int i = 0; i < extent; ++i)
+      for (int j = 0; j < extent; ++j) sum = plus(sum, load(from.data + i * from.line + j * from.step + c));
+    return sum;
+  };
+  for (; c + lanes <= channels; c += lanes) {
+    const packet sum = add(
+        ei::pset1<packet>(T(0)), [](const T* x) { return ei::ploadu<packet>(x); },
+        [](const packet& a, const packet& b) { return ei::padd(a, b); });
+    ei::pstoreu(sums + c, ei::padd(ei::ploadu<packet>(sums + c), sum));
+  }
+  for (; c < channels; ++c) sums[c] += add(T(0), [](const T* x) { return *x; }, [](T a, T b) { return a + b; });
+}
 
 /// Results from the points (i, j) at from + (i * in + j) * point_stride: `columns` of them for each pixel, of which
 /// there are rows x width. `bias` and the points are readable up to whole packets.

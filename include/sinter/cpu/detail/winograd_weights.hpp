@@ -197,10 +197,11 @@ struct winograd_weight_product {
       const pixel_square<const T> x{a.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
       of_image(square_of(x, down.in, across.in, down.first + row, across.first + column, cut.points(), w.channels,
                          w.image_square),
-               w.channels, w.image_points + i * w.image_width, tiles_at_once * w.image_width, nullptr);
+               w.channels, w.image_points + i * w.image_width, tiles_at_once * w.image_width);
       const pixel_square<const T> g{dy + image * dy_image + w.f0, dy_line, dy_stride};
-      of_dy(square_of(g, down.out, across.out, row, column, cut.tile, w.filters, w.dy_square), w.filters,
-            w.dy_points + i * w.dy_width, tiles_at_once * w.dy_width, w.own_sums);
+      const auto of_results = square_of(g, down.out, across.out, row, column, cut.tile, w.filters, w.dy_square);
+      of_dy(of_results, w.filters, w.dy_points + i * w.dy_width, tiles_at_once * w.dy_width);
+      if (w.own_sums != nullptr) add_pixels(of_results, cut.tile, w.filters, w.own_sums);
     }
   }
 
