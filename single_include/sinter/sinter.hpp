@@ -160,6 +160,10 @@
 #else
 #define SINTER_SHARED inline
 #endif
+// 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
+#ifndef SINTER_KERNEL_VARIANTS
+#define SINTER_KERNEL_VARIANTS 0
+#endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 
@@ -5582,12 +5586,12 @@ struct running_pass {
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
 /// older than it are left to that one, with what this pass adds to their gradients. The listener may be null.
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0,
-                      listened_leaves* listener = nullptr);
+                             listened_leaves* listener = nullptr);
 
 #if SINTER_DEFINES
 
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order,
-                      listened_leaves* listener) {
+                             listened_leaves* listener) {
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
   struct guard : running_pass {
@@ -8093,7 +8097,8 @@ struct statement_backward : elementwise_backward {
 
 #if SINTER_DEFINES
 
-SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
+                                              std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
     in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
@@ -14021,6 +14026,36 @@ struct erfc_op : real_op {
 SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
 
 }  // namespace sinter
+// sinter/ops/exact_convolution.hpp: keeps convolutions of floats to plain sums of products.
+
+namespace sinter {
+
+/// While one is alive, convolutions of floats that start on this thread are plain sums of products: forward and, where
+/// backward() is called under it, backward. Without one the host devices compute large convolutions of 3 x 3 and 5 x 5
+/// taps with stride 1 by Winograd's tiles, up to three times as fast. A tile rounds relative to its largest elements,
+/// so that the error is two to five times as large, and a NaN or infinity in one element of x reaches all results of
+/// its tiles. Guards may nest, and end in any order, on the thread that made them. Doubles and GPUs are what they are
+/// without it.
+///
+///     { exact_convolution exact; loss.backward(); }
+class [[nodiscard]] exact_convolution {
+ public:
+  [[nodiscard]] exact_convolution() noexcept { ++alive(); }
+  ~exact_convolution() { --alive(); }
+  exact_convolution(const exact_convolution&) = delete;
+  exact_convolution& operator=(const exact_convolution&) = delete;
+
+  /// Is one alive on this thread?
+  static bool now() noexcept { return alive() > 0; }
+
+ private:
+  static int& alive() noexcept {
+    static thread_local int count = 0;
+    return count;
+  }
+};
+
+}  // namespace sinter
 // sinter/ops/exp.hpp: e to the power x.
 
 namespace sinter {
@@ -18097,7 +18132,7 @@ SINTER_COLD std::string unfit_text(const void* from, std::size_t i, std::size_t 
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(T)          \
+#define SINTER_INSTANCES_OF(T)        \
   SINTER_INSTANCE class tensor<T, 0>; \
   SINTER_INSTANCE class tensor<T, 1>; \
   SINTER_INSTANCE class tensor<T, 2>; \
@@ -24889,6 +24924,864 @@ struct weight_product {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+// sinter/cpu/detail/winograd_choice.hpp: which convolutions are computed by Winograd's tiles.
+
+// sinter/cpu/detail/winograd_transforms.hpp: the transforms of Winograd's convolutions, in registers along the
+// channels.
+//
+// A line of `tile` results of a convolution with `taps` weights reads points = tile + taps - 1 elements. It takes one
+// multiplication per point instead of one per result and tap (S. Winograd 1980; A. Lavin, S. Gray 2016, "Fast
+// algorithms for convolutional neural networks"):
+//
+//     y = A' ((G w) (B' x)),   A' (tile, points), G (points, taps), B' (points, points),
+//
+// the product in brackets point by point; in two dimensions each matrix is applied from both sides. Point i stands for
+// a place p of a polynomial: row i of G is (1, p, p^2, ...) / n with n the product of the differences to the other
+// places, column i of A' is (1, p, p^2, ...), and row i of B' has the coefficients of the product of all (t - q), q the
+// other places. The last point is infinity. Six points are 0, +-sqrt(2), +-sqrt(1/2): their powers are half as far
+// apart as those of 0, +-1, +-2, and the errors a third. Four are 0, 1, -1.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// How a convolution is cut: tiles of tile x tile results. No tile: not at all.
+struct winograd_cut {
+  int tile = 0, taps = 0;
+  constexpr int points() const { return tile + taps - 1; }
+  constexpr explicit operator bool() const { return tile > 0; }
+};
+
+inline constexpr double sqrt2 = 1.41421356237309504880;
+
+/// sum + factor * x.
+template <class Packet>
+SINTER_INLINE Packet add_scaled(const Packet& sum, double factor, const Packet& x) {
+  using T = typename Eigen::internal::unpacket_traits<Packet>::type;
+  return Eigen::internal::pmadd(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x, sum);
+}
+
+template <class Packet>
+SINTER_INLINE Packet scaled(double factor, const Packet& x) {
+  using T = typename Eigen::internal::unpacket_traits<Packet>::type;
+  return Eigen::internal::pmul(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x);
+}
+
+// The maps below read element i by load(i) and hand over result i by store(i, value).
+
+/// B': a line of the image to its points.
+template <int Points>
+struct image_to_points;
+
+template <>
+struct image_to_points<6> {
+  static constexpr int in = 6, out = 6;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    using Eigen::internal::padd;
+    const auto d1 = load(1), d2 = load(2), d3 = load(3), d4 = load(4);
+    store(0, add_scaled(padd(load(0), d4), -2.5, d2));
+    const auto even = add_scaled(d4, -0.5, d2), odd = add_scaled(d3, -0.5, d1);
+    store(1, add_scaled(even, sqrt2, odd));
+    store(2, add_scaled(even, -sqrt2, odd));
+    const auto even_half = add_scaled(d4, -2, d2), odd_half = add_scaled(d3, -2, d1);
+    store(3, add_scaled(even_half, sqrt2 / 2, odd_half));
+    store(4, add_scaled(even_half, -sqrt2 / 2, odd_half));
+    store(5, add_scaled(padd(d1, load(5)), -2.5, d3));
+  }
+};
+
+template <>
+struct image_to_points<4> {
+  static constexpr int in = 4, out = 4;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    using Eigen::internal::padd;
+    using Eigen::internal::psub;
+    const auto d1 = load(1), d2 = load(2);
+    store(0, psub(load(0), d2));
+    store(1, padd(d1, d2));
+    store(2, psub(d2, d1));
+    store(3, psub(load(3), d1));
+  }
+};
+
+/// A': points to a line of results.
+template <int Points, int Tile>
+struct points_to_results {
+  static_assert((Points == 6 && (Tile == 4 || Tile == 2)) || (Points == 4 && Tile == 2));
+  static constexpr int in = Points, out = Tile;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    using Eigen::internal::padd;
+    using Eigen::internal::psub;
+    const auto p1 = load(1), p2 = load(2);
+    const auto sum = padd(p1, p2), difference = psub(p1, p2);
+    if constexpr (Points == 4) {
+      store(0, padd(load(0), sum));
+      store(1, padd(load(3), difference));
+    } else {
+      const auto p3 = load(3), p4 = load(4);
+      const auto sum_half = padd(p3, p4), difference_half = psub(p3, p4);
+      store(0, padd(load(0), padd(sum, sum_half)));
+      const auto first = add_scaled(scaled(sqrt2, difference), sqrt2 / 2, difference_half);
+      if constexpr (Tile == 2) {
+        store(1, padd(first, load(5)));
+      } else {
+        store(1, first);
+        store(2, add_scaled(scaled(2, sum), 0.5, sum_half));
+        store(3, padd(load(5), add_scaled(scaled(2 * sqrt2, difference), sqrt2 / 4, difference_half)));
+      }
+    }
+  }
+};
+
+/// A: gradients of a line of results to points.
+template <int Points, int Tile>
+struct results_to_points {
+  static_assert(Points == 6 && (Tile == 4 || Tile == 2));
+  static constexpr int in = Tile, out = Points;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    const auto d0 = load(0), d1 = load(1);
+    store(0, d0);
+    auto even = d0, odd = d1, even_half = d0, odd_half = d1;
+    if constexpr (Tile == 4) {
+      const auto d2 = load(2), d3 = load(3);
+      even = add_scaled(d0, 2, d2);
+      odd = add_scaled(d1, 2, d3);
+      even_half = add_scaled(d0, 0.5, d2);
+      odd_half = add_scaled(d1, 0.5, d3);
+      store(5, d3);
+    } else {
+      store(5, d1);
+    }
+    store(1, add_scaled(even, sqrt2, odd));
+    store(2, add_scaled(even, -sqrt2, odd));
+    store(3, add_scaled(even_half, sqrt2 / 2, odd_half));
+    store(4, add_scaled(even_half, -sqrt2 / 2, odd_half));
+  }
+};
+
+/// G: weights to points.
+template <int Points, int Taps>
+struct taps_to_points {
+  static_assert((Points == 6 && (Taps == 3 || Taps == 5)) || (Points == 4 && Taps == 3));
+  static constexpr int in = Taps, out = Points;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    const auto w0 = load(0), w1 = load(1), w2 = load(2);
+    store(0, w0);
+    if constexpr (Points == 4) {
+      const auto even = add_scaled(scaled(0.5, w0), 0.5, w2);
+      store(1, add_scaled(even, 0.5, w1));
+      store(2, add_scaled(even, -0.5, w1));
+      store(3, w2);
+    } else {
+      auto even = add_scaled(scaled(1. / 6, w0), 1. / 3, w2), odd = w1;
+      auto even_half = add_scaled(scaled(-2. / 3, w0), -1. / 3, w2), odd_half = w1;
+      if constexpr (Taps == 5) {
+        const auto w3 = load(3), w4 = load(4);
+        even = add_scaled(even, 2. / 3, w4);
+        odd = add_scaled(w1, 2, w3);
+        even_half = add_scaled(even_half, -1. / 6, w4);
+        odd_half = add_scaled(w1, 0.5, w3);
+        store(5, w4);
+      } else {
+        store(5, w2);
+      }
+      store(1, add_scaled(even, sqrt2 / 6, odd));
+      store(2, add_scaled(even, -sqrt2 / 6, odd));
+      store(3, add_scaled(even_half, -sqrt2 / 3, odd_half));
+      store(4, add_scaled(even_half, sqrt2 / 3, odd_half));
+    }
+  }
+};
+
+/// G transposed: gradients of points to those of weights.
+template <int Points, int Taps>
+struct points_to_taps {
+  static_assert(Points == 6 && (Taps == 3 || Taps == 5));
+  static constexpr int in = Points, out = Taps;
+  template <class Load, class Store>
+  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+    using Eigen::internal::padd;
+    using Eigen::internal::psub;
+    const auto p1 = load(1), p2 = load(2), p3 = load(3), p4 = load(4);
+    const auto sum = padd(p1, p2), difference = psub(p1, p2);
+    const auto sum_half = padd(p3, p4), difference_half = psub(p3, p4);
+    store(0, add_scaled(add_scaled(load(0), 1. / 6, sum), -2. / 3, sum_half));
+    store(1, add_scaled(scaled(sqrt2 / 6, difference), -sqrt2 / 3, difference_half));
+    const auto second = scaled(1. / 3, psub(sum, sum_half));
+    if constexpr (Taps == 3) {
+      store(2, padd(second, load(5)));
+    } else {
+      store(2, second);
+      store(3, add_scaled(scaled(sqrt2 / 3, difference), -sqrt2 / 6, difference_half));
+      store(4, add_scaled(add_scaled(load(5), 2. / 3, sum), -1. / 6, sum_half));
+    }
+  }
+};
+
+/// A map applied to the columns of a square of packets, and then to the rows.
+template <class T, class Map, class Load, class Store>
+SINTER_INLINE void apply_twice(const Load& load, const Store& store) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  alignas(64) T columns[std::size_t{Map::out * Map::in * lanes}];
+  for (int j = 0; j < Map::in; ++j)
+    Map::apply([&](int i) SINTER_INLINE_LAMBDA { return load(i, j); },
+               [&](int i, const packet& value)
+                   SINTER_INLINE_LAMBDA { ei::pstore(columns + (i * Map::in + j) * lanes, value); });
+  for (int i = 0; i < Map::out; ++i)
+    Map::apply([&](int j) SINTER_INLINE_LAMBDA { return ei::pload<packet>(columns + (i * Map::in + j) * lanes); },
+               [&](int j, const packet& value) SINTER_INLINE_LAMBDA { store(i, j, value); });
+}
+
+/// A square of pixels whose lines are `line` elements apart and whose pixels are `step`.
+template <class T>
+struct pixel_square {
+  T* data;
+  index_t line, step;
+};
+
+/// The points (i, j) of a square, at to + (i * out + j) * point_stride, for at least a packet of channels.
+template <class T, class Map>
+void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  for (index_t c = 0; c < channels; c += lanes) {
+    const index_t begin = c + lanes <= channels ? c : channels - lanes;  // some channels of the last packet again
+    const T* const x = from.data + begin;
+    T* const v = to + begin;
+    apply_twice<T, Map>([&](int i, int j)
+                            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(x + i * from.line + j * from.step); },
+                        [&](int i, int j, const packet& value)
+                            SINTER_INLINE_LAMBDA { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
+  }
+}
+template <class T>
+using to_points_function = void (*)(const pixel_square<const T>&, index_t channels, T* to, index_t point_stride);
+
+/// Adds the sums over `extent` x `extent` pixels to `sums`.
+template <class T>
+void add_pixels(const pixel_square<const T>& from, int extent, index_t channels, T* sums) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  index_t c = 0;
+  const auto add = [&](auto sum, const auto& load, const auto& plus) {
+    for (int i = 0; i < extent; ++i)
+      for (int j = 0; j < extent; ++j) sum = plus(sum, load(from.data + i * from.line + j * from.step + c));
+    return sum;
+  };
+  for (; c + lanes <= channels; c += lanes) {
+    const packet sum = add(
+        ei::pset1<packet>(T(0)), [](const T* x) { return ei::ploadu<packet>(x); },
+        [](const packet& a, const packet& b) { return ei::padd(a, b); });
+    ei::pstoreu(sums + c, ei::padd(ei::ploadu<packet>(sums + c), sum));
+  }
+  for (; c < channels; ++c) sums[c] += add(T(0), [](const T* x) { return *x; }, [](T a, T b) { return a + b; });
+}
+
+/// Results from the points (i, j) at from + (i * in + j) * point_stride: `columns` of them for each pixel, of which
+/// there are rows x width. `bias` and the points are readable up to whole packets.
+template <class T, class Map>
+void points_to_square(const T* from, index_t point_stride, index_t columns, const T* bias, const pixel_square<T>& to,
+                      index_t rows, index_t width, bool add) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  alignas(64) T beside[std::size_t{Map::out * Map::out * lanes}];
+  for (index_t c = 0; c < columns; c += lanes) {
+    const index_t valid = smaller(columns - c, lanes);
+    const bool in_place = valid == lanes && rows == Map::out && width == Map::out;
+    const pixel_square<T> y =
+        in_place ? pixel_square<T>{to.data + c, to.line, to.step} : pixel_square<T>{beside, Map::out * lanes, lanes};
+    const bool adds = add && in_place;
+    const packet shift = ei::ploadu<packet>(bias + c);
+    apply_twice<T, Map>(
+        [&](int i, int j)
+            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(from + (i * Map::in + j) * point_stride + c); },
+        [&](int i, int j, const packet& value) SINTER_INLINE_LAMBDA {
+          T* const pixel = y.data + i * y.line + j * y.step;
+          packet result = ei::padd(value, shift);
+          if (adds) result = ei::padd(result, ei::ploadu<packet>(pixel));
+          ei::pstoreu(pixel, result);
+        });
+    if (in_place) continue;
+    for (index_t i = 0; i < rows; ++i)
+      for (index_t j = 0; j < width; ++j) {
+        T* const pixel = to.data + i * to.line + j * to.step + c;
+        const T* const value = beside + i * y.line + j * y.step;
+        if (add) add_elements(pixel, value, valid);
+        else copy_elements(pixel, value, valid);
+      }
+  }
+}
+template <class T>
+using to_results_function = void (*)(const T* from, index_t point_stride, index_t columns, const T* bias,
+                                     const pixel_square<T>& to, index_t rows, index_t width, bool add);
+
+/// The square of `extent` pixels a side whose first is (row, column) of an image of `rows` x `columns`: in the image,
+/// or a copy with zeros around it in `memory`, which has room for the channels of all pixels.
+template <class T>
+pixel_square<const T> square_of(const pixel_square<const T>& image, index_t rows, index_t columns, index_t row,
+                                index_t column, int extent, index_t channels, T* memory) {
+  const auto pixel = [&](index_t i, index_t j) { return image.data + i * image.line + j * image.step; };
+  if (row >= 0 && column >= 0 && row + extent <= rows && column + extent <= columns)
+    return {pixel(row, column), image.line, image.step};
+  T* to = memory;
+  for (index_t i = row; i < row + extent; ++i)
+    for (index_t j = column; j < column + extent; ++j, to += channels) {
+      if (i >= 0 && i < rows && j >= 0 && j < columns) copy_elements(to, pixel(i, j), channels);
+      else std::memset(to, 0, static_cast<std::size_t>(channels) * sizeof(T));
+    }
+  return {memory, extent * channels, channels};
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// Doubles are for those who want every digit.
+template <class T>
+inline constexpr bool has_winograd = std::is_same_v<T, float>;
+
+/// What a convolution costs, in multiply-adds of the direct kernels, fitted to measurements with vectors of 8 floats.
+/// The constants are on the side of the direct kernels: where they err, little is lost.
+struct winograd_costs {
+  double pixels, channels, filters;  ///< pixels of the result, of all images
+
+  double direct(int taps) const { return pixels * taps * taps * channels * filters; }
+
+  /// Per tile: the products of its points, and the transforms, which are paid per channel or filter.
+  double tiles(const winograd_cut& cut, double tile_count, double per_product) const {
+    const double points = cut.points() * cut.points();
+    return tile_count * points * (per_product * channels * filters + 9 * (channels + filters));
+  }
+  /// Points of weights, made or read once.
+  double weights(const winograd_cut& cut, double per_point) const {
+    return per_point * cut.points() * cut.points() * channels * filters;
+  }
+};
+
+/// A convolution of two axes with stride 1, of `axes` as those of `patches`, whose results all meet the image: the
+/// others would not be zeros but for rounding.
+inline bool is_plane_of_stride_1(const conv_axis* axes) {
+  const auto plain = [](const conv_axis& a) {
+    return a.step == 1 && a.dilation == 1 && a.out > 0 && a.first <= 0 && a.first + a.taps > 0 &&
+           a.first + a.out <= a.in;
+  };
+  return axes[0].taps == 1 && axes[0].in == 1 && axes[0].out == 1 && axes[0].first == 0 && plain(axes[1]) &&
+         plain(axes[2]) && axes[1].taps == axes[2].taps && (axes[1].taps == 3 || axes[1].taps == 5);
+}
+
+/// The cheapest way to multiply patches of `channels` by the weights of `filters`, or, where `gradient`, to make the
+/// gradient of those weights.
+template <class T>
+winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channels, index_t filters, bool gradient) {
+  constexpr index_t fewest = 16;  // no fewer than the lanes of a vector, see square_to_points
+  static_assert(fewest >= tile_shape<T>::lanes);
+  if (channels < fewest || filters < fewest || !is_plane_of_stride_1(axes) || exact_convolution::now()) return {};
+  const winograd_costs costs{static_cast<double>(images * axes[1].out * axes[2].out), static_cast<double>(channels),
+                             static_cast<double>(filters)};
+  const int taps = static_cast<int>(axes[1].taps);
+  const auto cost_of = [&](const winograd_cut& cut) {
+    const auto count = static_cast<double>(images * ceil_div(axes[1].out, cut.tile) * ceil_div(axes[2].out, cut.tile));
+    return gradient ? costs.tiles(cut, count, 1.25) + costs.weights(cut, 40)
+                    : costs.tiles(cut, count, 1.1) + costs.weights(cut, 24);
+  };
+  const winograd_cut large{taps == 3 ? 4 : 2, taps}, small{2, taps};
+  const winograd_cut cut = !gradient && cost_of(small) < cost_of(large) ? small : large;
+  return cost_of(cut) < 0.9 * costs.direct(taps) ? cut : winograd_cut{};
+}
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/winograd_product.hpp: patches times weights by Winograd's tiles.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// The tiles of all results, numbered image by image and row by row.
+struct tile_grid {
+  index_t rows, columns, tile, count;
+
+  tile_grid(const conv_axis* axes, index_t images, index_t tile_extent)
+      : rows(ceil_div(axes[1].out, tile_extent)),
+        columns(ceil_div(axes[2].out, tile_extent)),
+        tile(tile_extent),
+        count(images * rows * columns) {}
+
+  index_t image(index_t t) const { return t / (rows * columns); }
+  index_t row(index_t t) const { return t / columns % rows * tile; }  ///< its first result
+  index_t column(index_t t) const { return t % columns * tile; }
+};
+
+/// Elements of a row of at least `n`: an odd number of cache lines, so that rows do not meet in few cache sets.
+template <class T>
+constexpr index_t odd_lines(index_t n) {
+  constexpr index_t line = 64 / static_cast<index_t>(sizeof(T));
+  return (ceil_div(n, line) | 1) * line;
+}
+
+/// Weights as points (point, channel, column), for each point in strips of columns as the kernels read them, block by
+/// block of channels.
+template <class T>
+class packed_points {
+ public:
+  using shape = tile_shape<T>;
+
+  packed_points(const weight_source<T>& w, const winograd_cut& how, thread_pool& pool)
+      : cut(how),
+        k(w.channels),
+        columns(w.columns),
+        strips(ceil_div(columns, shape::max_columns)),
+        blocks(ceil_div(k, patch_block<T>)),
+        k_block(ceil_div(k, blocks)),
+        width_((strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
+        memory_(cut.points() * cut.points() * point_stride()) {
+    constexpr index_t together = 16;
+    const index_t parts = ceil_div(k, together);
+    pool.parallel_for(strips * parts, [&](index_t task) {
+      const index_t first = task % parts * together;
+      pack(w, task / parts, first, smaller(first + together, k));
+    });
+  }
+
+  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
+  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
+  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
+  const T* strip(index_t point, index_t block, index_t s) const {
+    return memory_.data() + point * point_stride() + strip_begin(block, s);
+  }
+
+  const winograd_cut cut;
+  const index_t k, columns, strips, blocks, k_block;
+
+ private:
+  index_t point_stride() const { return width_ * k + shape::max_columns; }  // or points would share cache sets
+  index_t strip_begin(index_t block, index_t s) const {
+    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
+  }
+
+  void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
+    constexpr index_t lanes = shape::lanes, most = 5 * 5;
+    const index_t first = s * shape::max_columns, width = strip_columns(s), taps = cut.taps;
+    const to_points_function<T> to_points = cut.points() == 4 ? &square_to_points<T, taps_to_points<4, 3>>
+                                            : cut.taps == 3   ? &square_to_points<T, taps_to_points<6, 3>>
+                                                              : &square_to_points<T, taps_to_points<6, 5>>;
+    index_t tap[std::size_t{most}];
+    for (index_t t = 0; t < taps * taps; ++t) tap[t] = t / taps * w.tap_stride[1] + t % taps * w.tap_stride[2];
+    alignas(64) T square[std::size_t{most * lanes}] = {};  // lanes behind the last column may keep another's weights
+    for (index_t c = c0; c < c1; ++c) {
+      const index_t block = c / k_block;
+      T* const row = memory_.data() + strip_begin(block, s) + (c - k_begin(block)) * width;
+      for (index_t j = 0; j < width; j += lanes) {
+        const T* one = w.data + c * w.channel_stride + (first + j) * w.column_stride;
+        for (index_t l = 0; l < smaller(columns - first - j, lanes); ++l, one += w.column_stride)
+          for (index_t t = 0; t < taps * taps; ++t) square[t * lanes + l] = one[tap[t]];
+        to_points({square, taps * lanes, lanes}, lanes, row + j, point_stride());
+      }
+    }
+  }
+
+  index_t width_;
+  temporary_array<T> memory_;
+};
+
+/// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it, as
+/// patch_product makes it but for rounding.
+///
+/// A task takes a block of tiles and some columns: the tiles of the image become points, each point of all tiles is
+/// multiplied by the weights' point, and the products become results, some columns at a time. A point of a tile is one
+/// chain of multiply-adds within a block of channels, and blocks are added in order, whatever block the tile lies in.
+template <class T>
+struct winograd_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t columns_at_once = 64, fewest_tiles = 4 * segment_rows, most_tiles = 32 * segment_rows;
+
+  const patches<T>& a;
+  const packed_points<T>& b;
+  const result_rows<T>& c;
+  index_t first_column;
+  bool add;
+  const conv_finish<T>& finish;
+  tile_grid grid;
+  index_t points;                     ///< of a square
+  index_t image_width, result_width;  ///< of a row of image or result points
+  index_t blocks = 0, column_parts = 1;
+
+  winograd_product(const patches<T>& image, const packed_points<T>& weights, const result_rows<T>& result,
+                   index_t first, bool accumulate, const conv_finish<T>& last)
+      : a(image),
+        b(weights),
+        c(result),
+        first_column(first),
+        add(accumulate),
+        finish(last),
+        grid(image.axes, image.batch, weights.cut.tile),
+        points(weights.cut.points() * weights.cut.points()),
+        image_width(odd_lines<T>(image.channels)),
+        result_width(odd_lines<T>(smaller(weights.strips * shape::max_columns, columns_at_once))) {}
+
+  void compute(thread_pool& pool) {
+    const index_t bytes_per_tile = points * (image_width + result_width) * static_cast<index_t>(sizeof(T));
+    const index_t wanted = 3 * pool.size(), fitting = 2 * quarter_of_l2() / bytes_per_tile;
+    index_t at_once = std::clamp(fitting / segment_rows * segment_rows, fewest_tiles, most_tiles);
+    if (pool.size() > 1 && ceil_div(grid.count, at_once) < wanted)
+      at_once = std::clamp(ceil_div(ceil_div(grid.count, wanted), segment_rows) * segment_rows, fewest_tiles, at_once);
+    blocks = ceil_div(grid.count, at_once);
+    column_parts = pool.size() == 1 || blocks >= wanted ? 1 : smaller(ceil_div(wanted, blocks), ceil_div(b.strips, 4));
+    pool.parallel_for(blocks * column_parts,
+                      [&](index_t task) { compute_block(task / column_parts, task % column_parts); });
+  }
+
+ private:
+  struct block_of_tiles {
+    index_t first, count, image_stride, result_stride;  ///< strides of points
+    T *image_points, *result_points, *bias, *square;
+  };
+
+  void compute_block(index_t number, index_t part) const {
+    block_of_tiles t{};
+    t.first = share_begin(grid.count, blocks, number);
+    t.count = share_begin(grid.count, blocks, number + 1) - t.first;
+    const index_t rows = ceil_div(t.count, segment_rows) * segment_rows;
+    t.image_stride = rows * image_width;
+    t.result_stride = rows * result_width;
+    const index_t results = points * t.result_stride, bias = columns_at_once + shape::max_columns;
+    t.result_points =
+        scratch<T>(1, static_cast<std::size_t>(results + points * t.image_stride + bias + points * a.channels));
+    t.image_points = t.result_points + results;
+    t.bias = t.image_points + points * t.image_stride;
+    t.square = t.bias + bias;
+    transform_image(t);
+    constexpr index_t at_once = columns_at_once / shape::max_columns;
+    const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
+    for (index_t s = s0; s < s1; s += at_once) {
+      const index_t end = smaller(s + at_once, s1);
+      for (index_t point = 0; point < points; ++point) multiply_point(t, point, s, end);
+      transform_results(t, s * shape::max_columns, smaller(end * shape::max_columns, b.columns));
+    }
+  }
+
+  void transform_image(const block_of_tiles& t) const {
+    const int extent = b.cut.points();
+    const to_points_function<T> to_points =
+        extent == 6 ? &square_to_points<T, image_to_points<6>> : &square_to_points<T, image_to_points<4>>;
+    for (index_t i = 0; i < t.count; ++i) {
+      const index_t tile = t.first + i;
+      const pixel_square<const T> image{a.data + grid.image(tile) * a.image_stride, a.axis_stride[1], a.pixel_stride};
+      const auto square = square_of(image, a.axes[1].in, a.axes[2].in, a.axes[1].first + grid.row(tile),
+                                    a.axes[2].first + grid.column(tile), extent, a.channels, t.square);
+      to_points(square, a.channels, t.image_points + i * image_width, t.image_stride);
+    }
+  }
+
+  /// The products of strips [s0, s1) of one point.
+  void multiply_point(const block_of_tiles& t, index_t point, index_t s0, index_t s1) const {
+    const T* const from = t.image_points + point * t.image_stride;
+    T* const to = t.result_points + point * t.result_stride;
+    for (index_t block = 0; block < b.blocks; ++block)
+      for (index_t s = s0; s < s1; ++s) {
+        const auto kernel = b.strip_columns(s) == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
+        for (index_t i = 0; i < t.count; i += segment_rows) {
+          row_pieces<T> piece;
+          piece.length = b.k_end(block) - b.k_begin(block);
+          for (index_t r = 0; r < segment_rows; ++r)  // the rows behind the last tile are not used
+            piece.at[r] = from + smaller(i + r, t.count - 1) * image_width + b.k_begin(block);
+          kernel(&piece, 1, b.strip(point, block, s), to + i * result_width + (s - s0) * shape::max_columns,
+                 result_width, block > 0);
+        }
+      }
+  }
+
+  /// Results of columns [c0, c1), bias and epilogue included.
+  void transform_results(const block_of_tiles& t, index_t c0, index_t c1) const {
+    const to_results_function<T> to_results = b.cut.points() == 4 ? &points_to_square<T, points_to_results<4, 2>>
+                                              : b.cut.tile == 4   ? &points_to_square<T, points_to_results<6, 4>>
+                                                                  : &points_to_square<T, points_to_results<6, 2>>;
+    std::fill_n(t.bias, columns_at_once + shape::max_columns, T(0));
+    if (finish.bias != nullptr) copy_elements(t.bias, finish.bias + first_column + c0, c1 - c0);
+    const conv_axis &down = a.axes[1], &across = a.axes[2];
+    for (index_t i = 0; i < t.count;) {
+      // The tiles of one line of tiles together: their rows of results are complete at once.
+      const index_t row = grid.row(t.first + i), begin = grid.column(t.first + i);
+      const index_t height = smaller(grid.tile, down.out - row);
+      T* const line = c.data + grid.image(t.first + i) * c.image + row * c.step[1];
+      index_t column = begin;
+      for (; i < t.count && column < across.out; ++i, column += grid.tile)
+        to_results(t.result_points + i * result_width, t.result_stride, c1 - c0, t.bias,
+                   {line + column * c.step[2] + first_column + c0, c.step[1], c.step[2]}, height,
+                   smaller(grid.tile, across.out - column), add);
+      if (finish.epilogue == nullptr) continue;
+      const index_t end = smaller(column, across.out), run = c.step[2] == c.row_length ? end - begin : 1;
+      for (index_t y = 0; y < height; ++y)
+        for (index_t x = begin; x < end; x += run) {
+          const index_t first = (c.offset + (line - c.data) + y * c.step[1] + x * c.step[2]) / c.row_length;
+          finish.epilogue(finish.ctx, first, first + run, first_column + c0, first_column + c1);
+        }
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+// sinter/cpu/detail/winograd_weights.hpp: the gradient of a convolution's weights by Winograd's tiles.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// C(Rows, Packets * lanes) = [C +] A'(Rows, k) B(k, Packets * lanes), A' and B with rows of k where they are.
+template <class T, int Rows, int Packets, int... I>
+void accumulate_outer(index_t k_count, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc, bool add,
+                      std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[sizeof...(I)];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  for (index_t k = 0; k < k_count; ++k, a += lda, b += ldb) {
+    packet right[std::size_t{Packets}];
+    for (int p = 0; p < Packets; ++p) {
+      right[p] = ei::ploadu<packet>(b + p * lanes);
+      read_once(right[p]);
+    }
+    ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
+  }
+  // c moves to the next row after the last packet of one.
+  if (add)
+    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
+      c += I % Packets == Packets - 1 ? ldc : 0),
+     ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+}
+
+template <class T>
+using outer_function = void (*)(index_t k_count, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc,
+                                bool add);
+
+/// That kernel for an even number of rows, and for one packet or two.
+template <class T>
+outer_function<T> outer_kernel(index_t rows, bool wide) {
+  return [&]<int... R>(std::integer_sequence<int, R...>) {
+    static constexpr outer_function<T> table[][2] = {
+        {[](index_t k, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc, bool add) {
+           accumulate_outer<T, 2 * R + 2, 1>(k, a, lda, b, ldb, c, ldc, add,
+                                             std::make_integer_sequence<int, 2 * R + 2>{});
+         },
+         [](index_t k, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc, bool add) {
+           accumulate_outer<T, 2 * R + 2, 2>(k, a, lda, b, ldb, c, ldc, add,
+                                             std::make_integer_sequence<int, 2 * (2 * R + 2)>{});
+         }}...};
+    return table[rows / 2 - 1][wide];
+  }(std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+}
+
+/// The gradient of the weights as weight_product makes it, but for rounding.
+///
+/// A task takes a part of the tiles, some channels and some filters. Some tiles at a time it turns the image and dy
+/// into points, and adds the products (channels x tiles) (tiles x filters) of every point; at the end of its part, the
+/// points become weights. The parts are added in order. How tiles are cut into parts, and parts into blocks, follows
+/// from the shape.
+template <class T>
+struct winograd_weight_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t tiles_at_once = 48, most_channels = 128, most_filters = 128, max_parts = 16, together = 16;
+  static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
+
+  const patches<T>& a;
+  const T* dy;
+  index_t filters, dy_stride;
+  winograd_cut cut;
+  tile_grid grid;
+  index_t points, taps;  ///< of a square
+  index_t channel_parts, filter_parts, blocks, parts;
+  temporary_array<T> partial;  ///< (part, tap, channel, filter)
+
+  winograd_weight_product(const patches<T>& image, const T* gradient, index_t filter_count, index_t gradient_stride,
+                          const winograd_cut& how)
+      : a(image),
+        dy(gradient),
+        filters(filter_count),
+        dy_stride(gradient_stride),
+        cut(how),
+        grid(image.axes, image.batch, how.tile),
+        points(how.points() * how.points()),
+        taps(how.taps * how.taps),
+        channel_parts(ceil_div(image.channels, most_channels)),
+        filter_parts(ceil_div(filters, most_filters)),
+        blocks(ceil_div(grid.count, tiles_at_once)),
+        parts(plan_parts()),
+        partial(parts * size()) {}
+
+  /// Adds the sums of dy's columns to `sums` too unless it is null.
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+    const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
+    T* const sums_of = sums != nullptr ? partial_sums.data() : nullptr;
+    const index_t squares = channel_parts * filter_parts;
+    pool.parallel_for(parts * squares, [&](index_t task) {
+      compute_part(task / squares, task % squares / filter_parts, task % filter_parts, sums_of);
+    });
+    const index_t across = ceil_div(filters, together);
+    pool.parallel_for(ceil_div(a.channels, together) * across, [&](index_t task) {
+      const index_t c = task / across * together, f = task % across * together;
+      add_parts(c, smaller(c + together, a.channels), f, smaller(f + together, filters), dw, strides, add);
+    });
+    if (sums == nullptr) return;
+    for (index_t f = 0; f < filters; ++f) {
+      T sum = sums_of[f];
+      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
+      sums[f] = add ? sums[f] + sum : sum;
+    }
+  }
+
+ private:
+  index_t size() const { return taps * a.channels * filters; }
+
+  index_t plan_parts() const {
+    const index_t enough = ceil_div(64, channel_parts * filter_parts);
+    return std::max(index_t{1}, std::min({max_partial / size(), blocks / 2, max_parts, enough}));
+  }
+
+  void add_parts(index_t c0, index_t c1, index_t f0, index_t f1, T* dw, const conv_weight_strides& strides,
+                 bool add) const {
+    alignas(64) T sum[std::size_t{5 * 5 * together * together}];  // of all parts (tap, channel, filter)
+    const index_t width = f1 - f0;
+    for (index_t t = 0; t < taps; ++t)
+      for (index_t c = c0; c < c1; ++c) {
+        T* const to = sum + (t * together + c - c0) * together;
+        const T* from = partial.data() + (t * a.channels + c) * filters + f0;
+        copy_elements(to, from, width);
+        for (index_t s = 1; s < parts; ++s) add_elements(to, from += size(), width);
+      }
+    for (index_t f = f0; f < f1; ++f)
+      for (index_t c = c0; c < c1; ++c) {
+        T* const to = dw + f * strides.filter + c * strides.channel;
+        for (index_t t = 0; t < taps; ++t) {
+          T& element = to[t / cut.taps * strides.tap[1] + t % cut.taps * strides.tap[2]];
+          const T value = sum[(t * together + c - c0) * together + f - f0];
+          element = add ? element + value : value;
+        }
+      }
+  }
+
+  /// What a task works on, and its memory.
+  struct part_of_weights {
+    index_t c0, channels, f0, filters, image_width, dy_width;       ///< widths of rows of points, in whole packets
+    T *image_points, *dy_points, *sums, *image_square, *dy_square;  ///< points as (point, tile, channel or filter)
+    T* own_sums;
+  };
+
+  static index_t whole_rows(index_t n) { return ceil_div(n, shape::max_rows) * shape::max_rows; }
+  static index_t whole_packets(index_t n) { return ceil_div(n, index_t{shape::lanes}) * shape::lanes; }
+
+  void compute_part(index_t part, index_t channel_part, index_t filter_part, T* sums) const {
+    part_of_weights w{};
+    w.c0 = share_begin(a.channels, channel_parts, channel_part);
+    w.channels = share_begin(a.channels, channel_parts, channel_part + 1) - w.c0;
+    w.f0 = share_begin(filters, filter_parts, filter_part);
+    w.filters = share_begin(filters, filter_parts, filter_part + 1) - w.f0;
+    w.image_width = odd_lines<T>(whole_rows(w.channels));
+    w.dy_width = odd_lines<T>(w.filters);
+    const index_t image_size = points * tiles_at_once * w.image_width, dy_size = points * tiles_at_once * w.dy_width;
+    const index_t sums_size = points * w.channels * w.dy_width, image_square = points * w.channels;
+    const index_t dy_square = cut.tile * cut.tile * w.filters;
+    w.image_points =
+        scratch<T>(1, static_cast<std::size_t>(image_size + dy_size + sums_size + image_square + dy_square));
+    w.dy_points = w.image_points + image_size;
+    w.sums = w.dy_points + dy_size;
+    w.image_square = w.sums + sums_size;
+    w.dy_square = w.image_square + image_square;
+    w.own_sums = sums != nullptr && channel_part == 0 ? sums + part * filters + w.f0 : nullptr;
+    if (w.own_sums != nullptr) std::fill_n(w.own_sums, w.filters, T(0));
+    const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
+    for (index_t block = begin; block < end; ++block) {
+      const index_t first = share_begin(grid.count, blocks, block);
+      const index_t count = share_begin(grid.count, blocks, block + 1) - first;
+      transform_tiles(w, first, count);
+      for (index_t point = 0; point < points; ++point) multiply_point(w, point, count, block > begin);
+    }
+    store_taps(w, partial.data() + part * size());
+  }
+
+  void transform_tiles(const part_of_weights& w, index_t first, index_t count) const {
+    const to_points_function<T> of_image = &square_to_points<T, image_to_points<6>>;
+    const to_points_function<T> of_dy =
+        cut.tile == 4 ? &square_to_points<T, results_to_points<6, 4>> : &square_to_points<T, results_to_points<6, 2>>;
+    const conv_axis &down = a.axes[1], &across = a.axes[2];
+    const index_t dy_line = across.out * dy_stride, dy_image = down.out * dy_line;
+    for (index_t i = 0; i < count; ++i) {
+      const index_t tile = first + i, image = grid.image(tile), row = grid.row(tile), column = grid.column(tile);
+      const pixel_square<const T> x{a.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
+      of_image(square_of(x, down.in, across.in, down.first + row, across.first + column, cut.points(), w.channels,
+                         w.image_square),
+               w.channels, w.image_points + i * w.image_width, tiles_at_once * w.image_width);
+      const pixel_square<const T> g{dy + image * dy_image + w.f0, dy_line, dy_stride};
+      const auto of_results = square_of(g, down.out, across.out, row, column, cut.tile, w.filters, w.dy_square);
+      of_dy(of_results, w.filters, w.dy_points + i * w.dy_width, tiles_at_once * w.dy_width);
+      if (w.own_sums != nullptr) add_pixels(of_results, cut.tile, w.filters, w.own_sums);
+    }
+  }
+
+  void multiply_point(const part_of_weights& w, index_t point, index_t count, bool add) const {
+    const T* const x = w.image_points + point * tiles_at_once * w.image_width;
+    const T* const g = w.dy_points + point * tiles_at_once * w.dy_width;
+    T* const to = w.sums + point * w.channels * w.dy_width;
+    for (index_t f = 0; f < w.filters; f += shape::max_columns) {
+      const bool wide = strip_width<T>(w.filters - f) == shape::max_columns;
+      for (index_t c = 0; c < w.channels; c += shape::max_rows) {
+        const index_t rows = smaller(shape::max_rows, w.channels - c), even = rows / 2 * 2;
+        if (even > 0)
+          outer_kernel<T>(even, wide)(count, x + c, w.image_width, g + f, w.dy_width, to + c * w.dy_width + f,
+                                      w.dy_width, add);
+        if (even == rows) continue;
+        alignas(64) T two[std::size_t{2 * shape::max_columns}];  // the last row alone
+        outer_kernel<T>(2, wide)(count, x + c + even, w.image_width, g + f, w.dy_width, two, shape::max_columns, false);
+        T* const last = to + (c + even) * w.dy_width + f;
+        if (add) add_elements(last, two, smaller(shape::max_columns, w.filters - f));
+        else copy_elements(last, two, smaller(shape::max_columns, w.filters - f));
+      }
+    }
+  }
+
+  void store_taps(const part_of_weights& w, T* to) const {
+    const to_results_function<T> to_taps =
+        cut.taps == 3 ? &points_to_square<T, points_to_taps<6, 3>> : &points_to_square<T, points_to_taps<6, 5>>;
+    T no_bias[std::size_t{most_filters + shape::max_columns}] = {};
+    const index_t step = a.channels * filters;
+    for (index_t c = 0; c < w.channels; ++c)
+      to_taps(w.sums + c * w.dy_width, w.channels * w.dy_width, w.filters, no_bias,
+              {to + (w.c0 + c) * filters + w.f0, cut.taps * step, step}, cut.taps, cut.taps, false);
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 namespace sinter::cpu_impl {
 
@@ -24900,8 +25793,25 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
+  if constexpr (has_winograd<T>) {
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, w.columns, false)) {
+      const packed_points<T> packed(w, cut, pool);
+      return winograd_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+    }
+  }
   const packed_weights<T> packed(w, pool);
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+}
+
+/// dw and, unless it is null, `sums` = the gradients of one group's weights and biases.
+template <class T>
+void multiply_pixels(const patches<T>& a, const T* dy, index_t filters, index_t dy_stride, T* dw,
+                     const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+  if constexpr (has_winograd<T>) {
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, true))
+      return winograd_weight_product<T>(a, dy, filters, dy_stride, cut).compute(dw, strides, sums, add, pool);
+  }
+  weight_product<T>(a, dy, filters, dy_stride).compute(dw, strides, sums, add, pool);
 }
 
 inline bool is_depthwise(const conv_shape& s) {
@@ -24995,8 +25905,7 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
       detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
           .compute(to, {w_strides.channel, w_strides.filter, {}}, nullptr, add, pool);
     } else if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
-    else
-      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters).compute(to, w_strides, sums, add, pool);
+    else detail::multiply_pixels<T>(patches, dy + g * filters, filters, s.filters, to, w_strides, sums, add, pool);
   }
 }
 
@@ -25205,6 +26114,56 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 }  // namespace sinter
 // sinter/cpu/instances.hpp: kernels of common types, which a program with sinter::compiled holds once.
 
+// sinter/cpu/variants.hpp: kernels of plain tensors that sinter::compiled holds for several sets of vector
+// instructions.
+
+namespace sinter::cpu_impl::variants {
+
+#define SINTER_VARIANTS_OF(T)                                                                                          \
+  void product(const gemm_args<T>&, thread_pool&);                                                                     \
+  void convolution(const conv_shape&, const T* x, const T* w, const conv_weight_strides&, T* y, bool add,              \
+                   const conv_finish<T>&, thread_pool&);                                                               \
+  void data_gradient(const conv_shape&, const T* dy, const T* w, const conv_weight_strides&, T* dx, bool add,          \
+                     const conv_finish<T>&, thread_pool&);                                                             \
+  void weight_gradient(const conv_shape&, const T* x, const T* dy, T* dw, const conv_weight_strides&, T* db, bool add, \
+                       thread_pool&);
+SINTER_VARIANTS_OF(float)
+SINTER_VARIANTS_OF(double)
+#undef SINTER_VARIANTS_OF
+
+}  // namespace sinter::cpu_impl::variants
+
+// The definitions of what other files only declare; see cpu/instances.hpp.
+#if SINTER_KERNEL_VARIANTS
+namespace sinter::cpu_impl {
+
+#define SINTER_VARIANTS_OF(T)                                                                                    \
+  template <>                                                                                                    \
+  void gemm<T>(const gemm_args<T>& args, thread_pool& pool) {                                                    \
+    variants::product(args, pool);                                                                               \
+  }                                                                                                              \
+  template <>                                                                                                    \
+  void conv_forward<T>(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y,  \
+                       bool add, const conv_finish<T>& finish, thread_pool& pool) {                              \
+    variants::convolution(s, x, w, w_strides, y, add, finish, pool);                                             \
+  }                                                                                                              \
+  template <>                                                                                                    \
+  void conv_backward_data<T>(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, \
+                             T* dx, bool add, const conv_finish<T>& finish, thread_pool& pool) {                 \
+    variants::data_gradient(s, dy, w, w_strides, dx, add, finish, pool);                                         \
+  }                                                                                                              \
+  template <>                                                                                                    \
+  void conv_backward_weights<T>(const conv_shape& s, const T* x, const T* dy, T* dw,                             \
+                                const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {      \
+    variants::weight_gradient(s, x, dy, dw, w_strides, db, add, pool);                                           \
+  }
+SINTER_VARIANTS_OF(float)
+SINTER_VARIANTS_OF(double)
+#undef SINTER_VARIANTS_OF
+
+}  // namespace sinter::cpu_impl
+#endif
+
 #if SINTER_COMPILED
 namespace sinter {
 
@@ -25213,6 +26172,7 @@ namespace cpu_impl {
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
 SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
 
+#if !SINTER_KERNEL_VARIANTS
 #define SINTER_INSTANCES_OF(T)                                                                                         \
   SINTER_INSTANCE void gemm<T>(const gemm_args<T>&, thread_pool&);                                                     \
   SINTER_INSTANCE void conv_forward<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*, bool,    \
@@ -25220,7 +26180,13 @@ SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&,
   SINTER_INSTANCE void conv_backward_data<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*,    \
                                              bool, const conv_finish<T>&, thread_pool&);                               \
   SINTER_INSTANCE void conv_backward_weights<T>(const conv_shape&, const T*, const T*, T*, const conv_weight_strides&, \
-                                                T*, bool, thread_pool&);                                               \
+                                                T*, bool, thread_pool&);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+#undef SINTER_INSTANCES_OF
+#endif
+
+#define SINTER_INSTANCES_OF(T)                                                                                         \
   SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
   SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \
                                                 index_t, bool, thread_pool&);                                          \
@@ -25237,9 +26203,9 @@ SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_
 namespace detail {
 
 // Reductions of plain tensors.
-#define SINTER_INSTANCES_OF(reducer, T)                                                                             \
-  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                    \
-      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*,     \
+#define SINTER_INSTANCES_OF(reducer, T)                                                                         \
+  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                \
+      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*, \
       const cpu_impl::epilogue*);
 SINTER_INSTANCES_OF(sum_reducer<float>, float)
 SINTER_INSTANCES_OF(sum_reducer<double>, double)
@@ -25248,6 +26214,69 @@ SINTER_INSTANCES_OF(sum_reducer<double>, double)
 }  // namespace detail
 }  // namespace sinter
 #endif
+// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
+// several are run, and what the library was compiled for.
+
+namespace sinter {
+
+/// Sets of vector instructions, from the smallest.
+enum class instruction_set { baseline, avx2, avx512 };
+
+inline const char* name_of(instruction_set set) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(set)];
+}
+
+namespace detail {
+
+/// Does this processor, and its operating system, have the set?
+inline bool processor_has([[maybe_unused]] instruction_set set) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (set == instruction_set::avx2) return avx2;
+  if (set == instruction_set::avx512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#endif
+  return set == instruction_set::baseline;
+}
+
+/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
+/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
+inline instruction_set choose_instruction_set() {
+  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
+  const char* const wanted = std::getenv("SINTER_ISA");
+  for (const instruction_set set : all) {
+    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
+    if (processor_has(set)) return set;
+  }
+  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which this processor does not have; it has", wanted);
+  for (const instruction_set set : all)
+    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
+  std::fprintf(stderr, "\n");
+  std::_Exit(1);
+}
+
+/// Set by the parts of the program that exist for several sets; null where there are none.
+inline const char*& chosen_instruction_set() {
+  static constinit const char* name = nullptr;
+  return name;
+}
+
+}  // namespace detail
+
+/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
+///
+///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
+inline std::string build_info() {
+  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
+  const char* const chosen = detail::chosen_instruction_set();
+  if (chosen == nullptr) return text + "; kernels for the same";
+  return text + "; kernels for " + chosen;
+}
+
+}  // namespace sinter
 // sinter/cpu/moments.hpp: mean and variance of the columns of a matrix on the host.
 
 namespace sinter::cpu_impl {
@@ -27369,8 +28398,8 @@ void take_home(const variable<T, S, D, Order>& leaf) {
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                             \
-  SINTER_INSTANCE class variable<float, R>;                \
+#define SINTER_INSTANCES_OF(R)              \
+  SINTER_INSTANCE class variable<float, R>; \
   SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)
@@ -37182,9 +38211,9 @@ class tensor_dataset {
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                                                                        \
-  SINTER_INSTANCE class tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>;                    \
-  SINTER_INSTANCE class data_loader<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;       \
+#define SINTER_INSTANCES_OF(R)                                                                  \
+  SINTER_INSTANCE class tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>;              \
+  SINTER_INSTANCE class data_loader<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>; \
   SINTER_INSTANCE class detail::loader_pass<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;
 SINTER_INSTANCES_OF(2)
 SINTER_INSTANCES_OF(4)
@@ -46707,16 +47736,22 @@ class [[nodiscard]] work {
 
   /// True once get() would not wait, or nothing is left to get.
   bool done() const { return state_ == nullptr || state_->done(); }
-  /// Waits, and hands the result over, once. Errors: communication_error; value_error where it was taken already.
+  /// Waits, and hands the result over, once. Errors: communication_error, each time; value_error where it was taken
+  /// already.
   Value get() { return take(std::nullopt); }
-  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included.
+  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included. That ends
+  /// the communicator on all ranks for good: it is for giving up, and not for looking again later, which done() is for.
+  /// Errors: value_error for seconds below 0.
   Value get(double seconds) { return take(seconds); }
 
  private:
   Value take(std::optional<double> limit) {
     if (state_ == nullptr) throw value_error("work: the result was taken already");
-    const auto state = std::exchange(state_, nullptr);
-    state->wait(limit);
+    if (limit.has_value() && !(*limit >= 0))
+      detail::refuse<value_error>(
+          {"work: get(", *limit, "): give a number of seconds from 0 on, or get() without one"});
+    state_->wait(limit);
+    state_ = nullptr;
     return std::move(value_);
   }
   void finish() noexcept {
@@ -46781,6 +47816,39 @@ concept communicator_on =
       { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
     };
 
+namespace detail {
+
+/// run_rank(), with f in which `note` is called before the other ranks are told.
+template <class C, class F, class Note>
+decltype(auto) run_rank(C world, F&& f, const Note& note) {
+  C given = world;  // f may move it away
+  const auto give_up = [&](const char* reason) {
+    note();
+    world.abort(reason);
+  };
+  try {
+    return std::forward<F>(f)(given);
+  } catch (const std::exception& e) {
+    give_up(e.what());
+    throw;
+  } catch (...) {
+    give_up("an exception that is no std::exception");
+    throw;
+  }
+}
+
+}  // namespace detail
+
+/// f(world), for a program that is one rank. An exception of f is told to the other ranks, whose calls throw "aborted
+/// by rank r: its text"; without it they only see that this rank has ended. Returns what f returns. Errors: those of f.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     run_rank(world, [](socket_communicator& ranks) { train(ranks); });
+template <communicator C, class F>
+decltype(auto) run_rank(C world, F&& f) {
+  return detail::run_rank(std::move(world), std::forward<F>(f), [] {});
+}
+
 // Names that appear in the error message of a deleted overload.
 template <class D>
 struct communicator_does_not_reach;
@@ -46818,6 +47886,33 @@ constexpr auto find_communication_mistake() {
 /// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
 template <class C, class X, bool Adds = false>
 using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
+
+/// Errors: shape_error for a tensor without a value or whose elements do not lie side by side.
+template <class T, class D>
+void require_flat(const char* op, const tensor<T, 1, D>& x) {
+  if (!x.defined()) refuse_undefined(op);
+  if (!x.is_contiguous()) refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
+}
+/// Errors: index_error.
+inline void require_rank(const char* op, int r, int size) {
+  if (r < 0 || r >= size) refuse<index_error>({op, ": there is no rank ", r, " among ", size});
+}
+/// Errors: shape_error.
+inline void require_equal_parts(const char* op, index_t n, int size) {
+  if (n % size != 0)
+    refuse<shape_error>({op, ": ", n, " elements are not ", size,
+                         " equal parts; append zeros up to a multiple of the number of ranks"});
+}
+/// Errors: value_error.
+inline void require_color(int color) {
+  if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+}
+/// The options that all communicators have. Errors: value_error, which names the option.
+SINTER_COLD inline void require_options(const char* communicator, double timeout, index_t checked_calls) {
+  if (!(timeout > 0)) refuse<value_error>({communicator, ": timeout is ", timeout, " seconds; give more than 0"});
+  if (checked_calls < 0)
+    refuse<value_error>({communicator, ": checked_calls is ", checked_calls, "; give 0 for none, or more"});
+}
 
 }  // namespace detail
 }  // namespace sinter
@@ -47271,6 +48366,8 @@ class communication_thread {
       on.fail(t, &c->header, c->name);
     } catch (const std::exception& e) {
       on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+    } catch (...) {  // of a function of the program, such as a log
+      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
     }
     std::shared_ptr<const communication_error> failure;
     {
@@ -47375,6 +48472,7 @@ class communication : public std::enable_shared_from_this<communication> {
     return std::make_shared<shared_call>(shared_from_this(), c);
   }
 
+  /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
   void abort(const std::string& reason) {
     channel_->fail(
         {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
@@ -47382,6 +48480,9 @@ class communication : public std::enable_shared_from_this<communication> {
     auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
     c->on = channel_;
     thread_->post(c);
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
+                                 [&] { return c->is_over || channel_->is_stuck; });
   }
 
  private:
@@ -50047,7 +51148,7 @@ class host_communicator {
     requires(is_cpu_v<D>)
   work<tensor<T, 1, D>> broadcast(tensor<T, 1, D> values, int root, std::string_view name = {}) {
     require_flat("broadcast", values);
-    require_rank("broadcast", root);
+    require_rank("broadcast", root, size());
     note_write(*access::storage_of(values).get());
     auto c = make_call<T>(operation::broadcast, values, root, false, name);
     c->run = [p = bytes_of(values)](transport& over, const call& one) { over.broadcast(one.header, p, one.on->until); };
@@ -50080,9 +51181,7 @@ class host_communicator {
     requires(is_cpu_v<D> && can_be_summed<T>)
   work<tensor<T, 1, D>> reduce_scatter(tensor<T, 1, D> values, std::string_view name = {}) {
     require_flat("reduce_scatter", values);
-    if (values.numel() % size() != 0)
-      refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
-                           " equal parts; append zeros up to a multiple of the number of ranks"});
+    require_equal_parts("reduce_scatter", values.numel(), size());
     auto mine = tensor<T, 1, D>::uninitialized({{values.numel() / size()}});
     auto c = make_call<T>(operation::reduce_scatter, values, 0, false, name);
     c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(values, mine);
@@ -50102,7 +51201,7 @@ class host_communicator {
     requires(is_cpu_v<D>)
   work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
     require_flat("send", values);
-    require_rank("send", to);
+    require_rank("send", to, size());
     return work<void>(state_->post(make_message<T>(operation::send, values, to, tag)));
   }
   template <class X, class... More, class Problem = typename mistake_of<X>::problem,
@@ -50113,7 +51212,7 @@ class host_communicator {
   template <element T, device D = cpu>
     requires(is_cpu_v<D>)
   work<tensor<T, 1, D>> receive(index_t n, int from, int tag = 0) {
-    require_rank("receive", from);
+    require_rank("receive", from, size());
     const auto values = tensor<T, 1, D>::uninitialized({{n}});
     return {state_->post(make_message<T>(operation::receive, values, from, tag)), values};
   }
@@ -50137,6 +51236,7 @@ class host_communicator {
   }
 
   /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
+  /// Returns once the other ranks are told, or after two seconds where they do not listen.
   void abort(std::string reason) { state_->abort(reason); }
 
  protected:
@@ -50152,7 +51252,7 @@ class host_communicator {
   friend class sinter::hierarchical_communicator;
 
   std::unique_ptr<transport> split_off(int color, int key) {
-    if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    require_color(color);
     auto made = std::make_shared<std::unique_ptr<transport>>();
     auto c = std::make_shared<call>();
     c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
@@ -50171,15 +51271,6 @@ class host_communicator {
   template <class T, class D>
   static std::byte* bytes_of(const tensor<T, 1, D>& x) {
     return reinterpret_cast<std::byte*>(x.data());
-  }
-  template <class T, class D>
-  static void require_flat(const char* op, const tensor<T, 1, D>& x) {
-    if (!x.defined()) refuse_undefined(op);
-    if (!x.is_contiguous())
-      refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
-  }
-  void require_rank(const char* op, int r) const {
-    if (r < 0 || r >= size()) refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
   }
   template <class T, class D>
   static std::shared_ptr<call> make_call(operation op, const tensor<T, 1, D>& x, int root, bool is_max,
@@ -50703,7 +51794,7 @@ inline MPI_Datatype mpi_type_of_size(std::size_t width) {
 class mpi_transport final : public transport {
  public:
   /// All ranks of `among` make one.
-  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(std::max(1, largest_count))) {
+  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(largest_count)) {
     for (MPI_Comm* made : {&sums_, &mail_, &control_}) {
       check_mpi(MPI_Comm_dup(among, made), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
@@ -50972,7 +52063,7 @@ class mpi_transport final : public transport {
 ///     tensor sum = ranks.all_reduce(gradients).get();
 class mpi_communicator : public detail::host_communicator<mpi_communicator> {
  public:
-  /// Errors: communication_error where MPI does not begin.
+  /// Errors: value_error for wrong options; communication_error where MPI does not begin.
   explicit mpi_communicator(const mpi_options& options = {}) : mpi_communicator(runtime(options), options) {}
 
  private:
@@ -50993,6 +52084,10 @@ class mpi_communicator : public detail::host_communicator<mpi_communicator> {
     }
   }
   static std::shared_ptr<detail::mpi_runtime> runtime(const mpi_options& options) {
+    detail::require_options("mpi_communicator", options.timeout.count(), options.checked_calls);
+    if (options.largest_count < 1)
+      detail::refuse<value_error>(
+          {"mpi_communicator: largest_count is ", options.largest_count, "; give at least 1 element"});
     return beginning([&] { return detail::mpi_runtime::get(options.timeout.count()); });
   }
   static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
@@ -51079,6 +52174,7 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     if (always != nullptr && std::string_view(always) == "1")
       options_.checked_calls = std::numeric_limits<index_t>::max();
     try {
+      require_options("nccl_communicator", options.timeout.count(), options.checked_calls);
       refuse_capture("nccl_communicator", "make it before");
       on_ = &context_of();
       begin();
@@ -51435,7 +52531,8 @@ class nccl_communicator {
   template <class Other>
   static constexpr bool reaches = std::is_same_v<Other, D>;
 
-  /// Errors: device_error where D is not available; communication_error, as where two ranks have the same GPU.
+  /// Errors: device_error where D is not available; value_error for wrong options; communication_error, as where two
+  /// ranks have the same GPU.
   template <class C>
     requires(!std::is_same_v<C, nccl_communicator> && communicator_on<C, cpu>)
   explicit nccl_communicator(const C& world, const nccl_options& options = {})
@@ -51452,7 +52549,7 @@ class nccl_communicator {
   template <element T>
     requires detail::can_be_summed<T>
   work<flat<T>> all_reduce(flat<T> values, rank_reduction by = reduction::sum, std::string_view name = {}) {
-    require_flat("all_reduce", values);
+    detail::require_flat("all_reduce", values);
     detail::note_write(*detail::access::storage_of(values).get());
     auto c = make_call<T>(detail::operation::all_reduce, values, 0, by.is_max(), name);
     T* const p = pointer(values);
@@ -51481,8 +52578,8 @@ class nccl_communicator {
   /// As of the concept, of any element type.
   template <element T>
   work<flat<T>> broadcast(flat<T> values, int root, std::string_view name = {}) {
-    require_flat("broadcast", values);
-    require_rank("broadcast", root);
+    detail::require_flat("broadcast", values);
+    detail::require_rank("broadcast", root, size());
     detail::note_write(*detail::access::storage_of(values).get());
     auto c = make_call<T>(detail::operation::broadcast, values, root, false, name);
     c->run = [p = pointer(values), bytes = bytes_of(values), root](ncclComm_t ranks, cudaStream_t on) {
@@ -51497,7 +52594,7 @@ class nccl_communicator {
   /// As of the concept, of any element type.
   template <element T>
   work<flat<T>> all_gather(flat<T> mine, std::string_view name = {}) {
-    require_flat("all_gather", mine);
+    detail::require_flat("all_gather", mine);
     const auto all = flat<T>::uninitialized({{mine.numel() * size()}});
     auto c = make_call<T>(detail::operation::all_gather, mine, 0, false, name);
     c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(mine, all);
@@ -51514,10 +52611,8 @@ class nccl_communicator {
   template <element T>
     requires detail::can_be_summed<T>
   work<flat<T>> reduce_scatter(flat<T> values, std::string_view name = {}) {
-    require_flat("reduce_scatter", values);
-    if (values.numel() % size() != 0)
-      detail::refuse<shape_error>({"reduce_scatter: ", values.numel(), " elements are not ", size(),
-                                   " equal parts; append zeros up to a multiple of the number of ranks"});
+    detail::require_flat("reduce_scatter", values);
+    detail::require_equal_parts("reduce_scatter", values.numel(), size());
     const auto mine = flat<T>::uninitialized({{values.numel() / size()}});
     auto c = make_call<T>(detail::operation::reduce_scatter, values, 0, false, name);
     c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, mine);
@@ -51533,8 +52628,8 @@ class nccl_communicator {
   /// Sends `values` to rank `to`, which receives them with the same tag. See above for the order.
   template <element T>
   work<void> send(flat<T> values, int to, int tag = 0) {
-    require_flat("send", values);
-    require_rank("send", to);
+    detail::require_flat("send", values);
+    detail::require_rank("send", to, size());
     auto c = make_call<T>(detail::operation::send, values, tag, false, {});
     if (values.numel() > 0)
       c->run = [p = pointer(values), bytes = bytes_of(values), to](ncclComm_t ranks, cudaStream_t on) {
@@ -51550,7 +52645,7 @@ class nccl_communicator {
   template <element T, device Place = D>
     requires std::is_same_v<Place, D>
   work<flat<T>> receive(index_t n, int from, int tag = 0) {
-    require_rank("receive", from);
+    detail::require_rank("receive", from, size());
     const auto values = flat<T>::uninitialized({{n}});
     auto c = make_call<T>(detail::operation::receive, values, tag, false, {});
     if (n > 0)
@@ -51575,7 +52670,7 @@ class nccl_communicator {
   /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
   /// (key, rank). Errors: value_error for a negative color.
   nccl_communicator split(int color, int key) {
-    if (color < 0) detail::refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+    detail::require_color(color);
     return nccl_communicator(group_->split(color, key));
   }
 
@@ -51600,15 +52695,6 @@ class nccl_communicator {
   template <class T>
   static std::size_t bytes_of(const flat<T>& x) {
     return length(x) * sizeof(T);
-  }
-  template <class T>
-  static void require_flat(const char* op, const flat<T>& x) {
-    if (!x.defined()) detail::refuse_undefined(op);
-    if (!x.is_contiguous())
-      detail::refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
-  }
-  void require_rank(const char* op, int r) const {
-    if (r < 0 || r >= size()) detail::refuse<index_error>({op, ": there is no rank ", r, " among ", size()});
   }
   template <class T>
   std::shared_ptr<detail::nccl_call> make_call(detail::operation op, const flat<T>& x, int root, bool is_max,
@@ -56333,6 +57419,7 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
 #include <sys/un.h>
 
 #include <list>
+#include <map>
 #include <random>
 
 // sinter/parallel/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
@@ -56529,8 +57616,9 @@ struct socket_address {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-/// Errors: value_error for what is no address.
-inline socket_address parse_address(const std::string& text) {
+/// Port 0 is any free one, which only serves to listen. Errors: value_error for what is no address, and for a host that
+/// has none.
+inline socket_address parse_address(const std::string& text, int lowest_port = 0) {
   socket_address a;
   if (text.starts_with("unix:")) {
     auto& to = *reinterpret_cast<sockaddr_un*>(&a.storage);
@@ -56543,12 +57631,21 @@ inline socket_address parse_address(const std::string& text) {
     return a;
   }
   const std::size_t colon = text.rfind(':');
-  addrinfo want{}, *found = nullptr;
-  want.ai_socktype = SOCK_STREAM;
   std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (host.empty() || ::getaddrinfo(host.c_str(), text.c_str() + colon + 1, &want, &found) != 0 || found == nullptr)
+  if (host.empty())
     refuse<value_error>({"socket_communicator: '", text, "' is no address; write unix:/path or host:port"});
+  const std::string digits = text.substr(colon + 1);
+  int port = -1;
+  const auto [last, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (wrong != std::errc{} || last != digits.data() + digits.size() || port < lowest_port || port > 65535)
+    refuse<value_error>({"socket_communicator: '", text, "' has port '", digits, "'; give a number from 1 to 65535"});
+  addrinfo want{}, *found = nullptr;
+  want.ai_socktype = SOCK_STREAM;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &want, &found);
+  if (code != 0 || found == nullptr)
+    refuse<value_error>({"socket_communicator: '", text, "': host '", host, "' is not found: ",
+                         code == EAI_SYSTEM ? system_text(errno) : std::string(::gai_strerror(code))});
   std::memcpy(&a.storage, found->ai_addr, found->ai_addrlen);
   a.length = found->ai_addrlen;
   ::freeaddrinfo(found);
@@ -56705,12 +57802,32 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
   return fd;
 }
 
-/// The connections of the first `count` ranks to which there is no objection, which is then an empty text. All others
-/// are dropped and logged. Errors: missing() where the time is over.
-inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at, std::size_t count,
-                                                              const std::function<std::string(const hello&)>& objection,
-                                                              const std::function<trouble()>& missing,
-                                                              const meeting_rules& rules) {
+/// Connections that accept_ranks has dropped, by the reason.
+class dropped_connections {
+ public:
+  void add(const std::string& why) {
+    ++number_;
+    if (by_reason_.contains(why) || by_reason_.size() < 4) ++by_reason_[why];
+  }
+  /// "; dropped 3 connections: 2 because ..., 1 because ...".
+  std::string text() const {
+    std::string all;
+    for (const auto& [why, n] : by_reason_) all += joined({all.empty() ? ": " : ", ", n, " because ", why});
+    if (number_ == 0) return all;
+    return joined({"; dropped ", number_, number_ == 1 ? " connection" : " connections"}) + all;
+  }
+
+ private:
+  index_t number_ = 0;
+  std::map<std::string, index_t> by_reason_;
+};
+
+/// Puts the connections of the first `count` ranks to which there is no objection, which is then an empty text, into
+/// `in`. All others are dropped and logged. Errors: missing() where the time is over, with what was dropped.
+inline void accept_ranks(const listener& at, std::size_t count,
+                         const std::function<std::string(const hello&)>& objection,
+                         const std::function<trouble()>& missing, const meeting_rules& rules,
+                         std::vector<std::pair<hello, descriptor>>& in) {
   struct candidate {
     descriptor fd;
     wire_nonce nonce = draw_nonce();
@@ -56721,8 +57838,9 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
   };
   constexpr std::size_t most_candidates = 64;
   std::list<candidate> candidates;
-  std::vector<std::pair<hello, descriptor>> in;
+  dropped_connections dropped;
   const auto drop = [&](auto one, const std::string& why) {
+    dropped.add(why);
     rules.log("dropped a connection from " + one->name + ": " + why);
     return candidates.erase(one);
   };
@@ -56731,7 +57849,11 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
     for (const candidate& c : candidates) polls.push_back({c.fd.get(), POLLIN, 0});
     ::poll(polls.data(), static_cast<nfds_t>(polls.size()), 50);
     if (rules.is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
-    if (communication_clock::now() >= rules.end) throw missing();
+    if (communication_clock::now() >= rules.end) {
+      trouble why = missing();
+      why.text += dropped.text();
+      throw why;
+    }
     for (auto c = candidates.begin(); c != candidates.end();) {
       const ssize_t n = ::recv(c->fd.get(), c->bytes.data() + c->got, hello_size - c->got, 0);
       if (n > 0) c->got += static_cast<std::size_t>(n);
@@ -56763,7 +57885,6 @@ inline std::vector<std::pair<hello, descriptor>> accept_ranks(const listener& at
     c.name = from.storage.ss_family == AF_UNIX ? "this machine" : text_of(from);
     static_cast<void>(::send(c.fd.get(), c.nonce.data(), c.nonce.size(), no_signal));
   }
-  return in;
 }
 
 }  // namespace sinter::detail
@@ -56919,28 +58040,37 @@ class socket_transport final : public transport {
     if (size_ == 1) return;
     const meeting_rules rules{secret_, log_, end};
     std::vector<std::byte> list(8 + static_cast<std::size_t>(size_) * address_size);
+    const auto address_in_list = [&](int r) {
+      return std::span(list).subspan(8 + static_cast<std::size_t>(r) * address_size, address_size);
+    };
     if (rank_ == 0) {
       const listener here(o.address);
       const auto nonce = draw_nonce();
       std::memcpy(list.data(), nonce.data(), 8);
+      list[0] |= std::byte{1};  // a list that begins with 0 says why there is none
       put_address(list, 0, here.address());
       std::vector<bool> is_there(static_cast<std::size_t>(size_));
-      auto came = accept_ranks(
-          here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
-          [&] { return missing(is_there, 1); }, rules);
-      for (auto& [who, fd] : came)
-        rules.receive(fd.get(),
-                      std::span(list).subspan(8 + static_cast<std::size_t>(who.rank) * address_size, address_size),
-                      joined({"rank ", who.rank}), who.rank);
+      std::vector<std::pair<hello, descriptor>> came;
+      try {
+        accept_ranks(
+            here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
+            [&] { return missing(is_there, 1); }, rules, came);
+        for (auto& [who, fd] : came)
+          rules.receive(fd.get(), address_in_list(who.rank), joined({"rank ", who.rank}), who.rank);
+      } catch (const trouble& why) {
+        std::vector<std::byte> no_list(list.size());
+        std::memcpy(no_list.data() + 8, why.text.data(), std::min(why.text.size(), no_list.size() - 9));
+        for (auto& [who, fd] : came) static_cast<void>(::send(fd.get(), no_list.data(), no_list.size(), no_signal));
+        throw;
+      }
       for (auto& [who, fd] : came) rules.send(fd.get(), list, joined({"rank ", who.rank}), who.rank);
       connect(here, list, rules);
     } else {
       const listener here(own_address());
       const descriptor fd = connect_to(o.address, {0, size_, rank_, -1}, 0, rules);
       put_address(list, rank_, here.address());
-      rules.send(fd.get(), std::span(list).subspan(8 + static_cast<std::size_t>(rank_) * address_size, address_size),
-                 "rank 0", 0);
-      rules.receive(fd.get(), list, "rank 0", 0);
+      rules.send(fd.get(), address_in_list(rank_), "rank 0", 0);
+      receive_list(fd, list, rules);
       connect(here, list, rules);
     }
   }
@@ -57203,6 +58333,19 @@ class socket_transport final : public transport {
     return {communication_failure::timeout, ranks.empty() ? -1 : ranks.front(),
             joined({"timeout: ", rank_list(ranks), " did not connect"})};
   }
+  /// What rank 0 sends once all ranks are there. Errors: a trouble, with rank 0's words where it gives up.
+  static void receive_list(const descriptor& fd, std::vector<std::byte>& list, meeting_rules rules) {
+    rules.end = after(rules.end, 1);  // rank 0, which knows who is missing, speaks first
+    try {
+      rules.receive(fd.get(), list, "rank 0", 0);
+    } catch (const trouble& t) {
+      if (t.kind != communication_failure::timeout) throw;
+      throw trouble{t.kind, -1, "timeout: rank 0 is there, and still waits for other ranks; its output names them"};
+    }
+    if (std::any_of(list.begin(), list.begin() + 8, [](std::byte b) { return b != std::byte{0}; })) return;
+    const auto end = std::find(list.begin() + 8, list.end(), std::byte{0});
+    throw trouble{communication_failure::aborted, 0, "rank 0 gave up: " + printable(std::span(list.begin() + 8, end))};
+  }
   /// Both lanes to each rank: the higher one connects to the lower one.
   void connect(const listener& here, const std::vector<std::byte>& list, const meeting_rules& rules) {
     std::memcpy(&group_, list.data(), 8);
@@ -57224,12 +58367,13 @@ class socket_transport final : public transport {
       for (const int number : {0, 1}) take(connect_to(address, {group_, size_, rank_, number}, r, rules), r, number);
     }
     std::vector<bool> is_there(2 * static_cast<std::size_t>(size_));
-    auto came = accept_ranks(
+    std::vector<std::pair<hello, descriptor>> came;
+    accept_ranks(
         here, 2 * static_cast<std::size_t>(size_ - 1 - rank_),
         [&](const hello& h) {
           return h.rank <= rank_ ? std::string("a lower rank does not connect") : objection(h, group_, 0, is_there);
         },
-        [&] { return missing(is_there, 2); }, rules);
+        [&] { return missing(is_there, 2); }, rules, came);
     for (auto& [who, fd] : came) take(std::move(fd), who.rank, who.lane);
   }
 
@@ -57259,8 +58403,9 @@ struct socket_options {
   index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
   std::function<void(const std::string&)> log = {};  ///< gets a line for each stranger; empty: standard error
 
-  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; those that are not there keep
-  /// their defaults. Errors: value_error for what is no number.
+  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; without any of the first
+  /// three there is one rank. Errors: value_error for what is no number, for SINTER_RANK or SINTER_ADDRESS without
+  /// SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
   static socket_options from_environment() {
     socket_options o;
     const auto text = [](const char* name, std::string& to) {
@@ -57269,14 +58414,20 @@ struct socket_options {
     const auto number = [&](const char* name, int& to) {
       std::string digits;
       text(name, digits);
-      if (digits.empty()) return;
+      if (digits.empty()) return false;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
       if (error != std::errc{} || end != digits.data() + digits.size())
         detail::refuse<value_error>({name, " is '", digits, "', which is no number"});
+      return true;
     };
-    number("SINTER_RANK", o.rank);
-    number("SINTER_SIZE", o.size);
+    const bool has_rank = number("SINTER_RANK", o.rank), has_size = number("SINTER_SIZE", o.size);
     text("SINTER_ADDRESS", o.address);
+    if (!has_size && (has_rank || !o.address.empty()))
+      detail::refuse<value_error>({"SINTER_SIZE is missing, and ", has_rank ? "SINTER_RANK" : "SINTER_ADDRESS",
+                                   " is set; set SINTER_SIZE to the number of ranks"});
+    if (!has_rank && o.size > 1)
+      detail::refuse<value_error>({"SINTER_RANK is missing, and SINTER_SIZE is ", o.size,
+                                   "; set SINTER_RANK to the number of this rank, from 0 to ", o.size - 1});
     text("SINTER_LISTEN", o.listen);
     text("SINTER_SECRET_FILE", o.secret_file);
     return o;
@@ -57333,9 +58484,15 @@ class socket_communicator : public detail::host_communicator<socket_communicator
   using base::base;
 
   static std::unique_ptr<detail::transport> meet(const socket_options& o) {
+    detail::require_options("socket_communicator", o.timeout.count(), o.checked_calls);
     if (o.size < 1 || o.rank < 0 || o.rank >= o.size)
-      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size, " ranks"});
+      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
+                                   " ranks; ranks are numbered from 0 to the number of ranks - 1"});
+    if (o.size > 1 && o.address.empty())
+      detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
+                                   " has no address; set it (SINTER_ADDRESS) to unix:/path or host:port"});
     std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
+    if (o.size > 1) static_cast<void>(detail::parse_address(o.address, 1));
     try {
       return std::make_unique<detail::socket_transport>(
           detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log},
@@ -57860,8 +59017,6 @@ struct sync_batch_norm<C, Norm> : module<sync_batch_norm<C, Norm>> {
 }  // namespace sinter
 // sinter/parallel/thread_communicator.hpp: ranks that are threads of one process, over links with emulated times.
 
-#include <map>
-
 namespace sinter {
 
 /// A fault for tests: rank `rank` behaves so when it comes to its collective `number`, from 1.
@@ -57875,6 +59030,9 @@ struct injected_fault {
 /// after the other: all_reduce 2 (R - 1) of n / R bytes, all_gather and reduce_scatter R - 1 of one part (a ring);
 /// broadcast ceil(log2 R) of n bytes, barrier and split as many without bytes (a tree). The communication thread sleeps
 /// for that long; the program does not.
+///
+/// make() and run_ranks() refuse a timeout that is not above 0, a latency or bandwidth below 0, and a fault of a rank
+/// that does not exist.
 struct thread_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< for a rank that does not take part
   std::chrono::duration<double> latency = std::chrono::seconds(0);
@@ -58048,10 +59206,7 @@ class thread_transport final : public transport {
     o.die_at = o.stall_at = {};
     return o;
   }
-  static trouble left(int r) {
-    return {communication_failure::aborted, r,
-            joined({"aborted by rank ", r, ": it has ended, and takes no part in this call"})};
-  }
+  static trouble left(int r) { return {communication_failure::peer_lost, r, joined({"rank ", r, " has ended"})}; }
 
   /// Returns once all ranks are here. What they wrote before is seen by all.
   void meet(const deadline& until) {
@@ -58146,9 +59301,10 @@ class thread_transport final : public transport {
 ///     });
 class thread_communicator : public detail::host_communicator<thread_communicator> {
  public:
-  /// One for each of `size` ranks. Errors: value_error for no ranks.
+  /// One for each of `size` ranks. Errors: value_error for no ranks and for wrong options.
   static std::vector<thread_communicator> make(int size, const thread_options& options = {}) {
     if (size < 1) detail::refuse<value_error>({"thread_communicator: ", size, " ranks; there must be one or more"});
+    require(options, size);
     auto group = std::make_shared<detail::thread_group>(size, options);
     std::vector<thread_communicator> all;
     for (int r = 0; r < size; ++r)
@@ -58162,6 +59318,20 @@ class thread_communicator : public detail::host_communicator<thread_communicator
   using base = detail::host_communicator<thread_communicator>;
   friend base;
   using base::base;
+
+  SINTER_COLD static void require(const thread_options& o, int size) {
+    detail::require_options("thread_communicator", o.timeout.count(), 0);
+    const double latency = o.latency.count();
+    if (!(latency >= 0 && latency < std::numeric_limits<double>::infinity()))
+      detail::refuse<value_error>({"thread_communicator: latency is ", latency, " seconds; give 0 or more"});
+    if (!(o.bandwidth >= 0))
+      detail::refuse<value_error>({"thread_communicator: bandwidth is ", o.bandwidth,
+                                   " bytes per second; give more than 0, or 0 for no limit"});
+    for (const auto& [name, fault] : {std::pair("die_at", o.die_at), std::pair("stall_at", o.stall_at)})
+      if (fault.rank < -1 || fault.rank >= size || fault.number < 0)
+        detail::refuse<value_error>({"thread_communicator: ", name, " is {", fault.rank, ", ", fault.number,
+                                     "}, where there are ", size, " ranks; collectives count from 1"});
+  }
 };
 
 /// Calls f(communicator) for `size` ranks, each on a thread, and returns when all have ended. An exception on one rank
@@ -58171,28 +59341,29 @@ void run_ranks(int size, const thread_options& options, const F& f) {
   std::vector<thread_communicator> all = thread_communicator::make(size, options);
   std::mutex mutex;
   std::exception_ptr first;
+  const auto note = [&] {
+    const std::lock_guard lock(mutex);
+    if (!first) first = std::current_exception();
+  };
   std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, mine = std::optional(std::move(all[static_cast<std::size_t>(r)]))]() mutable {
-      const auto note = [&](const std::string& text) {
-        {
-          const std::lock_guard lock(mutex);
-          if (!first) first = std::current_exception();
+  try {
+    for (int r = 0; r < size; ++r)
+      threads.emplace_back([&, mine = std::optional(std::move(all[static_cast<std::size_t>(r)]))]() mutable {
+        try {
+          detail::run_rank(*std::exchange(mine, std::nullopt), f, note);
+        } catch (...) {  // NOLINT: it is noted
         }
-        mine->abort(text);
-      };
-      try {
-        f(*mine);
-      } catch (const std::exception& e) {
-        note(e.what());
-      } catch (...) {
-        note("an exception that is no std::exception");
-      }
-      mine.reset();
-    });
+      });
+  } catch (...) {  // no thread to be had
+    note();
+    all.clear();
   }
   for (std::thread& t : threads) t.join();
   if (first) std::rethrow_exception(first);
+}
+template <class F>
+void run_ranks(int size, const F& f) {
+  run_ranks(size, thread_options{}, f);
 }
 
 }  // namespace sinter

@@ -7,7 +7,7 @@
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(T)          \
+#define SINTER_INSTANCES_OF(T)        \
   SINTER_INSTANCE class tensor<T, 0>; \
   SINTER_INSTANCE class tensor<T, 1>; \
   SINTER_INSTANCE class tensor<T, 2>; \

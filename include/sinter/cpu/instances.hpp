@@ -45,9 +45,9 @@ SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_
 namespace detail {
 
 // Reductions of plain tensors.
-#define SINTER_INSTANCES_OF(reducer, T)                                                                             \
-  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                    \
-      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*,     \
+#define SINTER_INSTANCES_OF(reducer, T)                                                                         \
+  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                \
+      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*, \
       const cpu_impl::epilogue*);
 SINTER_INSTANCES_OF(sum_reducer<float>, float)
 SINTER_INSTANCES_OF(sum_reducer<double>, double)

@@ -7,9 +7,9 @@
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                                                                        \
-  SINTER_INSTANCE class tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>;                    \
-  SINTER_INSTANCE class data_loader<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;       \
+#define SINTER_INSTANCES_OF(R)                                                                  \
+  SINTER_INSTANCE class tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>;              \
+  SINTER_INSTANCE class data_loader<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>; \
   SINTER_INSTANCE class detail::loader_pass<tensor_dataset<tensor<float, R>, tensor<std::int64_t, 1>>>;
 SINTER_INSTANCES_OF(2)
 SINTER_INSTANCES_OF(4)

@@ -6,8 +6,8 @@
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                             \
-  SINTER_INSTANCE class variable<float, R>;                \
+#define SINTER_INSTANCES_OF(R)              \
+  SINTER_INSTANCE class variable<float, R>; \
   SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)

@@ -141,7 +141,8 @@ struct statement_backward : elementwise_backward {
 
 #if SINTER_DEFINES
 
-SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
+                                              std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
     in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);

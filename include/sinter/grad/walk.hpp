@@ -72,12 +72,12 @@ struct running_pass {
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
 /// older than it are left to that one, with what this pass adds to their gradients. The listener may be null.
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0,
-                      listened_leaves* listener = nullptr);
+                             listened_leaves* listener = nullptr);
 
 #if SINTER_DEFINES
 
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order,
-                      listened_leaves* listener) {
+                             listened_leaves* listener) {
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
   struct guard : running_pass {
