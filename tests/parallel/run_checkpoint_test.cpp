@@ -304,6 +304,28 @@ TEST_CASE("foreign files and other versions are refused", "[parallel]") {
   CHECK_THROWS_WITH(run_checkpoint(path + "/x/y").load(gen), Contains("run.ckpt/x/y"));
 }
 
+TEST_CASE("a folder is no checkpoint", "[parallel]") {
+  const saved_run saved;
+  const std::string folder = saved.dir.file("runs");
+  std::filesystem::create_directory(folder);
+  const run_checkpoint there(folder), behind(folder + "/");
+  CHECK(saved.file.exists());
+  CHECK_FALSE(there.exists());
+  CHECK_FALSE(behind.exists());
+  std::filesystem::create_symlink(saved.file.path(), saved.dir.file("link"));
+  CHECK(run_checkpoint(saved.dir.file("link")).exists());
+  generator gen;
+  for (const run_checkpoint& file : {there, behind}) {
+    CHECK(message_of<io_error>([&] { file.load(gen); }, "loaded") ==
+          file.path() + ": is a directory, not a file; name a file in it");
+    CHECK(message_of<io_error>([&] { file.save(gen); }, "saved") ==
+          file.path() + ": is a directory, not a file; name a file in it");
+  }
+  CHECK(std::filesystem::is_empty(folder));
+  CHECK(message_of<value_error>([] { run_checkpoint file(""); }, "made") ==
+        "run_checkpoint: the path is empty; name a file");
+}
+
 TEST_CASE("a save that fails leaves the file of before", "[parallel]") {
   saved_run saved;
   const std::string good = detail::read_file(saved.file.path());

@@ -83,14 +83,17 @@ SINTER_COLD inline void check_kinds(const std::string& path, const std::vector<r
 /// batch, are not part of it; nor are the draws of a captured step's replays.
 class run_checkpoint {
  public:
-  explicit run_checkpoint(std::string path) : path_(std::move(path)) {}
+  /// Errors: value_error for an empty path.
+  explicit run_checkpoint(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) detail::refuse<value_error>({"run_checkpoint: the path is empty; name a file"});
+  }
 
   const std::string& path() const { return path_; }
 
-  /// Whether there is a file. Errors: io_error if that cannot be told.
+  /// Whether there is a file, which a folder is not. Errors: io_error if that cannot be told.
   SINTER_COLD bool exists() const {
     struct stat info;
-    if (::stat(path_.c_str(), &info) == 0) return true;
+    if (::stat(path_.c_str(), &info) == 0) return S_ISREG(info.st_mode);
     if (errno != ENOENT)
       detail::refuse<io_error>({path_, ": cannot tell whether it exists: ", detail::system_text(errno)});
     return false;
@@ -102,6 +105,7 @@ class run_checkpoint {
   template <class... X>
     requires(detail::is_fitting<detail::run_mistake<false, const X&...>>)
   void save(const X&... objects) const {
+    refuse_folder();
     std::vector<detail::run_part> parts;
     (save_one(objects, parts), ...);
     detail::write_run_file(path_, parts);
@@ -117,6 +121,7 @@ class run_checkpoint {
   template <class... X>
     requires(detail::is_fitting<detail::run_mistake<true, X && ...>>)
   void load(X&&... objects) const {
+    refuse_folder();
     const std::vector<detail::run_part> parts = detail::read_run_file(path_);
     detail::check_kinds(path_, parts, {detail::run_part_of<std::remove_cvref_t<X>>::kind...});
     std::vector<detail::run_commit> commits;
@@ -131,6 +136,11 @@ class run_checkpoint {
   void load(X&&...) const = delete;
 
  private:
+  SINTER_COLD void refuse_folder() const {
+    struct stat info;
+    if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      detail::refuse<io_error>({path_, ": is a directory, not a file; name a file in it"});
+  }
   template <class X>
   void save_one(const X& object, std::vector<detail::run_part>& to) const {
     const char* const kind = detail::run_part_of<X>::kind;
