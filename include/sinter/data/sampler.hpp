@@ -9,6 +9,11 @@
 
 namespace sinter {
 
+// Names in messages.
+template <class C>
+struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
+struct write_distributed_sampler_of_it;
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -47,6 +52,10 @@ class distributed_sampler {
     }
   explicit distributed_sampler(const Communicator& world, const options_type& options = {})
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
+  template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
+            class Fix = write_distributed_sampler_of_it>
+    requires(sizeof...(More) == 0 && requires(const C& c) { c.rank(), c.size(); })
+  distributed_sampler(const C&, More&&...) = delete;
 
   index_t rank() const { return rank_; }
   index_t size() const { return size_; }
