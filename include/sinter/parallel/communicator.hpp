@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
