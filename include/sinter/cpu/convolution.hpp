@@ -48,8 +48,9 @@ inline bool is_depthwise(const conv_shape& s) {
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
 /// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
-/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread; nothing is kept for
-/// later calls.
+/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
+/// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
+/// than sums of products have; exact_convolution keeps them from it.
 ///
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());

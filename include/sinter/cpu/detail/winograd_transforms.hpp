@@ -14,6 +14,8 @@
 // apart as those of 0, +-1, +-2, and the errors a third. Four are 0, 1, -1.
 #pragma once
 
+#include <algorithm>
+
 #include "sinter/cpu/detail/conv_patches.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -311,12 +313,19 @@ pixel_square<const T> square_of(const pixel_square<const T>& image, index_t rows
   const auto pixel = [&](index_t i, index_t j) { return image.data + i * image.line + j * image.step; };
   if (row >= 0 && column >= 0 && row + extent <= rows && column + extent <= columns)
     return {pixel(row, column), image.line, image.step};
+  const index_t left = std::clamp(-column, index_t{0}, index_t{extent});
+  const index_t right = std::clamp(columns - column, left, index_t{extent});
   T* to = memory;
-  for (index_t i = row; i < row + extent; ++i)
-    for (index_t j = column; j < column + extent; ++j, to += channels) {
-      if (i >= 0 && i < rows && j >= 0 && j < columns) copy_elements(to, pixel(i, j), channels);
-      else std::memset(to, 0, static_cast<std::size_t>(channels) * sizeof(T));
+  for (index_t i = row; i < row + extent; ++i, to += extent * channels) {
+    if (i < 0 || i >= rows || left == right) {
+      std::fill_n(to, extent * channels, T(0));
+      continue;
     }
+    std::fill_n(to, left * channels, T(0));
+    const index_t run = image.step == channels ? right - left : 1;  // pixels that lie side by side
+    for (index_t j = left; j < right; j += run) copy_elements(to + j * channels, pixel(i, column + j), run * channels);
+    std::fill_n(to + right * channels, (extent - right) * channels, T(0));
+  }
   return {memory, extent * channels, channels};
 }
 

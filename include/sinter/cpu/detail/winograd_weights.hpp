@@ -68,7 +68,7 @@ outer_function<T> outer_kernel(index_t rows, bool wide) {
 template <class T>
 struct winograd_weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t tiles_at_once = 48, most_channels = 128, most_filters = 128, max_parts = 16, together = 16;
+  static constexpr index_t tiles_at_once = 48, most_channels = 128, max_parts = 16, few_tasks = 8, together = 16;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
   const patches<T>& a;
@@ -77,7 +77,7 @@ struct winograd_weight_product {
   winograd_cut cut;
   tile_grid grid;
   index_t points, taps;  ///< of a square
-  index_t channel_parts, filter_parts, blocks, parts;
+  index_t blocks, channel_parts = 1, filter_parts = 1, parts = 1;
   temporary_array<T> partial;  ///< (part, tap, channel, filter)
 
   winograd_weight_product(const patches<T>& image, const T* gradient, index_t filter_count, index_t gradient_stride,
@@ -90,11 +90,8 @@ struct winograd_weight_product {
         grid(image.axes, image.batch, how.tile),
         points(how.points() * how.points()),
         taps(how.taps * how.taps),
-        channel_parts(ceil_div(image.channels, most_channels)),
-        filter_parts(ceil_div(filters, most_filters)),
         blocks(ceil_div(grid.count, tiles_at_once)),
-        parts(plan_parts()),
-        partial(parts * size()) {}
+        partial(plan() * size()) {}
 
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
@@ -120,9 +117,17 @@ struct winograd_weight_product {
  private:
   index_t size() const { return taps * a.channels * filters; }
 
-  index_t plan_parts() const {
-    const index_t enough = ceil_div(64, channel_parts * filter_parts);
-    return std::max(index_t{1}, std::min({max_partial / size(), blocks / 2, max_parts, enough}));
+  /// Large squares of channels and filters need fewer transforms; many tasks keep many threads busy.
+  index_t plan() {
+    constexpr index_t all = most_channels, half = all / 2;
+    for (const auto& [channels_at_once, filters_at_once] : {std::pair{all, all}, {half, all}, {half, half}}) {
+      channel_parts = ceil_div(a.channels, channels_at_once);
+      filter_parts = ceil_div(filters, filters_at_once);
+      const index_t squares = channel_parts * filter_parts;
+      parts = std::max(index_t{1}, std::min({max_partial / size(), blocks, max_parts, ceil_div(64, squares)}));
+      if (parts * squares >= few_tasks) break;
+    }
+    return parts;
   }
 
   void add_parts(index_t c0, index_t c1, index_t f0, index_t f1, T* dw, const conv_weight_strides& strides,
@@ -136,11 +141,13 @@ struct winograd_weight_product {
         copy_elements(to, from, width);
         for (index_t s = 1; s < parts; ++s) add_elements(to, from += size(), width);
       }
+    index_t tap[std::size_t{5 * 5}];
+    for (index_t t = 0; t < taps; ++t) tap[t] = t / cut.taps * strides.tap[1] + t % cut.taps * strides.tap[2];
     for (index_t f = f0; f < f1; ++f)
       for (index_t c = c0; c < c1; ++c) {
         T* const to = dw + f * strides.filter + c * strides.channel;
         for (index_t t = 0; t < taps; ++t) {
-          T& element = to[t / cut.taps * strides.tap[1] + t % cut.taps * strides.tap[2]];
+          T& element = to[tap[t]];
           const T value = sum[(t * together + c - c0) * together + f - f0];
           element = add ? element + value : value;
         }
@@ -229,7 +236,7 @@ struct winograd_weight_product {
   void store_taps(const part_of_weights& w, T* to) const {
     const to_results_function<T> to_taps =
         cut.taps == 3 ? &points_to_square<T, points_to_taps<6, 3>> : &points_to_square<T, points_to_taps<6, 5>>;
-    T no_bias[std::size_t{most_filters + shape::max_columns}] = {};
+    T no_bias[std::size_t{most_channels + shape::max_columns}] = {};
     const index_t step = a.channels * filters;
     for (index_t c = 0; c < w.channels; ++c)
       to_taps(w.sums + c * w.dy_width, w.channels * w.dy_width, w.filters, no_bias,
