@@ -56,8 +56,8 @@ winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channel
     return gradient ? costs.tiles(cut, count, 1.25) + costs.weights(cut, 40)
                     : costs.tiles(cut, count, 1.1) + costs.weights(cut, 24);
   };
-  const winograd_cut large{taps == 3 ? 4 : 2, taps}, small{2, taps};
-  const winograd_cut cut = !gradient && cost_of(small) < cost_of(large) ? small : large;
+  const winograd_cut usual{taps == 3 ? 4 : 2, taps}, fine{2, taps};
+  const winograd_cut cut = !gradient && cost_of(fine) < cost_of(usual) ? fine : usual;
   return cost_of(cut) < 0.9 * costs.direct(taps) ? cut : winograd_cut{};
 }
 
