@@ -113,11 +113,6 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail
@@ -131,5 +126,14 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
 SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
