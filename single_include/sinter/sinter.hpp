@@ -25236,12 +25236,19 @@ pixel_square<const T> square_of(const pixel_square<const T>& image, index_t rows
   const auto pixel = [&](index_t i, index_t j) { return image.data + i * image.line + j * image.step; };
   if (row >= 0 && column >= 0 && row + extent <= rows && column + extent <= columns)
     return {pixel(row, column), image.line, image.step};
+  const index_t left = std::clamp(-column, index_t{0}, index_t{extent});
+  const index_t right = std::clamp(columns - column, left, index_t{extent});
   T* to = memory;
-  for (index_t i = row; i < row + extent; ++i)
-    for (index_t j = column; j < column + extent; ++j, to += channels) {
-      if (i >= 0 && i < rows && j >= 0 && j < columns) copy_elements(to, pixel(i, j), channels);
-      else std::memset(to, 0, static_cast<std::size_t>(channels) * sizeof(T));
+  for (index_t i = row; i < row + extent; ++i, to += extent * channels) {
+    if (i < 0 || i >= rows || left == right) {
+      std::fill_n(to, extent * channels, T(0));
+      continue;
     }
+    std::fill_n(to, left * channels, T(0));
+    const index_t run = image.step == channels ? right - left : 1;  // pixels that lie side by side
+    for (index_t j = left; j < right; j += run) copy_elements(to + j * channels, pixel(i, column + j), run * channels);
+    std::fill_n(to + right * channels, (extent - right) * channels, T(0));
+  }
   return {memory, extent * channels, channels};
 }
 
@@ -25301,8 +25308,8 @@ winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channel
     return gradient ? costs.tiles(cut, count, 1.25) + costs.weights(cut, 40)
                     : costs.tiles(cut, count, 1.1) + costs.weights(cut, 24);
   };
-  const winograd_cut large{taps == 3 ? 4 : 2, taps}, small{2, taps};
-  const winograd_cut cut = !gradient && cost_of(small) < cost_of(large) ? small : large;
+  const winograd_cut usual{taps == 3 ? 4 : 2, taps}, fine{2, taps};
+  const winograd_cut cut = !gradient && cost_of(fine) < cost_of(usual) ? fine : usual;
   return cost_of(cut) < 0.9 * costs.direct(taps) ? cut : winograd_cut{};
 }
 
@@ -25608,7 +25615,7 @@ outer_function<T> outer_kernel(index_t rows, bool wide) {
 template <class T>
 struct winograd_weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t tiles_at_once = 48, most_channels = 128, most_filters = 128, max_parts = 16, together = 16;
+  static constexpr index_t tiles_at_once = 48, most_channels = 128, max_parts = 16, few_tasks = 8, together = 16;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
   const patches<T>& a;
@@ -25617,7 +25624,7 @@ struct winograd_weight_product {
   winograd_cut cut;
   tile_grid grid;
   index_t points, taps;  ///< of a square
-  index_t channel_parts, filter_parts, blocks, parts;
+  index_t blocks, channel_parts = 1, filter_parts = 1, parts = 1;
   temporary_array<T> partial;  ///< (part, tap, channel, filter)
 
   winograd_weight_product(const patches<T>& image, const T* gradient, index_t filter_count, index_t gradient_stride,
@@ -25630,11 +25637,8 @@ struct winograd_weight_product {
         grid(image.axes, image.batch, how.tile),
         points(how.points() * how.points()),
         taps(how.taps * how.taps),
-        channel_parts(ceil_div(image.channels, most_channels)),
-        filter_parts(ceil_div(filters, most_filters)),
         blocks(ceil_div(grid.count, tiles_at_once)),
-        parts(plan_parts()),
-        partial(parts * size()) {}
+        partial(plan() * size()) {}
 
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
@@ -25660,9 +25664,17 @@ struct winograd_weight_product {
  private:
   index_t size() const { return taps * a.channels * filters; }
 
-  index_t plan_parts() const {
-    const index_t enough = ceil_div(64, channel_parts * filter_parts);
-    return std::max(index_t{1}, std::min({max_partial / size(), blocks / 2, max_parts, enough}));
+  /// Large squares of channels and filters need fewer transforms; many tasks keep many threads busy.
+  index_t plan() {
+    constexpr index_t all = most_channels, half = all / 2;
+    for (const auto& [channels_at_once, filters_at_once] : {std::pair{all, all}, {half, all}, {half, half}}) {
+      channel_parts = ceil_div(a.channels, channels_at_once);
+      filter_parts = ceil_div(filters, filters_at_once);
+      const index_t squares = channel_parts * filter_parts;
+      parts = std::max(index_t{1}, std::min({max_partial / size(), blocks, max_parts, ceil_div(64, squares)}));
+      if (parts * squares >= few_tasks) break;
+    }
+    return parts;
   }
 
   void add_parts(index_t c0, index_t c1, index_t f0, index_t f1, T* dw, const conv_weight_strides& strides,
@@ -25676,11 +25688,13 @@ struct winograd_weight_product {
         copy_elements(to, from, width);
         for (index_t s = 1; s < parts; ++s) add_elements(to, from += size(), width);
       }
+    index_t tap[std::size_t{5 * 5}];
+    for (index_t t = 0; t < taps; ++t) tap[t] = t / cut.taps * strides.tap[1] + t % cut.taps * strides.tap[2];
     for (index_t f = f0; f < f1; ++f)
       for (index_t c = c0; c < c1; ++c) {
         T* const to = dw + f * strides.filter + c * strides.channel;
         for (index_t t = 0; t < taps; ++t) {
-          T& element = to[t / cut.taps * strides.tap[1] + t % cut.taps * strides.tap[2]];
+          T& element = to[tap[t]];
           const T value = sum[(t * together + c - c0) * together + f - f0];
           element = add ? element + value : value;
         }
@@ -25769,7 +25783,7 @@ struct winograd_weight_product {
   void store_taps(const part_of_weights& w, T* to) const {
     const to_results_function<T> to_taps =
         cut.taps == 3 ? &points_to_square<T, points_to_taps<6, 3>> : &points_to_square<T, points_to_taps<6, 5>>;
-    T no_bias[std::size_t{most_filters + shape::max_columns}] = {};
+    T no_bias[std::size_t{most_channels + shape::max_columns}] = {};
     const index_t step = a.channels * filters;
     for (index_t c = 0; c < w.channels; ++c)
       to_taps(w.sums + c * w.dy_width, w.channels * w.dy_width, w.filters, no_bias,
@@ -25822,8 +25836,9 @@ inline bool is_depthwise(const conv_shape& s) {
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
 /// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
-/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread; nothing is kept for
-/// later calls.
+/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
+/// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
+/// than sums of products have; exact_convolution keeps them from it.
 ///
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
@@ -37733,6 +37748,11 @@ SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
 
 namespace sinter {
 
+// Names in messages.
+template <class C>
+struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
+struct write_distributed_sampler_of_it;
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -37771,6 +37791,10 @@ class distributed_sampler {
     }
   explicit distributed_sampler(const Communicator& world, const options_type& options = {})
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
+  template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
+            class Fix = write_distributed_sampler_of_it>
+    requires(sizeof...(More) == 0 && requires(const C& c) { c.rank(), c.size(); })
+  distributed_sampler(const C&, More&&...) = delete;
 
   index_t rank() const { return rank_; }
   index_t size() const { return size_; }
@@ -40227,11 +40251,6 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail
@@ -40245,6 +40264,15 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
 SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
@@ -54905,6 +54933,11 @@ struct part_of_rank {
 
 namespace sinter {
 
+// Names in messages.
+template <class C>
+struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
+struct write_distributed_sampler_of_it;
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -54943,6 +54976,10 @@ class distributed_sampler {
     }
   explicit distributed_sampler(const Communicator& world, const options_type& options = {})
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
+  template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
+            class Fix = write_distributed_sampler_of_it>
+    requires(sizeof...(More) == 0 && requires(const C& c) { c.rank(), c.size(); })
+  distributed_sampler(const C&, More&&...) = delete;
 
   index_t rank() const { return rank_; }
   index_t size() const { return size_; }
@@ -56420,11 +56457,6 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
   write_file(path, pieces, until);
 }
 
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail
@@ -56438,6 +56470,15 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
 ///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
 SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
                                           const safetensors_metadata& metadata = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
@@ -56949,14 +56990,17 @@ SINTER_COLD inline void check_kinds(const std::string& path, const std::vector<r
 /// batch, are not part of it; nor are the draws of a captured step's replays.
 class run_checkpoint {
  public:
-  explicit run_checkpoint(std::string path) : path_(std::move(path)) {}
+  /// Errors: value_error for an empty path.
+  explicit run_checkpoint(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) detail::refuse<value_error>({"run_checkpoint: the path is empty; name a file"});
+  }
 
   const std::string& path() const { return path_; }
 
-  /// Whether there is a file. Errors: io_error if that cannot be told.
+  /// Whether there is a file, which a folder is not. Errors: io_error if that cannot be told.
   SINTER_COLD bool exists() const {
     struct stat info;
-    if (::stat(path_.c_str(), &info) == 0) return true;
+    if (::stat(path_.c_str(), &info) == 0) return S_ISREG(info.st_mode);
     if (errno != ENOENT)
       detail::refuse<io_error>({path_, ": cannot tell whether it exists: ", detail::system_text(errno)});
     return false;
@@ -56968,6 +57012,7 @@ class run_checkpoint {
   template <class... X>
     requires(detail::is_fitting<detail::run_mistake<false, const X&...>>)
   void save(const X&... objects) const {
+    refuse_folder();
     std::vector<detail::run_part> parts;
     (save_one(objects, parts), ...);
     detail::write_run_file(path_, parts);
@@ -56983,6 +57028,7 @@ class run_checkpoint {
   template <class... X>
     requires(detail::is_fitting<detail::run_mistake<true, X && ...>>)
   void load(X&&... objects) const {
+    refuse_folder();
     const std::vector<detail::run_part> parts = detail::read_run_file(path_);
     detail::check_kinds(path_, parts, {detail::run_part_of<std::remove_cvref_t<X>>::kind...});
     std::vector<detail::run_commit> commits;
@@ -56997,6 +57043,11 @@ class run_checkpoint {
   void load(X&&...) const = delete;
 
  private:
+  SINTER_COLD void refuse_folder() const {
+    struct stat info;
+    if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      detail::refuse<io_error>({path_, ": is a directory, not a file; name a file in it"});
+  }
   template <class X>
   void save_one(const X& object, std::vector<detail::run_part>& to) const {
     const char* const kind = detail::run_part_of<X>::kind;
