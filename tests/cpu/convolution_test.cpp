@@ -130,15 +130,6 @@ TEMPLATE_TEST_CASE("convolutions give the same bits on any number of threads", "
 }
 
 TEST_CASE("convolutions hand the epilogue every finished element once", "[convolution]") {
-  struct doubling {
-    float* to;
-    index_t columns;
-  };
-  const auto twice = [](void* context, index_t r0, index_t r1, index_t c0, index_t c1) {
-    const auto& d = *static_cast<doubling*>(context);
-    for (index_t r = r0; r < r1; ++r)
-      for (index_t c = c0; c < c1; ++c) d.to[r * d.columns + c] *= 2;
-  };
   thread_pool pool(3);
   for (const conv_shape& s : {square(2, 17, 200, 9, 3, 1, 1), square(2, 48, 48, 12, 3, 2, 1, 1, 3),
                               square(1, 60, 18, 11, 3, 3, 1, 2), square(2, 12, 12, 9, 3, 2, 1, 1, 12)}) {
@@ -150,10 +141,11 @@ TEST_CASE("convolutions hand the epilogue every finished element once", "[convol
     doubling of_y{y_twice.data(), s.filters}, of_dx{dx_twice.data(), s.channels};
     const auto ws = dense_weights(s);
     conv_forward<float>(s, x.data(), w.data(), ws, y.data(), false, {of_filters.data()}, pool);
-    conv_forward<float>(s, x.data(), w.data(), ws, y_twice.data(), false, {of_filters.data(), twice, &of_y}, pool);
+    conv_forward<float>(s, x.data(), w.data(), ws, y_twice.data(), false, {of_filters.data(), doubling::run, &of_y},
+                        pool);
     conv_backward_data<float>(s, dy.data(), w.data(), ws, dx.data(), false, {of_channels.data()}, pool);
-    conv_backward_data<float>(s, dy.data(), w.data(), ws, dx_twice.data(), false, {of_channels.data(), twice, &of_dx},
-                              pool);
+    conv_backward_data<float>(s, dy.data(), w.data(), ws, dx_twice.data(), false,
+                              {of_channels.data(), doubling::run, &of_dx}, pool);
     index_t wrong = 0;
     for (std::size_t i = 0; i < y.size(); ++i) wrong += y_twice[i] != 2 * y[i];
     for (std::size_t i = 0; i < dx.size(); ++i) wrong += dx_twice[i] != 2 * dx[i];

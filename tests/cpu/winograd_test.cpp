@@ -207,15 +207,6 @@ TEST_CASE("convolutions by tiles give a sample the same results in any batch", "
 }
 
 TEST_CASE("convolutions by tiles hand the epilogue every finished element once", "[winograd]") {
-  struct doubling {
-    float* to;
-    index_t columns;
-  };
-  const auto twice = [](void* context, index_t r0, index_t r1, index_t c0, index_t c1) {
-    const auto& d = *static_cast<doubling*>(context);
-    for (index_t r = r0; r < r1; ++r)
-      for (index_t c = c0; c < c1; ++c) d.to[r * d.columns + c] *= 2;
-  };
   thread_pool pool(3);
   // The last one has phases of 3 x 3 taps, whose results are two pixels apart.
   conv_shape phases = plane(2, 40, 36, 43, 38, 5, 2);
@@ -230,9 +221,9 @@ TEST_CASE("convolutions by tiles hand the epilogue every finished element once",
     const results once = compute(s, ws, o, false, true, pool);
     std::vector<float> y(once.y.size()), dx(once.dx.size());
     doubling of_y{y.data(), s.filters}, of_dx{dx.data(), s.channels};
-    conv_forward<float>(s, o.x.data(), o.w.data(), ws, y.data(), false, {o.bias.data(), twice, &of_y}, pool);
-    conv_backward_data<float>(s, o.dy.data(), o.w.data(), ws, dx.data(), false, {o.bias_of_dx.data(), twice, &of_dx},
-                              pool);
+    conv_forward<float>(s, o.x.data(), o.w.data(), ws, y.data(), false, {o.bias.data(), doubling::run, &of_y}, pool);
+    conv_backward_data<float>(s, o.dy.data(), o.w.data(), ws, dx.data(), false,
+                              {o.bias_of_dx.data(), doubling::run, &of_dx}, pool);
     index_t wrong = 0;
     for (std::size_t i = 0; i < y.size(); ++i) wrong += y[i] != 2 * once.y[i];
     for (std::size_t i = 0; i < dx.size(); ++i) wrong += dx[i] != 2 * once.dx[i];

@@ -45,14 +45,13 @@ inline void clear(const loop& l, const operand& o) {
   if (n > 0) std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
 }
 
+/// to (+)= the sum of `count` parts of n elements, in their order.
 template <class T>
-void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
-  T* t = reinterpret_cast<T*>(to);
-  const T* p = reinterpret_cast<const T*>(partials);
+void add_partials(T* to, const T* parts, index_t n, index_t count, bool add) {
   for (index_t i = 0; i < n; ++i) {
-    T sum = p[i];
-    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
-    t[i] = add ? t[i] + sum : sum;
+    T sum = parts[i];
+    for (index_t k = 1; k < count; ++k) sum += parts[k * n + i];
+    to[i] = add ? to[i] + sum : sum;
   }
 }
 
@@ -79,10 +78,11 @@ struct partial_sums {
 
 namespace detail {
 
-/// to (+)= the sum of `count` parts of n elements.
+/// The same of the elements of an output.
 inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
-  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
-  else add_partials<double>(to, parts, n, count, add);
+  const auto run = [=]<class T>(T* of) { add_partials(of, reinterpret_cast<const T*>(parts), n, count, add); };
+  if (o.size == 4) run(reinterpret_cast<float*>(to));
+  else run(reinterpret_cast<double*>(to));
 }
 
 /// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.

@@ -21,22 +21,44 @@ struct weight_source {
   index_t taps[3], tap_stride[3], channels, channel_stride, columns, column_stride;
 };
 
-/// Those weights in strips of columns as the kernels read them, block by block of k.
+/// How a matrix (k, column) lies in strips of columns as the kernels read them, block by block of k.
 template <class T>
-class packed_weights {
- public:
+struct strip_layout {
   using shape = tile_shape<T>;
 
-  packed_weights(const weight_source<T>& w, thread_pool& pool)
-      : k(w.taps[0] * w.taps[1] * w.taps[2] * w.channels),
-        columns(w.columns),
+  index_t k, columns, strips, blocks, k_block;
+  index_t row_width;  ///< in whole packets
+
+  strip_layout(index_t k_count, index_t column_count)
+      : k(k_count),
+        columns(column_count),
         strips(ceil_div(columns, shape::max_columns)),
         blocks(k > 0 ? ceil_div(k, patch_block<T>) : 1),
         k_block(ceil_div(k, blocks)),
-        width_(strips == 0
-                   ? 0
-                   : (strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
-        memory_(width_ * k) {
+        row_width(strips == 0 ? 0
+                              : (strips - 1) * shape::max_columns +
+                                    strip_width<T>(columns - (strips - 1) * shape::max_columns)) {}
+
+  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
+  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
+  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
+  /// Where a strip of a block begins.
+  index_t strip_begin(index_t block, index_t s) const {
+    return k_begin(block) * row_width + s * shape::max_columns * (k_end(block) - k_begin(block));
+  }
+};
+
+/// Those weights in that layout.
+template <class T>
+class packed_weights : public strip_layout<T> {
+ public:
+  using layout = strip_layout<T>;
+  using layout::columns, layout::k, layout::k_block, layout::strips;
+  using layout::k_begin, layout::k_end, layout::strip_begin, layout::strip_columns;
+  using typename layout::shape;
+
+  packed_weights(const weight_source<T>& w, thread_pool& pool)
+      : layout(w.taps[0] * w.taps[1] * w.taps[2] * w.channels, w.columns), memory_(layout::row_width * k) {
     // Where taps follow one another in memory, the lines read for one tap serve the next ones.
     constexpr index_t together = 32;
     const index_t parts = ceil_div(w.channels, together);
@@ -46,18 +68,9 @@ class packed_weights {
     });
   }
 
-  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
-  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
-  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
   const T* strip(index_t block, index_t s) const { return memory_.data() + strip_begin(block, s); }
 
-  const index_t k, columns, strips, blocks, k_block;
-
  private:
-  index_t strip_begin(index_t block, index_t s) const {
-    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
-  }
-
   void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
     const index_t first = s * shape::max_columns, width = strip_columns(s), valid = smaller(width, columns - first);
     const T* const data = w.data + first * w.column_stride;
@@ -79,7 +92,6 @@ class packed_weights {
         }
   }
 
-  index_t width_;
   temporary_array<T> memory_;
 };
 
@@ -96,7 +108,7 @@ struct row_pieces {
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), where A consists of pieces.
 template <class T, int Packets, int... R, int... I>
 void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
-                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
+                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -115,12 +127,7 @@ void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T
       b += Packets * lanes;
     }
   }
-  // c moves to the next row after the last packet of one.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T, int Packets>

@@ -18,7 +18,7 @@ namespace sinter::cpu_impl::detail {
 /// C(Rows, 2 packets) = [C +] A(Rows, k) B(k, 2 packets), A packed as (k, Rows); row k of B begins at b[k] + channel.
 template <class T, int Rows, int... I>
 void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add,
-                       std::integer_sequence<int, I...>) {
+                       std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -31,9 +31,7 @@ void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t c
     read_once(right[1]);
     ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / 2]), right[I % 2], sum[I])), ...);
   }
-  if (add)
-    ((ei::pstoreu(c + I % 2 * lanes, ei::padd(ei::ploadu<packet>(c + I % 2 * lanes), sum[I])), c += I % 2 * ldc), ...);
-  else ((ei::pstoreu(c + I % 2 * lanes, sum[I]), c += I % 2 * ldc), ...);
+  store_tile<2>(sum, c, ldc, add, all);
 }
 
 /// That kernel for an even number of rows.
@@ -103,13 +101,8 @@ struct weight_product {
       compute_tile(task / tiles, task % tiles / column_parts, task % column_parts, sums_of);
     });
     if (sums != nullptr && tiles == 0) std::fill_n(sums_of, parts * filters, T(0));
-    pool.parallel_for(filters, [&](index_t f) {
-      add_parts(f, dw + f * strides.filter, strides, add);
-      if (sums == nullptr) return;
-      T sum = sums_of[f];
-      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
-      sums[f] = add ? sums[f] + sum : sum;
-    });
+    pool.parallel_for(filters, [&](index_t f) { add_parts(f, dw + f * strides.filter, strides, add); });
+    if (sums != nullptr) add_partials(sums, sums_of, filters, parts, add);
   }
 
  private:

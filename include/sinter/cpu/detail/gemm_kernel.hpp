@@ -50,6 +50,19 @@ constexpr index_t strip_width(index_t left) {
   return left > tile_shape<T>::lanes ? tile_shape<T>::max_columns : tile_shape<T>::lanes;
 }
 
+/// Writes a tile of C, or adds it. c moves to the next row after the last packet of one: few registers are left for
+/// addresses.
+template <int Packets, class T, class Packet, int... I>
+SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  constexpr int lanes = tile_shape<T>::lanes;
+  if (add)
+    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<Packet>(c + I % Packets * lanes), sum[I])),
+      c += I % Packets == Packets - 1 ? ldc : 0),
+     ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+}
+
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
 /// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
 ///
@@ -58,7 +71,7 @@ constexpr index_t strip_width(index_t left) {
 /// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
 template <class T, int Rows, int Packets, bool Packing, int... I>
 void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed, std::integer_sequence<int, I...>) {
+                     index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
@@ -113,12 +126,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
       advance(1);
     }
   }
-  // c moves to the next row after the last packet of one: few registers are left for addresses.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T, int Rows, int Packets, bool Packing>

@@ -38,19 +38,15 @@ constexpr index_t odd_lines(index_t n) {
 /// Weights as points (point, channel, column), for each point in strips of columns as the kernels read them, block by
 /// block of channels.
 template <class T>
-class packed_points {
+class packed_points : public strip_layout<T> {
  public:
-  using shape = tile_shape<T>;
+  using layout = strip_layout<T>;
+  using layout::columns, layout::k, layout::k_block, layout::strips;
+  using layout::k_begin, layout::strip_begin, layout::strip_columns;
+  using typename layout::shape;
 
   packed_points(const weight_source<T>& w, const winograd_cut& how, thread_pool& pool)
-      : cut(how),
-        k(w.channels),
-        columns(w.columns),
-        strips(ceil_div(columns, shape::max_columns)),
-        blocks(ceil_div(k, patch_block<T>)),
-        k_block(ceil_div(k, blocks)),
-        width_((strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
-        memory_(cut.points() * cut.points() * point_stride()) {
+      : layout(w.channels, w.columns), cut(how), memory_(cut.points() * cut.points() * point_stride()) {
     constexpr index_t together = 16;
     const index_t parts = ceil_div(k, together);
     pool.parallel_for(strips * parts, [&](index_t task) {
@@ -59,21 +55,16 @@ class packed_points {
     });
   }
 
-  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
-  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
-  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
   const T* strip(index_t point, index_t block, index_t s) const {
     return memory_.data() + point * point_stride() + strip_begin(block, s);
   }
 
   const winograd_cut cut;
-  const index_t k, columns, strips, blocks, k_block;
 
  private:
-  index_t point_stride() const { return width_ * k + shape::max_columns; }  // or points would share cache sets
-  index_t strip_begin(index_t block, index_t s) const {
-    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
-  }
+  index_t point_stride() const {
+    return layout::row_width * k + shape::max_columns;
+  }  // or points would share cache sets
 
   void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
     constexpr index_t lanes = shape::lanes, most = 5 * 5;
@@ -96,7 +87,6 @@ class packed_points {
     }
   }
 
-  index_t width_;
   temporary_array<T> memory_;
 };
 

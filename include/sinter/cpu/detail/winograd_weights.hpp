@@ -16,7 +16,7 @@ namespace sinter::cpu_impl::detail {
 /// C(Rows, Packets * lanes) = [C +] A'(Rows, k) B(k, Packets * lanes), A' and B with rows of k where they are.
 template <class T, int Rows, int Packets, int... I>
 void accumulate_outer(index_t k_count, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc, bool add,
-                      std::integer_sequence<int, I...>) {
+                      std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -30,12 +30,7 @@ void accumulate_outer(index_t k_count, const T* a, index_t lda, const T* b, inde
     }
     ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
   }
-  // c moves to the next row after the last packet of one.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T>
@@ -106,12 +101,7 @@ struct winograd_weight_product {
       const index_t c = task / across * together, f = task % across * together;
       add_parts(c, smaller(c + together, a.channels), f, smaller(f + together, filters), dw, strides, add);
     });
-    if (sums == nullptr) return;
-    for (index_t f = 0; f < filters; ++f) {
-      T sum = sums_of[f];
-      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
-      sums[f] = add ? sums[f] + sum : sum;
-    }
+    if (sums != nullptr) add_partials(sums, sums_of, filters, parts, add);
   }
 
  private:
