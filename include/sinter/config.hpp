@@ -131,12 +131,12 @@
 #else
 #define SINTER_SHARED inline
 #endif
+// The same for what runs once or when something goes wrong.
+#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS
 #define SINTER_KERNEL_VARIANTS 0
 #endif
-// The same for what runs once or when something goes wrong.
-#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline

@@ -213,6 +213,19 @@ void with_producer(const E& e, const F& f) {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in) {
+  loop l;
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
+  l.inputs = inputs;
+  l.in = in;
+  l.fn = fn;
+  l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
+  return l;
+}
+
 SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
   operand in[max_operands];
   operand out[1];
@@ -235,19 +248,6 @@ SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1
   sinter::detail::reorder_axes(order, l.rank, l.shape);
   const index_t width = l.shape[l.rank - 1] = c1 - c0;
   run(prepared_loop(l), r0 * width, r1 * width, out[0]);
-}
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
 }
 
 #endif  // SINTER_DEFINES

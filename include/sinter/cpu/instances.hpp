@@ -14,20 +14,6 @@ namespace cpu_impl {
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
 SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
 
-#if !SINTER_KERNEL_VARIANTS
-#define SINTER_INSTANCES_OF(T)                                                                                         \
-  SINTER_INSTANCE void gemm<T>(const gemm_args<T>&, thread_pool&);                                                     \
-  SINTER_INSTANCE void conv_forward<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*, bool,    \
-                                       const conv_finish<T>&, thread_pool&);                                           \
-  SINTER_INSTANCE void conv_backward_data<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*,    \
-                                             bool, const conv_finish<T>&, thread_pool&);                               \
-  SINTER_INSTANCE void conv_backward_weights<T>(const conv_shape&, const T*, const T*, T*, const conv_weight_strides&, \
-                                                T*, bool, thread_pool&);
-SINTER_INSTANCES_OF(float)
-SINTER_INSTANCES_OF(double)
-#undef SINTER_INSTANCES_OF
-#endif
-
 #define SINTER_INSTANCES_OF(T)                                                                                         \
   SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
   SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \

@@ -198,6 +198,39 @@ thread_pool& pool_of() {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
+  if (tasks <= 0) return;
+  const busy_time measured(*this);
+  if (tasks == 1) return body(context, 0);
+  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+  if (workers_.empty()) {
+    release();
+    return run_inline(tasks, body, context);
+  }
+  for (index_t first = 0; first < tasks; first += max_batch) {
+    base_.store(first, std::memory_order_relaxed);
+    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+  }
+  std::exception_ptr error = std::move(error_);
+  error_ = nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  release();
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
+  std::exception_ptr error;
+  for (index_t task = 0; task < tasks; ++task) {
+    try {
+      body(context, task);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
   body_.store(body, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
@@ -212,6 +245,14 @@ SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* c
   detail::backoff wait;
   while (done_.load(std::memory_order_acquire) != tasks)
     if (!wait.spin()) done_waiting(tasks);
+}
+
+SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+  if (sleeping == 0) return;
+  if (useful >= sleeping) return epoch_.notify_all();
+  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
 }
 
 SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
@@ -289,26 +330,6 @@ SINTER_SHARED void thread_pool::stop_workers() noexcept {
   stop_.store(false, std::memory_order_relaxed);
 }
 
-SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
-  std::exception_ptr error;
-  for (index_t task = 0; task < tasks; ++task) {
-    try {
-      body(context, task);
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-  if (sleeping == 0) return;
-  if (useful >= sleeping) return epoch_.notify_all();
-  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-}
-
 SINTER_SHARED thread_pool& host_pool() {
   static constinit std::atomic<thread_pool*> pool{nullptr};
   return sinter::detail::make_once(pool, [] {
@@ -343,27 +364,6 @@ SINTER_SHARED thread_pool& numa_pool(int node) {
     added->next = head;
   }
   return added.release()->pool;
-}
-
-SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
-  if (tasks <= 0) return;
-  const busy_time measured(*this);
-  if (tasks == 1) return body(context, 0);
-  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-  if (workers_.empty()) {
-    release();
-    return run_inline(tasks, body, context);
-  }
-  for (index_t first = 0; first < tasks; first += max_batch) {
-    base_.store(first, std::memory_order_relaxed);
-    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-  }
-  std::exception_ptr error = std::move(error_);
-  error_ = nullptr;
-  failed_.store(false, std::memory_order_relaxed);
-  release();
-  if (error) std::rethrow_exception(error);
 }
 
 #endif  // SINTER_DEFINES

@@ -5,49 +5,46 @@
 #include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/gemm.hpp"
 
-namespace sinter::cpu_impl::variants {
+// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
+#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
+  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  KERNEL(T, conv_forward,                                                                                             \
+         (const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,          \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
+  KERNEL(T, conv_backward_data,                                                                                       \
+         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
+  KERNEL(T, conv_backward_weights,                                                                                    \
+         (const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides, T* db, bool add, \
+          thread_pool& pool),                                                                                         \
+         (s, x, dy, dw, w_strides, db, add, pool))
 
-#define SINTER_VARIANTS_OF(T)                                                                                          \
-  void product(const gemm_args<T>&, thread_pool&);                                                                     \
-  void convolution(const conv_shape&, const T* x, const T* w, const conv_weight_strides&, T* y, bool add,              \
-                   const conv_finish<T>&, thread_pool&);                                                               \
-  void data_gradient(const conv_shape&, const T* dy, const T* w, const conv_weight_strides&, T* dx, bool add,          \
-                     const conv_finish<T>&, thread_pool&);                                                             \
-  void weight_gradient(const conv_shape&, const T* x, const T* dy, T* dw, const conv_weight_strides&, T* db, bool add, \
-                       thread_pool&);
-SINTER_VARIANTS_OF(float)
-SINTER_VARIANTS_OF(double)
-#undef SINTER_VARIANTS_OF
-
-}  // namespace sinter::cpu_impl::variants
-
-// The definitions of what other files only declare; see cpu/instances.hpp.
-#if SINTER_KERNEL_VARIANTS
 namespace sinter::cpu_impl {
 
-#define SINTER_VARIANTS_OF(T)                                                                                    \
-  template <>                                                                                                    \
-  void gemm<T>(const gemm_args<T>& args, thread_pool& pool) {                                                    \
-    variants::product(args, pool);                                                                               \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_forward<T>(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y,  \
-                       bool add, const conv_finish<T>& finish, thread_pool& pool) {                              \
-    variants::convolution(s, x, w, w_strides, y, add, finish, pool);                                             \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_backward_data<T>(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, \
-                             T* dx, bool add, const conv_finish<T>& finish, thread_pool& pool) {                 \
-    variants::data_gradient(s, dy, w, w_strides, dx, add, finish, pool);                                         \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_backward_weights<T>(const conv_shape& s, const T* x, const T* dy, T* dw,                             \
-                                const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {      \
-    variants::weight_gradient(s, x, dy, dw, w_strides, db, add, pool);                                           \
+// The functions of src/kernels.cpp, which choose.
+namespace variants {
+#define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
+#undef SINTER_DECLARED
+}  // namespace variants
+
+#if SINTER_KERNEL_VARIANTS
+#define SINTER_FORWARDED(T, name, parameters, arguments) \
+  template <>                                            \
+  void name<T> parameters {                              \
+    variants::name arguments;                            \
   }
-SINTER_VARIANTS_OF(float)
-SINTER_VARIANTS_OF(double)
-#undef SINTER_VARIANTS_OF
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
+#undef SINTER_FORWARDED
+#elif SINTER_COMPILED
+#define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
+SINTER_VARIANT_KERNELS(SINTER_HELD, float)
+SINTER_VARIANT_KERNELS(SINTER_HELD, double)
+#undef SINTER_HELD
+#endif
 
 }  // namespace sinter::cpu_impl
-#endif
