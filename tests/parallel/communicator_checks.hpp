@@ -20,6 +20,18 @@ inline void require(bool is_true, const std::string& what) {
   if (!is_true) throw std::runtime_error("not so: " + what);
 }
 
+/// The text of what f throws, an Error; empty where it throws nothing.
+template <class Error = error, class F>
+std::string text_of_error(const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return {};
+}
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 /// Values that are not exact in T, other ones on each rank.
 template <class T>
 T value_of(int rank, index_t i) {

@@ -9,7 +9,9 @@
 #include "communicator_checks.hpp"
 
 using namespace sinter;
+using communicator_checks::has;
 using communicator_checks::require;
+using communicator_checks::text_of_error;
 using namespace std::chrono_literals;
 
 // Outside of the namespace: nvcc warns there of its visit(), which nothing calls.
@@ -95,18 +97,6 @@ void require_near(const net<>& m, const std::map<std::string, std::vector<double
               name + ": " + std::to_string(got.at(name)[i]) + " for " + std::to_string(values[i]));
   }
 }
-/// What every rank but those in f throws.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return {};
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("distributed: the gradients of all samples, whatever the shards and buckets", "[parallel][distributed]") {
@@ -340,7 +330,7 @@ TEST_CASE("distributed: two forwards before one backward, and a batch norm that 
     }
     require(model.norm.num_batches_tracked.value().item() == 4, "number of batches");
   }));
-  const std::string text = error_of([] {
+  const std::string text = text_of_error([] {
     run_ranks(2, {.timeout = 5s}, [&](thread_communicator world) {
       nn::sync_batch_norm norm(world, nn::batch_norm1d<double>(5));
       nn::distributed ranks(norm, world);
@@ -499,7 +489,7 @@ TEST_CASE("distributed: models that differ are refused on all ranks", "[parallel
       nn::module_list<nn::linear<float>> model;
       for (int i = 0; i < 3; ++i) model.push_back(nn::linear<float>(4, 4, gen));
       change(world.rank(), model, gen);
-      texts[std::size_t(world.rank())] = error_of([&] { nn::distributed ranks(model, world); });
+      texts[std::size_t(world.rank())] = text_of_error([&] { nn::distributed ranks(model, world); });
     });
     CHECK(texts[0] == texts[1]);
     CHECK(texts[1] == texts[2]);
@@ -528,13 +518,13 @@ TEST_CASE("distributed: models that differ are refused on all ranks", "[parallel
 TEST_CASE("distributed: mistakes are refused, and the other ranks are told", "[parallel][distributed]") {
   const auto text_of = [](int throws, auto f) {
     std::string text, other;
-    const std::string first = error_of([&] {
+    const std::string first = text_of_error([&] {
       run_ranks(2, {.timeout = 5s}, [&](thread_communicator world) {
         net<> model = make();
         nn::distributed ranks(model, world);
         const batch_of b(0, 3);
         ranks.backward(loss_of(model, b), 3);
-        const std::string own = error_of([&] { f(world.rank(), model, ranks, b); });
+        const std::string own = text_of_error([&] { f(world.rank(), model, ranks, b); });
         (world.rank() == throws ? text : other) = own;
         require(gradients(model).empty(), "no gradient is left");
       });
@@ -597,7 +587,7 @@ TEST_CASE("distributed: what cannot be wrapped", "[parallel][distributed]") {
   net<> model = make();
   {
     nn::distributed ranks(model, world);
-    CHECK(has(error_of([&] { nn::distributed again(model, world); }), "belongs to another distributed"));
+    CHECK(has(text_of_error([&] { nn::distributed again(model, world); }), "belongs to another distributed"));
   }
   world = thread_communicator::make(1)[0];
   loss_of(model, batch_of(0, 3)).backward();
@@ -608,7 +598,7 @@ TEST_CASE("distributed: what cannot be wrapped", "[parallel][distributed]") {
   }
   CHECK(gradients(model) == before);  // in memory of their own again
   model.extra.weight = variable<double, 2>(model.middle.weight.value());
-  CHECK(has(error_of([&] { nn::distributed ranks(model, world); }),
+  CHECK(has(text_of_error([&] { nn::distributed ranks(model, world); }),
             "'extra.weight' of shape (6, 6) is a second variable"));
   world = thread_communicator::make(1)[0];
   CHECK_THROWS_AS((nn::distributed<net<>, thread_communicator>(model, world, {.bucket_bytes = 0})), value_error);

@@ -5,8 +5,11 @@
 #include <cmath>
 
 #include "../catch.hpp"
+#include "communicator_checks.hpp"
 
 using namespace sinter;
+using communicator_checks::has;
+using communicator_checks::text_of_error;
 using way = all_reduce_algorithm;
 
 namespace {
@@ -42,16 +45,6 @@ nn::step_trace example() {
   t.buckets = {{1000, 0.02}, {3000, 0.03}, {2000, 0.06}};
   return t;
 }
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const value_error& e) {
-    return e.what();
-  }
-  return {};
-}
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -300,7 +293,7 @@ TEST_CASE("plan: numbers that make no sense are refused", "[parallel][plan]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const network_model network{.between_nodes = {1e-5, 1e9}};
   const auto text = [&](const nn::plan_options& options) {
-    return error_of([&] { static_cast<void>(nn::plan(steps, network, options)); });
+    return text_of_error<value_error>([&] { static_cast<void>(nn::plan(steps, network, options)); });
   };
   CHECK(text({}) == "");
   CHECK(has(text({.ranks = {}}), "plan: no numbers of ranks"));
@@ -311,7 +304,7 @@ TEST_CASE("plan: numbers that make no sense are refused", "[parallel][plan]") {
   CHECK(has(text({.hours_to_failure = -2}), "hours_to_failure is -2"));
   CHECK(has(text({.restart_seconds = nan}), "restart_seconds is nan"));
   const auto text_of_network = [&](const network_model& n) {
-    return error_of([&] { static_cast<void>(nn::plan(steps, n)); });
+    return text_of_error<value_error>([&] { static_cast<void>(nn::plan(steps, n)); });
   };
   CHECK(has(text_of_network({.between_nodes = {-1, 1e9}}), "between_nodes.latency is -1"));
   CHECK(has(text_of_network({.between_nodes = {1, nan}}), "between_nodes.bandwidth is nan"));
@@ -319,8 +312,9 @@ TEST_CASE("plan: numbers that make no sense are refused", "[parallel][plan]") {
   CHECK(has(text_of_network({.between_nodes = {1e-5, 1e9}, .ranks_per_node = 8}),
             "8 ranks on each node, and within_node has no latency and no bandwidth; give them"));
   CHECK(has(text_of_network({.between_nodes = {1e-5, 1e9}, .adding = -1}), "adding is -1"));
-  CHECK(has(error_of([&] { static_cast<void>(nn::plan({nn::step_trace{}}, network)); }), "steps that took no time"));
-  CHECK(has(error_of([&] { static_cast<void>(nn::plan({nn::step_trace{.forward = -1}}, network)); }),
+  CHECK(has(text_of_error<value_error>([&] { static_cast<void>(nn::plan({nn::step_trace{}}, network)); }),
+            "steps that took no time"));
+  CHECK(has(text_of_error<value_error>([&] { static_cast<void>(nn::plan({nn::step_trace{.forward = -1}}, network)); }),
             "plan: a trace: forward is -1"));
 }
 

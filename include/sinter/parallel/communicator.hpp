@@ -192,16 +192,11 @@ concept communicator_on =
 
 namespace detail {
 
-/// run_rank(), with f in which `note` is called before the other ranks are told.
-template <class C, class F, class Note>
-decltype(auto) run_rank(C world, F&& f, const Note& note) {
-  C given = world;  // f may move it away
-  const auto give_up = [&](const char* reason) {
-    note();
-    world.abort(reason);
-  };
+/// f(). Where it throws, give_up(text of the exception) runs before the exception goes on.
+template <class F, class GiveUp>
+decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
   try {
-    return std::forward<F>(f)(given);
+    return std::forward<F>(f)();
   } catch (const std::exception& e) {
     give_up(e.what());
     throw;
@@ -209,6 +204,17 @@ decltype(auto) run_rank(C world, F&& f, const Note& note) {
     give_up("an exception that is no std::exception");
     throw;
   }
+}
+
+/// run_rank(), with f in which `note` is called before the other ranks are told.
+template <class C, class F, class Note>
+decltype(auto) run_rank(C world, F&& f, const Note& note) {
+  C given = world;  // f may move it away
+  return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
+                     [&](const char* reason) {
+                       note();
+                       world.abort(reason);
+                     });
 }
 
 }  // namespace detail

@@ -296,15 +296,7 @@ class distributed<M, C, More...> {
   /// f(); what it throws ends the work of all ranks.
   template <class F>
   auto guarded(const F& f) {
-    try {
-      return f();
-    } catch (const std::exception& e) {
-      give_up(e.what());
-      throw;
-    } catch (...) {
-      give_up("an exception that is no std::exception");
-      throw;
-    }
+    return sinter::detail::run_guarded(f, [this](const char* why) { give_up(why); });
   }
   void give_up(const char* why) noexcept {
     exchange_.drop_gradients();
