@@ -160,12 +160,12 @@
 #else
 #define SINTER_SHARED inline
 #endif
+// The same for what runs once or when something goes wrong.
+#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS
 #define SINTER_KERNEL_VARIANTS 0
 #endif
-// The same for what runs once or when something goes wrong.
-#define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
 
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
@@ -20834,6 +20834,39 @@ thread_pool& pool_of() {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
+  if (tasks <= 0) return;
+  const busy_time measured(*this);
+  if (tasks == 1) return body(context, 0);
+  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+  if (workers_.empty()) {
+    release();
+    return run_inline(tasks, body, context);
+  }
+  for (index_t first = 0; first < tasks; first += max_batch) {
+    base_.store(first, std::memory_order_relaxed);
+    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+  }
+  std::exception_ptr error = std::move(error_);
+  error_ = nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  release();
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
+  std::exception_ptr error;
+  for (index_t task = 0; task < tasks; ++task) {
+    try {
+      body(context, task);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
   body_.store(body, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
@@ -20848,6 +20881,14 @@ SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* c
   detail::backoff wait;
   while (done_.load(std::memory_order_acquire) != tasks)
     if (!wait.spin()) done_waiting(tasks);
+}
+
+SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+  if (sleeping == 0) return;
+  if (useful >= sleeping) return epoch_.notify_all();
+  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
 }
 
 SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
@@ -20925,26 +20966,6 @@ SINTER_SHARED void thread_pool::stop_workers() noexcept {
   stop_.store(false, std::memory_order_relaxed);
 }
 
-SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
-  std::exception_ptr error;
-  for (index_t task = 0; task < tasks; ++task) {
-    try {
-      body(context, task);
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-  if (sleeping == 0) return;
-  if (useful >= sleeping) return epoch_.notify_all();
-  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-}
-
 SINTER_SHARED thread_pool& host_pool() {
   static constinit std::atomic<thread_pool*> pool{nullptr};
   return sinter::detail::make_once(pool, [] {
@@ -20979,27 +21000,6 @@ SINTER_SHARED thread_pool& numa_pool(int node) {
     added->next = head;
   }
   return added.release()->pool;
-}
-
-SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
-  if (tasks <= 0) return;
-  const busy_time measured(*this);
-  if (tasks == 1) return body(context, 0);
-  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-  if (workers_.empty()) {
-    release();
-    return run_inline(tasks, body, context);
-  }
-  for (index_t first = 0; first < tasks; first += max_batch) {
-    base_.store(first, std::memory_order_relaxed);
-    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-  }
-  std::exception_ptr error = std::move(error_);
-  error_ = nullptr;
-  failed_.store(false, std::memory_order_relaxed);
-  release();
-  if (error) std::rethrow_exception(error);
 }
 
 #endif  // SINTER_DEFINES
@@ -21066,14 +21066,13 @@ inline void clear(const loop& l, const operand& o) {
   if (n > 0) std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
 }
 
+/// to (+)= the sum of `count` parts of n elements, in their order.
 template <class T>
-void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
-  T* t = reinterpret_cast<T*>(to);
-  const T* p = reinterpret_cast<const T*>(partials);
+void add_partials(T* to, const T* parts, index_t n, index_t count, bool add) {
   for (index_t i = 0; i < n; ++i) {
-    T sum = p[i];
-    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
-    t[i] = add ? t[i] + sum : sum;
+    T sum = parts[i];
+    for (index_t k = 1; k < count; ++k) sum += parts[k * n + i];
+    to[i] = add ? to[i] + sum : sum;
   }
 }
 
@@ -21100,10 +21099,11 @@ struct partial_sums {
 
 namespace detail {
 
-/// to (+)= the sum of `count` parts of n elements.
+/// The same of the elements of an output.
 inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
-  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
-  else add_partials<double>(to, parts, n, count, add);
+  const auto run = [=]<class T>(T* of) { add_partials(of, reinterpret_cast<const T*>(parts), n, count, add); };
+  if (o.size == 4) run(reinterpret_cast<float*>(to));
+  else run(reinterpret_cast<double*>(to));
 }
 
 /// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
@@ -21752,6 +21752,19 @@ constexpr index_t strip_width(index_t left) {
   return left > tile_shape<T>::lanes ? tile_shape<T>::max_columns : tile_shape<T>::lanes;
 }
 
+/// Writes a tile of C, or adds it. c moves to the next row after the last packet of one: few registers are left for
+/// addresses.
+template <int Packets, class T, class Packet, int... I>
+SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  constexpr int lanes = tile_shape<T>::lanes;
+  if (add)
+    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<Packet>(c + I % Packets * lanes), sum[I])),
+      c += I % Packets == Packets - 1 ? ldc : 0),
+     ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+}
+
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
 /// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
 ///
@@ -21760,7 +21773,7 @@ constexpr index_t strip_width(index_t left) {
 /// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
 template <class T, int Rows, int Packets, bool Packing, int... I>
 void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed, std::integer_sequence<int, I...>) {
+                     index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
@@ -21815,12 +21828,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
       advance(1);
     }
   }
-  // c moves to the next row after the last packet of one: few registers are left for addresses.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T, int Rows, int Packets, bool Packing>
@@ -23667,6 +23675,19 @@ void with_producer(const E& e, const F& f) {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in) {
+  loop l;
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
+  l.inputs = inputs;
+  l.in = in;
+  l.fn = fn;
+  l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
+  return l;
+}
+
 SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
   operand in[max_operands];
   operand out[1];
@@ -23689,19 +23710,6 @@ SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1
   sinter::detail::reorder_axes(order, l.rank, l.shape);
   const index_t width = l.shape[l.rank - 1] = c1 - c0;
   run(prepared_loop(l), r0 * width, r1 * width, out[0]);
-}
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
 }
 
 #endif  // SINTER_DEFINES
@@ -24217,22 +24225,44 @@ struct weight_source {
   index_t taps[3], tap_stride[3], channels, channel_stride, columns, column_stride;
 };
 
-/// Those weights in strips of columns as the kernels read them, block by block of k.
+/// How a matrix (k, column) lies in strips of columns as the kernels read them, block by block of k.
 template <class T>
-class packed_weights {
- public:
+struct strip_layout {
   using shape = tile_shape<T>;
 
-  packed_weights(const weight_source<T>& w, thread_pool& pool)
-      : k(w.taps[0] * w.taps[1] * w.taps[2] * w.channels),
-        columns(w.columns),
+  index_t k, columns, strips, blocks, k_block;
+  index_t row_width;  ///< in whole packets
+
+  strip_layout(index_t k_count, index_t column_count)
+      : k(k_count),
+        columns(column_count),
         strips(ceil_div(columns, shape::max_columns)),
         blocks(k > 0 ? ceil_div(k, patch_block<T>) : 1),
         k_block(ceil_div(k, blocks)),
-        width_(strips == 0
-                   ? 0
-                   : (strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
-        memory_(width_ * k) {
+        row_width(strips == 0 ? 0
+                              : (strips - 1) * shape::max_columns +
+                                    strip_width<T>(columns - (strips - 1) * shape::max_columns)) {}
+
+  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
+  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
+  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
+  /// Where a strip of a block begins.
+  index_t strip_begin(index_t block, index_t s) const {
+    return k_begin(block) * row_width + s * shape::max_columns * (k_end(block) - k_begin(block));
+  }
+};
+
+/// Those weights in that layout.
+template <class T>
+class packed_weights : public strip_layout<T> {
+ public:
+  using layout = strip_layout<T>;
+  using layout::columns, layout::k, layout::k_block, layout::strips;
+  using layout::k_begin, layout::k_end, layout::strip_begin, layout::strip_columns;
+  using typename layout::shape;
+
+  packed_weights(const weight_source<T>& w, thread_pool& pool)
+      : layout(w.taps[0] * w.taps[1] * w.taps[2] * w.channels, w.columns), memory_(layout::row_width * k) {
     // Where taps follow one another in memory, the lines read for one tap serve the next ones.
     constexpr index_t together = 32;
     const index_t parts = ceil_div(w.channels, together);
@@ -24242,18 +24272,9 @@ class packed_weights {
     });
   }
 
-  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
-  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
-  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
   const T* strip(index_t block, index_t s) const { return memory_.data() + strip_begin(block, s); }
 
-  const index_t k, columns, strips, blocks, k_block;
-
  private:
-  index_t strip_begin(index_t block, index_t s) const {
-    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
-  }
-
   void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
     const index_t first = s * shape::max_columns, width = strip_columns(s), valid = smaller(width, columns - first);
     const T* const data = w.data + first * w.column_stride;
@@ -24275,7 +24296,6 @@ class packed_weights {
         }
   }
 
-  index_t width_;
   temporary_array<T> memory_;
 };
 
@@ -24292,7 +24312,7 @@ struct row_pieces {
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), where A consists of pieces.
 template <class T, int Packets, int... R, int... I>
 void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
-                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
+                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -24311,12 +24331,7 @@ void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T
       b += Packets * lanes;
     }
   }
-  // c moves to the next row after the last packet of one.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T, int Packets>
@@ -24664,7 +24679,7 @@ namespace sinter::cpu_impl::detail {
 /// C(Rows, 2 packets) = [C +] A(Rows, k) B(k, 2 packets), A packed as (k, Rows); row k of B begins at b[k] + channel.
 template <class T, int Rows, int... I>
 void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add,
-                       std::integer_sequence<int, I...>) {
+                       std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -24677,9 +24692,7 @@ void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t c
     read_once(right[1]);
     ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / 2]), right[I % 2], sum[I])), ...);
   }
-  if (add)
-    ((ei::pstoreu(c + I % 2 * lanes, ei::padd(ei::ploadu<packet>(c + I % 2 * lanes), sum[I])), c += I % 2 * ldc), ...);
-  else ((ei::pstoreu(c + I % 2 * lanes, sum[I]), c += I % 2 * ldc), ...);
+  store_tile<2>(sum, c, ldc, add, all);
 }
 
 /// That kernel for an even number of rows.
@@ -24749,13 +24762,8 @@ struct weight_product {
       compute_tile(task / tiles, task % tiles / column_parts, task % column_parts, sums_of);
     });
     if (sums != nullptr && tiles == 0) std::fill_n(sums_of, parts * filters, T(0));
-    pool.parallel_for(filters, [&](index_t f) {
-      add_parts(f, dw + f * strides.filter, strides, add);
-      if (sums == nullptr) return;
-      T sum = sums_of[f];
-      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
-      sums[f] = add ? sums[f] + sum : sum;
-    });
+    pool.parallel_for(filters, [&](index_t f) { add_parts(f, dw + f * strides.filter, strides, add); });
+    if (sums != nullptr) add_partials(sums, sums_of, filters, parts, add);
   }
 
  private:
@@ -25348,19 +25356,15 @@ constexpr index_t odd_lines(index_t n) {
 /// Weights as points (point, channel, column), for each point in strips of columns as the kernels read them, block by
 /// block of channels.
 template <class T>
-class packed_points {
+class packed_points : public strip_layout<T> {
  public:
-  using shape = tile_shape<T>;
+  using layout = strip_layout<T>;
+  using layout::columns, layout::k, layout::k_block, layout::strips;
+  using layout::k_begin, layout::strip_begin, layout::strip_columns;
+  using typename layout::shape;
 
   packed_points(const weight_source<T>& w, const winograd_cut& how, thread_pool& pool)
-      : cut(how),
-        k(w.channels),
-        columns(w.columns),
-        strips(ceil_div(columns, shape::max_columns)),
-        blocks(ceil_div(k, patch_block<T>)),
-        k_block(ceil_div(k, blocks)),
-        width_((strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
-        memory_(cut.points() * cut.points() * point_stride()) {
+      : layout(w.channels, w.columns), cut(how), memory_(cut.points() * cut.points() * point_stride()) {
     constexpr index_t together = 16;
     const index_t parts = ceil_div(k, together);
     pool.parallel_for(strips * parts, [&](index_t task) {
@@ -25369,21 +25373,16 @@ class packed_points {
     });
   }
 
-  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
-  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
-  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
   const T* strip(index_t point, index_t block, index_t s) const {
     return memory_.data() + point * point_stride() + strip_begin(block, s);
   }
 
   const winograd_cut cut;
-  const index_t k, columns, strips, blocks, k_block;
 
  private:
-  index_t point_stride() const { return width_ * k + shape::max_columns; }  // or points would share cache sets
-  index_t strip_begin(index_t block, index_t s) const {
-    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
-  }
+  index_t point_stride() const {
+    return layout::row_width * k + shape::max_columns;
+  }  // or points would share cache sets
 
   void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
     constexpr index_t lanes = shape::lanes, most = 5 * 5;
@@ -25406,7 +25405,6 @@ class packed_points {
     }
   }
 
-  index_t width_;
   temporary_array<T> memory_;
 };
 
@@ -25563,7 +25561,7 @@ namespace sinter::cpu_impl::detail {
 /// C(Rows, Packets * lanes) = [C +] A'(Rows, k) B(k, Packets * lanes), A' and B with rows of k where they are.
 template <class T, int Rows, int Packets, int... I>
 void accumulate_outer(index_t k_count, const T* a, index_t lda, const T* b, index_t ldb, T* c, index_t ldc, bool add,
-                      std::integer_sequence<int, I...>) {
+                      std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -25577,12 +25575,7 @@ void accumulate_outer(index_t k_count, const T* a, index_t lda, const T* b, inde
     }
     ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
   }
-  // c moves to the next row after the last packet of one.
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T>
@@ -25653,12 +25646,7 @@ struct winograd_weight_product {
       const index_t c = task / across * together, f = task % across * together;
       add_parts(c, smaller(c + together, a.channels), f, smaller(f + together, filters), dw, strides, add);
     });
-    if (sums == nullptr) return;
-    for (index_t f = 0; f < filters; ++f) {
-      T sum = sums_of[f];
-      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
-      sums[f] = add ? sums[f] + sum : sum;
-    }
+    if (sums != nullptr) add_partials(sums, sums_of, filters, parts, add);
   }
 
  private:
@@ -26132,52 +26120,49 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 // sinter/cpu/variants.hpp: kernels of plain tensors that sinter::compiled holds for several sets of vector
 // instructions.
 
-namespace sinter::cpu_impl::variants {
+// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
+#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
+  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  KERNEL(T, conv_forward,                                                                                             \
+         (const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,          \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
+  KERNEL(T, conv_backward_data,                                                                                       \
+         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
+  KERNEL(T, conv_backward_weights,                                                                                    \
+         (const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides, T* db, bool add, \
+          thread_pool& pool),                                                                                         \
+         (s, x, dy, dw, w_strides, db, add, pool))
 
-#define SINTER_VARIANTS_OF(T)                                                                                          \
-  void product(const gemm_args<T>&, thread_pool&);                                                                     \
-  void convolution(const conv_shape&, const T* x, const T* w, const conv_weight_strides&, T* y, bool add,              \
-                   const conv_finish<T>&, thread_pool&);                                                               \
-  void data_gradient(const conv_shape&, const T* dy, const T* w, const conv_weight_strides&, T* dx, bool add,          \
-                     const conv_finish<T>&, thread_pool&);                                                             \
-  void weight_gradient(const conv_shape&, const T* x, const T* dy, T* dw, const conv_weight_strides&, T* db, bool add, \
-                       thread_pool&);
-SINTER_VARIANTS_OF(float)
-SINTER_VARIANTS_OF(double)
-#undef SINTER_VARIANTS_OF
-
-}  // namespace sinter::cpu_impl::variants
-
-// The definitions of what other files only declare; see cpu/instances.hpp.
-#if SINTER_KERNEL_VARIANTS
 namespace sinter::cpu_impl {
 
-#define SINTER_VARIANTS_OF(T)                                                                                    \
-  template <>                                                                                                    \
-  void gemm<T>(const gemm_args<T>& args, thread_pool& pool) {                                                    \
-    variants::product(args, pool);                                                                               \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_forward<T>(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y,  \
-                       bool add, const conv_finish<T>& finish, thread_pool& pool) {                              \
-    variants::convolution(s, x, w, w_strides, y, add, finish, pool);                                             \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_backward_data<T>(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, \
-                             T* dx, bool add, const conv_finish<T>& finish, thread_pool& pool) {                 \
-    variants::data_gradient(s, dy, w, w_strides, dx, add, finish, pool);                                         \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void conv_backward_weights<T>(const conv_shape& s, const T* x, const T* dy, T* dw,                             \
-                                const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {      \
-    variants::weight_gradient(s, x, dy, dw, w_strides, db, add, pool);                                           \
+// The functions of src/kernels.cpp, which choose.
+namespace variants {
+#define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
+#undef SINTER_DECLARED
+}  // namespace variants
+
+#if SINTER_KERNEL_VARIANTS
+#define SINTER_FORWARDED(T, name, parameters, arguments) \
+  template <>                                            \
+  void name<T> parameters {                              \
+    variants::name arguments;                            \
   }
-SINTER_VARIANTS_OF(float)
-SINTER_VARIANTS_OF(double)
-#undef SINTER_VARIANTS_OF
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
+#undef SINTER_FORWARDED
+#elif SINTER_COMPILED
+#define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
+SINTER_VARIANT_KERNELS(SINTER_HELD, float)
+SINTER_VARIANT_KERNELS(SINTER_HELD, double)
+#undef SINTER_HELD
+#endif
 
 }  // namespace sinter::cpu_impl
-#endif
 
 #if SINTER_COMPILED
 namespace sinter {
@@ -26186,20 +26171,6 @@ namespace cpu_impl {
 
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
 SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
-
-#if !SINTER_KERNEL_VARIANTS
-#define SINTER_INSTANCES_OF(T)                                                                                         \
-  SINTER_INSTANCE void gemm<T>(const gemm_args<T>&, thread_pool&);                                                     \
-  SINTER_INSTANCE void conv_forward<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*, bool,    \
-                                       const conv_finish<T>&, thread_pool&);                                           \
-  SINTER_INSTANCE void conv_backward_data<T>(const conv_shape&, const T*, const T*, const conv_weight_strides&, T*,    \
-                                             bool, const conv_finish<T>&, thread_pool&);                               \
-  SINTER_INSTANCE void conv_backward_weights<T>(const conv_shape&, const T*, const T*, T*, const conv_weight_strides&, \
-                                                T*, bool, thread_pool&);
-SINTER_INSTANCES_OF(float)
-SINTER_INSTANCES_OF(double)
-#undef SINTER_INSTANCES_OF
-#endif
 
 #define SINTER_INSTANCES_OF(T)                                                                                         \
   SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
@@ -47846,16 +47817,11 @@ concept communicator_on =
 
 namespace detail {
 
-/// run_rank(), with f in which `note` is called before the other ranks are told.
-template <class C, class F, class Note>
-decltype(auto) run_rank(C world, F&& f, const Note& note) {
-  C given = world;  // f may move it away
-  const auto give_up = [&](const char* reason) {
-    note();
-    world.abort(reason);
-  };
+/// f(). Where it throws, give_up(text of the exception) runs before the exception goes on.
+template <class F, class GiveUp>
+decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
   try {
-    return std::forward<F>(f)(given);
+    return std::forward<F>(f)();
   } catch (const std::exception& e) {
     give_up(e.what());
     throw;
@@ -47863,6 +47829,17 @@ decltype(auto) run_rank(C world, F&& f, const Note& note) {
     give_up("an exception that is no std::exception");
     throw;
   }
+}
+
+/// run_rank(), with f in which `note` is called before the other ranks are told.
+template <class C, class F, class Note>
+decltype(auto) run_rank(C world, F&& f, const Note& note) {
+  C given = world;  // f may move it away
+  return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
+                     [&](const char* reason) {
+                       note();
+                       world.abort(reason);
+                     });
 }
 
 }  // namespace detail
@@ -50867,15 +50844,7 @@ class distributed<M, C, More...> {
   /// f(); what it throws ends the work of all ranks.
   template <class F>
   auto guarded(const F& f) {
-    try {
-      return f();
-    } catch (const std::exception& e) {
-      give_up(e.what());
-      throw;
-    } catch (...) {
-      give_up("an exception that is no std::exception");
-      throw;
-    }
+    return sinter::detail::run_guarded(f, [this](const char* why) { give_up(why); });
   }
   void give_up(const char* why) noexcept {
     exchange_.drop_gradients();
