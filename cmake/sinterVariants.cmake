@@ -28,12 +28,12 @@ function(sinter_variants target)
     get_filename_component(stem ${file} NAME_WE)
     set(parts "")
     set(outputs "")
-    set(objects "")
+    set(archives "")
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_variants)
     file(MAKE_DIRECTORY ${folder})
     foreach(set IN ITEMS baseline avx2 avx512)
       set(part ${target}_${stem}_${set})
-      add_library(${part} OBJECT EXCLUDE_FROM_ALL ${path})
+      add_library(${part} STATIC EXCLUDE_FROM_ALL ${path})  # an archive of one object: files can depend on it, with any generator
       target_link_libraries(${part} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
       target_include_directories(${part} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
       target_compile_definitions(${part} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
@@ -44,14 +44,14 @@ function(sinter_variants target)
       elseif(set STREQUAL avx512)
         target_compile_options(${part} PRIVATE -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512)
       endif()
-      list(APPEND parts ${set} $<TARGET_OBJECTS:${part}>)
-      list(APPEND objects $<TARGET_OBJECTS:${part}>)
+      list(APPEND parts ${set} $<TARGET_FILE:${part}>)
+      list(APPEND archives ${part})
       list(APPEND outputs ${folder}/${stem}_${set}.o)
     endforeach()
     add_custom_command(OUTPUT ${outputs} ${folder}/${stem}_choice.cpp
       COMMAND ${CMAKE_COMMAND} "-DNM=${CMAKE_NM}" "-DOBJCOPY=${CMAKE_OBJCOPY}" "-DLD=${CMAKE_LINKER}" "-DFOLDER=${folder}" "-DSTEM=${stem}"
         "-DPARTS=$<JOIN:${parts},|>" -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sinterVariantsJoin.cmake
-      DEPENDS ${objects} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sinterVariantsJoin.cmake VERBATIM COMMAND_EXPAND_LISTS
+      DEPENDS ${archives} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sinterVariantsJoin.cmake VERBATIM COMMAND_EXPAND_LISTS
       COMMENT "Keeping the variants of ${file} apart")
     set_source_files_properties(${outputs} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
     target_sources(${target} PRIVATE ${outputs} ${folder}/${stem}_choice.cpp)

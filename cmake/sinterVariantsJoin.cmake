@@ -1,5 +1,6 @@
 # For sinter_variants(): from the objects of one file for several sets makes objects that can meet in one program, and the file that
-# chooses between them. Called with NM, OBJCOPY, LD, FOLDER, STEM and PARTS, set and object by turns, with | between them.
+# chooses between them. Called with NM, OBJCOPY, LD, FOLDER, STEM and PARTS, by turns a set and the archive that holds its object, with | between
+# them.
 string(REPLACE "|" ";" PARTS "${PARTS}")
 
 function(run)
@@ -10,9 +11,9 @@ function(run)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# The symbols of an object whose letter matches.
-function(symbols result object letters)
-  run(${NM} --defined-only --format=posix ${object})
+# The symbols of an archive whose letter matches.
+function(symbols result archive letters)
+  run(${NM} --defined-only --format=posix ${archive})
   string(REPLACE "\n" ";" lines "${out}")
   set(names "")
   foreach(line IN LISTS lines)
@@ -36,14 +37,14 @@ endif()
 
 set(left ${PARTS})
 while(left)
-  list(POP_FRONT left set object)
+  list(POP_FRONT left set archive)
   set(out_object ${FOLDER}/${STEM}_${set}.o)
   set(renames "")
   foreach(name IN LISTS exports)
     list(APPEND renames --redefine-sym ${name}=${name}.${set})
   endforeach()
   # Groups that linkers merge with those of other objects are dissolved before their functions become local.
-  run(${LD} -r --force-group-allocation -o ${out_object}.joined ${object})
+  run(${LD} -r --force-group-allocation -o ${out_object}.joined --whole-archive ${archive})
   # What is written to is shared: merged symbols in sections .data, .bss, .tdata and .tbss.
   run(${NM} --defined-only --format=sysv ${out_object}.joined)
   string(REPLACE ";" " " table "${out}")

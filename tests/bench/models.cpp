@@ -1,30 +1,31 @@
-// tests/bench/models.cpp: a training step of a network of examples/models, the input in memory. Usage: models THREADS
+// tests/bench/models.cpp: a training step of a network of examples/models, the input in memory.
 //
-// models.py compiles it for each network, with NAME, NETWORK, ARGUMENTS, SAMPLE, CLASSES, BATCH and DEVICE.
+// models.py compiles it for each network, with NAME, NETWORK, ARGUMENTS, SAMPLE, CLASSES, BATCH and DEVICE, beside
+// models_main.cpp.
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 
 #include "../../examples/models/alexnet.hpp"
 #include "../../examples/models/fcn.hpp"
 #include "../../examples/models/resnet50.hpp"
 #include "../../examples/models/resnet_cifar.hpp"
-#include "rows.hpp"
 
 using namespace sinter;
 
-int main(int argc, char** argv) {
-  set_num_threads(argc > 1 ? std::atoi(argv[1]) : 1);
+std::function<void()> make_step(int threads) {
+  set_num_threads(threads);
   generator gen(1);
-  NETWORK net(ARGUMENTS gen);
-  optim::sgd optimizer = make_optimizer(net);
+  const auto net = std::make_shared<NETWORK>(ARGUMENTS gen);
+  const std::shared_ptr<optim::sgd> optimizer(new optim::sgd(make_optimizer(*net)));
   const auto x = randn<float>(gen, {BATCH, SAMPLE}).to<DEVICE>();
   const auto labels = randint(gen, 0, CLASSES, {BATCH}).to<DEVICE>();
-  const auto step = [&] {
-    variable loss = cross_entropy(net(x), labels);
-    optimizer.zero_grad();
+  return [=] {
+    variable loss = cross_entropy((*net)(x), labels);
+    optimizer->zero_grad();
     loss.backward();
-    optimizer.step();
+    optimizer->step();
     if (std::isnan(loss.item())) std::exit(1);
   };
-  return serve({{"sinter " NAME, 1, 0, step}});
 }

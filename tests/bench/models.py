@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Times a training step of the networks of examples/models beside PyTorch's, as a Markdown table and bars.
+"""Times a training step of the networks of examples/models beside PyTorch's, as Markdown tables and bars.
 
-A step is forward, loss, backward and update, the input in memory. In each turn every side runs once, directly one after the other, in
-turns forwards and backwards; a ratio is the median over turns of PyTorch's time by Sinter's within a turn. PyTorch runs with its
-tensors contiguous and, where there are images, channels_last; the better one counts. It allocates without giving memory back, so that
-it pays no page faults for results. On a GPU PyTorch computes in float, too, without TF32. Memory is the peak of the process, for PyTorch with what importing it takes. Compile time is
-processor time; the binary is stripped.
+A step is forward, loss, backward and update, the input in memory. The program is `shipped`: built with -O2 for any x86-64 processor, by
+sinter::compiled and sinter_variants(), which choose the instructions when it starts. Beside it run `native`, headers only with -march=native, and
+on demand `compiled`, which links sinter::compiled and computes statements by the instructions that every processor has. In each turn every side
+runs once, directly one after the other, in turns forwards and backwards; a ratio is the median over turns of quotients within a turn.
+PyTorch runs with its tensors contiguous and, where there are images, channels_last; the better one counts. It allocates without giving
+memory back, so that it pays no page faults for results. On a GPU PyTorch computes in float, too, without TF32. Memory is the peak of the process,
+for PyTorch with what importing it takes. Compile time is processor time; binaries are stripped.
 """
 import argparse
 import os
@@ -32,25 +34,51 @@ NETWORKS = {  # name: title, type, arguments in front of the generator, a sample
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 
 
-def build(name, options):
-    """The program of a network: path, seconds of processor time, peak MiB of the compiler, MiB of the binary."""
+def write_source(name, device, body):
+    """The source of a network's step."""
     _, kind, arguments, sample, classes, batch = NETWORKS[name]
-    cuda = options.device == "cuda"
-    program = OUT / f"models_{name}{'_cuda' * cuda}"
+    defines = {"NETWORK": kind, "ARGUMENTS": arguments, "SAMPLE": sample, "CLASSES": classes, "BATCH": batch, "DEVICE": device}
+    source = OUT / ("cuda" if device != "cpu" else "") / f"{name}.cpp"
+    source.parent.mkdir(exist_ok=True)
+    text = "".join(f"#define {k} {v}\n" for k, v in defines.items()) + "".join(f'#include "{HERE / file}"\n' for file in body)
+    if not source.is_file() or source.read_text() != text:
+        source.write_text(text)
+    return source
+
+
+def run_compiler(command, what):
+    """Seconds of processor time and peak MiB of what the command runs."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"models.py: {what} does not compile: {shlex.join(map(str, command))}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def configure(options):
+    for name in NETWORKS:
+        write_source(name, "cpu", ["models.cpp"])
+    run_compiler(["cmake", "-S", HERE / "models", "-B", OUT / "models", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+                  f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DNETWORKS={';'.join(NETWORKS)}", f"-DSOURCES={OUT}",
+                  f"-DNATIVE_FLAGS={';'.join(shlex.split(options.flags))}", f"-DCMAKE_INCLUDE_PATH={options.eigen}"], "the project")
+    return run_compiler(["cmake", "--build", OUT / "models", "--target", "sinter_compiled"], "sinter::compiled")[0]
+
+
+def build(kind, name, options):
+    """The program of a network: path, seconds of processor time, peak MiB of the compiler, MiB of the binary."""
+    if options.device == "cuda":
+        program = OUT / f"models_{name}_cuda"
+        command = [options.compiler, "-std=c++20", *shlex.split(options.flags), "-I", ROOT / "include", "-isystem", options.eigen, "-x", "cu",
+                   write_source(name, "cuda<0>", ["models.cpp", "models_main.cpp"]), "-o", program, "-lcublasLt"]
+    else:
+        program = OUT / "models" / f"{kind}_{name}"
+        command = ["cmake", "--build", OUT / "models", "--target", program.name]
     if options.build == "no":
         return program, 0, 0, 0
-    defines = {"NAME": f'"{name}"', "NETWORK": kind, "ARGUMENTS": arguments, "SAMPLE": sample, "CLASSES": classes, "BATCH": batch,
-               "DEVICE": "cuda<0>" if cuda else "cpu"}
-    kind_of_source, libraries = (["-x", "cu"], ["-lcublasLt"]) if cuda else ([], ["-pthread", "-s"])
-    source = program.with_suffix(".cpp")
-    source.write_text("".join(f"#define {k} {v}\n" for k, v in defines.items()) + f'#include "{HERE / "models.cpp"}"\n')
-    command = [options.compiler, "-std=c++20", *shlex.split(options.flags), "-I",
-               str(ROOT / "include"), "-isystem", options.eigen, *kind_of_source, str(source), "-o", str(program), *libraries]
-    child = subprocess.Popen(command)
-    _, status, usage = os.wait4(child.pid, 0)
-    if status != 0:
-        sys.exit(f"models.py: the program of {name} does not compile")
-    return program, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, program.stat().st_size / 2**20
+    if options.device == "cpu":
+        (OUT / f"{name}.cpp").touch()
+    return program, *run_compiler(command, f"the program of {name}"), program.stat().st_size / 2**20
 
 
 class Side(Program):
@@ -81,14 +109,14 @@ class Side(Program):
         self.process.wait()
 
 
-def measure(name, program, threads, options):
-    """Ours, and PyTorch's layouts (none where there is no PyTorch), after all turns."""
-    ours = Side(f"{shlex.quote(str(program))} {threads}")
+def measure(name, programs, threads, options):
+    """Ours, PyTorch's layouts (none where there is no PyTorch), after all turns."""
     layouts = [] if options.python is None else ["contiguous"] + ["channels_last"] * (not name.startswith("fcn"))
     settings = " ".join(f"{k}={v}" for k, v in KEEP_MEMORY.items())
+    ours = [Side(f"{shlex.quote(str(program))} {threads}") for program in programs]
     theirs = [Side(f"env {settings} {shlex.quote(options.python)} {shlex.quote(str(HERE / 'models_torch.py'))} {threads} {name} {layout} {options.device}")
               for layout in layouts]
-    sides = [ours, *theirs]
+    sides = ours + theirs
     for side in sides:
         for _ in range(2):  # memory is new in the first one
             side.turn(count=False)
@@ -96,10 +124,10 @@ def measure(name, program, threads, options):
         for side in sides if turn % 2 == 0 else sides[::-1]:
             time.sleep(0.01)  # threads of the one before may still spin
             side.turn()
-    memory = [side.peak_mib() for side in sides]
     for side in sides:
+        side.mib = side.peak_mib()
         side.end()
-    return sides, memory
+    return ours, theirs
 
 
 def ratio(theirs, ours):
@@ -129,48 +157,68 @@ def main():
     parser.add_argument("--turns", type=int, default=11, help="steps of each side that count, 1 or more (default: 11)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
     parser.add_argument("--python", default="python3", help="a Python with PyTorch (default: python3)")
+    parser.add_argument("--kinds", nargs="+", choices=["shipped", "native", "compiled"], default=["shipped", "native"], metavar="KIND",
+                        help="programs of ours, of which the first counts: shipped, native, compiled (default: shipped native)")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of both sides; cuda is compiled by nvcc (default: cpu)")
     parser.add_argument("--build", choices=["yes", "only", "no"], default="yes", help="no: run what an earlier call has built (default: yes)")
     parser.add_argument("--compiler", help="default: $CXX, else g++; for cuda nvcc")
-    parser.add_argument("--flags", help="of the compiler (default: -O3 -march=native; for cuda as tests/gpu/run.sh)")
+    parser.add_argument("--flags", help="of the native program (default: -O2 -march=native; for cuda as tests/gpu/run.sh)")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's headers (default: /usr/include/eigen3)")
     parser.add_argument("--svg", type=Path, default=OUT / "models.svg", help="the bars (default: build/bench/models.svg)")
     options = parser.parse_args()
     if options.turns < 1:
         parser.error("--turns needs 1 or more")
     if options.device == "cuda":
-        options.threads = [1]
+        options.threads, options.kinds = [1], ["native"]
     options.compiler = options.compiler or ("nvcc" if options.device == "cuda" else os.environ.get("CXX", "g++"))
-    options.flags = options.flags or ("-O3 -march=native" if options.device == "cpu" else
+    options.flags = options.flags or ("-O2 -march=native" if options.device == "cpu" else
                                       "--expt-relaxed-constexpr -O2 -arch=native -Xcompiler=-march=native")
     OUT.mkdir(parents=True, exist_ok=True)
-    if options.build == "only":
+    once = configure(options) if options.device == "cpu" and options.build != "no" else 0
+    built = {name: {kind: build(kind, name, options) for kind in options.kinds} for name in options.networks}
+    if options.build == "yes":
+        kinds = options.kinds
+        print("| compile time, s (peak of the compiler, MiB; binary, MiB) | " + " | ".join(kinds) + " |\n" + "| --- " * (1 + len(kinds)) + "|")
         for name in options.networks:
-            build(name, options)
+            cells = [f"{seconds:.1f} ({peak:.0f}; {size:.2f})" for _, seconds, peak, size in built[name].values()]
+            print(f"| {NETWORKS[name][0]} | " + " | ".join(cells) + " |")
+        if once:
+            print(f"\nsinter::compiled, once for all: {once:.0f} s")
+        print(flush=True)
+    if options.build == "only":
         return
     found = subprocess.run([options.python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
     if found.returncode != 0:
         print(f"no PyTorch in {options.python}: its columns stay empty", file=sys.stderr)
         options.python = None
     cpu = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    print(f"{cpu[0]}, {len(cpu)} cores; {options.compiler} {options.flags}; PyTorch {found.stdout.strip() or 'not there'}; "
-          f"medians of {options.turns} turns\n")
-    print("| network (batch) | threads | Sinter, ms | PyTorch, ms | its layout | PyTorch / Sinter | of processor time | "
-          "memory, MiB | PyTorch's | compile, s | compiler, MiB | binary, MiB |\n" + "| --- " * 12 + "|")
-    rows = []
+    flags = {"shipped": "-O2", "compiled": "-O2", "native": options.flags}
+    print(f"{cpu[0]}, {len(cpu)} cores; {options.compiler} {', '.join(f'{kind}: {flags[kind]}' for kind in options.kinds)}; "
+          f"PyTorch {found.stdout.strip() or 'not there'}; medians of {options.turns} turns\n")
+    head = ["network (batch)", "threads", *(f"{kind}, ms" for kind in options.kinds), *(f"{kind} / {options.kinds[0]}" for kind in options.kinds[1:]),
+            "PyTorch, ms", "its layout", f"PyTorch / {options.kinds[0]}", "of processor time", "memory, MiB", "PyTorch's"]
+    print("| " + " | ".join(head) + " |\n" + "| --- " * len(head) + "|")
+    rows, gains = [], {}
     for name in options.networks:
-        program, seconds, compiler_mib, binary_mib = build(name, options)
+        title, batch = NETWORKS[name][0], NETWORKS[name][5]
         for threads in options.threads:
-            (ours, *theirs), (mib, *their_mib) = measure(name, program, threads, options)
-            cells, best_ms = ["–"] * 4, None
-            if theirs:
-                k = min(range(len(theirs)), key=lambda i: statistics.median(theirs[i].wall))
-                best, best_ms = theirs[k], statistics.median(theirs[k].wall)
-                cells = [f"{best_ms:.0f}", best.name.split()[-1], f"**{ratio(best.wall, ours.wall):.2f}**", f"{ratio(best.cpu, ours.cpu):.2f}"]
-            rows.append((NETWORKS[name][0], threads, statistics.median(ours.wall), best_ms))
-            cells = [f"{NETWORKS[name][0]} ({NETWORKS[name][5]})", str(threads), f"{rows[-1][2]:.0f}", *cells, f"{mib:.0f}",
-                     f"{their_mib[k]:.0f}" if theirs else "–", f"{seconds:.1f}", f"{compiler_mib:.0f}", f"{binary_mib:.2f}"]
-            print("| " + " | ".join(cells) + " |", flush=True)
+            ours, theirs = measure(name, [program for program, *_ in built[name].values()], threads, options)
+            first, best = ours[0], min(theirs, key=lambda side: statistics.median(side.wall), default=None)
+            milliseconds = [statistics.median(side.wall) for side in ours]
+            rows.append((title, threads, milliseconds[0], best and statistics.median(best.wall)))
+            cells = [f"{title} ({batch})", str(threads), *(f"{ms:.0f}" for ms in milliseconds), *(f"{ratio(side.wall, first.wall):.2f}" for side in ours[1:])]
+            if best:
+                gains.setdefault(threads, {})[name] = ratio(best.wall, first.wall)
+                cells += [f"{rows[-1][3]:.0f}", best.name.split()[-1], f"**{ratio(best.wall, first.wall):.2f}**", f"{ratio(best.cpu, first.cpu):.2f}"]
+            else:
+                cells += ["–"] * 4
+            print("| " + " | ".join([*cells, f"{first.mib:.0f}", f"{best.mib:.0f}" if best else "–"]) + " |", flush=True)
+    print()
+    for threads, gain in gains.items():
+        convolutional = [value for name, value in gain.items() if not name.startswith("fcn")]
+        for what, values in (("the convolutional ones", convolutional), ("all", list(gain.values()))):
+            if len(values) > 1:
+                print(f"{threads} thread{'s' * (threads > 1)}, geometric mean over {what}: {statistics.geometric_mean(values):.2f}")
     bars(rows, options.svg)
     print(f"\nwrote {options.svg}")
 
