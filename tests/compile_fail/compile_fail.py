@@ -209,6 +209,7 @@ def main():
     parser.add_argument("--compiler", default="g++", help="g++, clang++ or nvcc (default: %(default)s)")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--scratch", type=Path, default=Path("build/compile_fail"))
+    parser.add_argument("--only", choices=["umbrella", "rooms"], help="cases that include the umbrella header alone, or the others")
     parser.add_argument("--show", action="store_true", help="print the message of each case and check nothing")
     parser.add_argument("--self-test", action="store_true", help="check that the harness itself can fail")
     parser.add_argument("cases", nargs="*", type=Path, help="only these files (default: all beside this script)")
@@ -218,6 +219,8 @@ def main():
         self_test(compiler)
     passed = tools.Passed(compiler.scratch / "passed", compiler.command, compiler.version, Path(__file__).read_bytes())
     files = [file.resolve() for file in options.cases] or sorted(HERE.glob("*.cpp"))
+    if options.only:
+        files = [file for file in files if includes_rooms(file) == (options.only == "rooms")]
     if not files:
         sys.exit(f"no cases in {HERE}")
     compiler.precompile(passed, any(map(includes_rooms, files)))
