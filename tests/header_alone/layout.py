@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the headers say about themselves and about each other: first lines, umbrellas, and who may include whom."""
+"""Checks what the headers say about themselves and about each other: first lines, umbrellas, and who may include whom, and that what
+functions of sinter::compiled keep is shared."""
 import re
 import sys
 from pathlib import Path
@@ -83,6 +84,9 @@ def problems():
         if base / "config.hpp" not in parts and any("<Eigen/" in part.read_text(encoding="utf-8") for part in parts):
             yield name, "uses Eigen without sinter/config.hpp, which makes objects with other packets a link error"
         text = "\n".join(lines)
+        for held in re.findall(r"^#if SINTER_DEFINES$(.*?)^#endif  // SINTER_DEFINES$", text, re.M | re.S):
+            for static in re.findall(r"^ +static (?!constexpr|const )[^(]*[={;]", held, re.M):
+                yield name, f"'{static.strip()}' in a function that sinter::compiled holds: files of sinter_variants() would have another"
         for included in re.findall(r'^\s*#\s*include\s*[<"]([^">]+)[">]', text, re.M):
             if included.startswith("sinter/"):
                 other = included.removeprefix("sinter/")

@@ -196,6 +196,21 @@ thread_pool& pool_of() {
   else return numa_pool(device_ordinal_v<D>);
 }
 
+namespace detail {
+
+// Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
+// that holds a copy of it, as the files of sinter_variants() do.
+inline constinit std::atomic<thread_pool*> pool_of_host{nullptr};
+
+struct pool_of_node {
+  int node;
+  pool_of_node* next;
+  thread_pool pool;
+};
+inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
+
+}  // namespace detail
+
 #if SINTER_DEFINES
 
 SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
@@ -331,23 +346,18 @@ SINTER_SHARED void thread_pool::stop_workers() noexcept {
 }
 
 SINTER_SHARED thread_pool& host_pool() {
-  static constinit std::atomic<thread_pool*> pool{nullptr};
-  return sinter::detail::make_once(pool, [] {
+  return sinter::detail::make_once(detail::pool_of_host, [] {
     auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
     std::atexit([] {
-      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+      if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
     });
     return one.release();
   });
 }
 
 SINTER_SHARED thread_pool& numa_pool(int node) {
-  struct entry {
-    int node;
-    entry* next;
-    thread_pool pool;
-  };
-  static constinit std::atomic<entry*> first{nullptr};
+  using entry = detail::pool_of_node;
+  auto& first = detail::first_pool_of_node;
   const auto find = [node](entry* e) {
     while (e != nullptr && e->node != node) e = e->next;
     return e;
@@ -357,7 +367,8 @@ SINTER_SHARED thread_pool& numa_pool(int node) {
   std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
   if (head == nullptr)
     std::atexit([] {
-      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+      for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)
+        e->pool.close();
     });
   while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
     if (entry* const known = find(head)) return known->pool;

@@ -163,11 +163,14 @@ inline void run_backward(grad_state& y) {
   consumer.backward(y);
 }
 
+/// States that release_state is about to delete on this thread; null where it does not run.
+inline thread_local constinit grad_state** states_to_delete = nullptr;
+
 #if SINTER_DEFINES
 
 SINTER_SHARED void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local grad_state** waiting = nullptr;
+  grad_state**& waiting = states_to_delete;
   if (waiting != nullptr) {
     s->next = std::exchange(*waiting, s);
     return;

@@ -52,6 +52,9 @@ SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std:
 /// The same of one piece.
 SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
 
+/// Gives every file that takes the place of another a name of its own until then.
+inline constinit std::atomic<unsigned> files_replaced{0};
+
 #if SINTER_DEFINES
 
 SINTER_SHARED_COLD std::string link_target(std::string path) {
@@ -94,7 +97,7 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
 
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
                                     const struct stat* old, durability until) {
-  static std::atomic<unsigned> count{0};
+  std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
   const std::string folder = name.substr(0, name.rfind('/') + 1);
   if (on_disk) remove_unfinished(folder);
