@@ -7,25 +7,35 @@
 # that were compiled for a larger set never serve the rest of the program. What functions keep from call to call, such as the thread
 # pool, is shared by all.
 
-# Whether the machine and the tools can do it, and the project's flags leave the choice of instructions open.
+# Whether the machine and the tools can do it, and the flags of the project, the folder and the targets named leave the choice of instructions
+# open.
 function(sinter_variants_available result)
   set(${result} OFF PARENT_SCOPE)
   string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" flags_of_kind)
+  get_directory_property(options COMPILE_OPTIONS)
+  foreach(target IN LISTS ARGN)
+    get_target_property(own ${target} COMPILE_OPTIONS)
+    list(APPEND options ${own})
+  endforeach()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_OBJCOPY AND CMAKE_NM AND CMAKE_LINKER
-      AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT "${CMAKE_CXX_FLAGS} ${${flags_of_kind}}" MATCHES "-march=|-mavx|-fsanitize")
+      AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT "${CMAKE_CXX_FLAGS} ${${flags_of_kind}} ${options}" MATCHES "-march=|-mavx|-fsanitize")
     set(${result} ON PARENT_SCOPE)
   endif()
 endfunction()
 
 function(sinter_variants target)
-  sinter_variants_available(available)
+  sinter_variants_available(available ${target})
   foreach(file IN LISTS ARGN)
     if(NOT available)
       target_sources(${target} PRIVATE ${file})
       continue()
     endif()
     get_filename_component(path ${file} ABSOLUTE)
-    get_filename_component(stem ${file} NAME_WE)
+    get_filename_component(name ${file} NAME_WLE)
+    string(MAKE_C_IDENTIFIER ${name} stem)
+    while(TARGET ${target}_${stem}_baseline)  # another file of that name, from another folder
+      string(APPEND stem _)
+    endwhile()
     set(parts "")
     set(outputs "")
     set(archives "")

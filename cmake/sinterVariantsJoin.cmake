@@ -68,7 +68,11 @@ while(left)
   # What initialises its static objects is code of the set, too: it runs only where the set is chosen.
   list(APPEND renames --rename-section .init_array=sinter_begin_${STEM}_${set})
   run(${OBJCOPY} ${renames} ${out_object}.joined ${out_object}.renamed)
-  run(${OBJCOPY} --weaken-symbols=${out_object}.weak --keep-global-symbols=${out_object}.keep ${out_object}.renamed ${out_object})
+  set(weaken --weaken-symbols=${out_object}.weak)
+  if(NOT weak)
+    set(weaken "")  # objcopy takes an empty list for a mistake
+  endif()
+  run(${OBJCOPY} ${weaken} --keep-global-symbols=${out_object}.keep ${out_object}.renamed ${out_object})
 endwhile()
 
 # The file that chooses: a jump for each function, whose target is set before other code of the program runs.
