@@ -181,3 +181,20 @@ TEST_CASE("models: ResNet-20, 32, 44 and 56 as published") {
   CHECK_THROWS_AS(models::resnet_cifar<>(21, gen), value_error);
   check_step("resnet20", net, {3, 32, 32}, 10, 1e-4);
 }
+
+TEST_CASE("models: a step asks the system for no memory after the first two") {
+  generator gen(1);
+  const models::resnet_cifar<> net(8, gen);
+  optim::sgd optimizer = make_optimizer(net);
+  const tensor x = numbers(extents<4>{{2, 3, 32, 32}}, 1000);
+  const tensor<std::int64_t, 1> labels = {0, 7};
+  std::size_t before = 0;
+  for (int step = 0; step < 4; ++step) {
+    const variable loss = cross_entropy(net(x), labels);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    if (step == 1) before = memory<cpu>().system_allocations;
+  }
+  CHECK(memory<cpu>().system_allocations == before);
+}

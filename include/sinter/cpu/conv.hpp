@@ -3,6 +3,7 @@
 
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/convolution.hpp"
+#include "sinter/cpu/resample.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/conv_transpose.hpp"
 #include "sinter/ops/sum.hpp"
@@ -25,6 +26,37 @@ inline conv_weight_strides conv_strides_of(const ops::conv_extents& e) {
   return {e.w_filter, e.w_channel, {e.w_tap[0], e.w_tap[1], e.w_tap[2]}};
 }
 
+/// Elements of an expression without points as a convolution's image, in the order of dense images with the channels
+/// last.
+class made_image {
+ public:
+  explicit made_image(const loop& rows) : loop_(channels_last(rows)) {}
+
+  template <class T>
+  conv_image<T> image() const {
+    return {[](const void* made, index_t begin, index_t end, T* to) {
+              char* const base[1] = {reinterpret_cast<char*>(to)};
+              const bool add[1] = {false};
+              static_cast<const prepared_loop*>(made)->run(begin, end, base, add, true);
+            },
+            &loop_};
+  }
+
+ private:
+  static loop channels_last(loop l) {
+    int order[max_rank] = {};
+    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+    order[l.rank - 1] = 1;
+    for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
+    sinter::detail::reorder_axes(order, l.rank, l.shape);
+    index_t step = 1;
+    for (int d = l.rank - 1; d >= 0; --d, step *= l.shape[d + 1]) l.out[0].strides[d] = step;
+    return l;
+  }
+
+  prepared_loop loop_;
+};
+
 }  // namespace sinter::cpu_impl
 
 namespace sinter::detail {
@@ -37,8 +69,8 @@ struct kernels<Op, D> {
   template <class T>
   using images = tensor<T, Op::rank_of_images, D>;
 
-  template <class T, class Epilogue, class... B>
-  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
+  template <class T, class Epilogue, class X, class... B>
+  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const X& x, const images<T>& w,
                       const B&... bias) {
     if constexpr (narrow_element<T>) {
       const auto wide = images<float>::uninitialized(y.shape(), y.strides());
@@ -55,7 +87,12 @@ struct kernels<Op, D> {
       }
       const auto run = [&](const T* b) {
         finish.bias = b;
-        pass<Op::transposed>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
+        if constexpr (Op::transposed)
+          pass<true>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
+        else
+          with_image(op, x, w.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
+            convolve(o.extents_of(shape, w.shape(), w.strides(), y.shape()), image, w, y, false, finish);
+          });
       };
       if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
       else run(nullptr);
@@ -70,36 +107,87 @@ struct kernels<Op, D> {
       const images<T>& g = b.gradient();
       if (b.template wants<0>()) {
         const auto dx = b.template place_of<0>();
-        data_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
+        image_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
       }
       sum_gradients<T>(op, b);
     }
   }
 
  private:
+  /// f(op, image, shape) of x, an operand or a formula, with what op's padding mode puts around a formula.
+  template <class X, class F>
+  static void with_image(const Op& op, const X& x, const extents<Op::rank_of_images>& w, const F& f) {
+    using T = element_of<X>;
+    if constexpr (is_tensor<X>) return f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
+    else if (pads_by_copy(op)) {
+      Op inside = op;
+      inside.options.padding = 0;
+      const images<T> whole = eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode))
+                                  .to_memory_format(channels_last);
+      f(inside, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+    } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
+               !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
+      const images<T> whole = eval(untrack(x)).to_memory_format(channels_last);
+      f(op, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+    } else {
+      cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
+        const cpu_impl::made_image made(l);
+        f(op, made.template image<T>(), x.shape());
+      });
+    }
+  }
+  /// Does the kernel put something else than zeros around an image? It is there already around one in memory.
+  static bool pads_by_copy(const Op& op) {
+    if constexpr (Op::transposed) return false;
+    else return op.options.padding_mode != pad_mode::constant;
+  }
+
+  template <class T>
+  static void convolve(const ops::conv_extents& e, const cpu_impl::conv_image<T>& from, const images<T>& w,
+                       const images<T>& to, bool add, const cpu_impl::conv_finish<T>& finish) {
+    cpu_impl::conv_forward<T>(cpu_impl::conv_shape_of(e), from, w.data(), cpu_impl::conv_strides_of(e), to.data(), add,
+                              finish, backend<D>::pool());
+  }
   /// From x to y of a convolution, or back.
   template <bool Back, class T>
   static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
                    const cpu_impl::conv_finish<T>& finish) {
-    const auto shape = cpu_impl::conv_shape_of(e);
-    const auto strides = cpu_impl::conv_strides_of(e);
     if constexpr (Back)
-      cpu_impl::conv_backward_data<T>(shape, from.data(), w.data(), strides, to.data(), add, finish,
-                                      backend<D>::pool());
-    else cpu_impl::conv_forward<T>(shape, from.data(), w.data(), strides, to.data(), add, finish, backend<D>::pool());
+      cpu_impl::conv_backward_data<T>(cpu_impl::conv_shape_of(e), from.data(), w.data(), cpu_impl::conv_strides_of(e),
+                                      to.data(), add, finish, backend<D>::pool());
+    else convolve<T>(e, from.data(), w, to, add, finish);
+  }
+  /// The same where an image has had something put around it: what stands there adds to what it is a copy of.
+  template <class T>
+  static void image_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
+    if (!pads_by_copy(op)) return data_gradient<T>(op, g, w, dx, add);
+    if constexpr (!Op::transposed) {
+      Op inside = op;
+      inside.options.padding = 0;
+      const ops::pad_op<T> around(amounts_around(op.options, w.shape()), op.options.padding_mode, T(0));
+      const auto shape = around.shape(dx.shape());
+      const auto padded = images<T>::uninitialized(shape, strides_in(channels_last, shape));
+      data_gradient<T>(inside, g, w, padded, false);
+      cpu_impl::resample_gradient<T>(ops::resampling_of(around, dx, padded, false), padded.data(), dx.data(), add)
+          .run(backend<D>::pool());
+    }
   }
   template <class T>
   static void data_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
     pass<!Op::transposed, T>(op.extents_of(dx.shape(), w.shape(), w.strides(), g.shape()), g, w, dx, add, {});
   }
   /// `sums`, unless it is null, becomes the gradient of the bias of a convolution that is not transposed.
-  template <class T>
-  static void weight_gradient(const Op& op, const images<T>& x, const images<T>& g, const images<T>& dw, T* sums,
-                              bool add) {
-    const auto e = op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape());
-    const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
-    cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image.data(), result.data(), dw.data(),
-                                       cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
+  template <class T, class X>
+  static void weight_gradient(const Op& op, const X& x, const images<T>& g, const images<T>& dw, T* sums, bool add) {
+    const auto run = [&](const ops::conv_extents& e, const cpu_impl::conv_image<T>& image, const images<T>& result) {
+      cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image, result.data(), dw.data(),
+                                         cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
+    };
+    if constexpr (Op::transposed) run(op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape()), g.data(), x);
+    else
+      with_image(op, x, dw.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
+        run(o.extents_of(shape, dw.shape(), dw.strides(), g.shape()), image, g);
+      });
   }
   /// Column sums of the matrix (pixels, channels) of g.
   template <class G, class To>

@@ -1,6 +1,9 @@
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
 #pragma once
 
+#include <optional>
+#include <type_traits>
+
 #include "sinter/cpu/detail/conv_depthwise.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
@@ -15,7 +18,7 @@ namespace detail {
 
 /// patches * weights for one group.
 template <class T>
-void multiply_patches(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
+void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
@@ -29,15 +32,44 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 
+/// Has `product` compute with the image of `a`, which it refers to; in memory where the product's tasks would make it
+/// often.
+template <class T, class Product>
+void compute_weights(patches<T>& a, Product&& product, T* dw, const conv_weight_strides& strides, T* sums, bool add,
+                     thread_pool& pool) {
+  if (!product.makes_often()) return product.compute(dw, strides, sums, add, pool);
+  const whole_image<T> whole(a, pool);
+  a.data = whole.data();
+  product.compute(dw, strides, sums, add, pool);
+}
+
 /// dw and, unless it is null, `sums` = the gradients of one group's weights and biases.
 template <class T>
-void multiply_pixels(const patches<T>& a, const T* dy, index_t filters, index_t dy_stride, T* dw,
+void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stride, T* dw,
                      const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
   if constexpr (has_winograd<T>) {
     if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, true))
-      return winograd_weight_product<T>(a, dy, filters, dy_stride, cut).compute(dw, strides, sums, add, pool);
+      return compute_weights<T>(a, winograd_weight_product<T>(a, dy, filters, dy_stride, cut), dw, strides, sums, add,
+                                pool);
   }
-  weight_product<T>(a, dy, filters, dy_stride).compute(dw, strides, sums, add, pool);
+  compute_weights<T>(a, weight_product<T>(a, dy, filters, dy_stride), dw, strides, sums, add, pool);
+}
+
+/// dw where the matrix of patches is the image itself: x, the narrower factor, is the one that is packed for the L2
+/// cache.
+template <class T>
+void multiply_narrow_image(patches<T> x, const patches<T>& dy, T* dw, const conv_weight_strides& strides, bool add,
+                           thread_pool& pool) {
+  std::optional<whole_image<T>> whole;
+  if (x.is_made()) x.data = whole.emplace(x, pool).data();
+  weight_product<T>(dy, x.data, x.channels, x.pixel_stride)
+      .compute(dw, {strides.channel, strides.filter, {}}, nullptr, add, pool);
+}
+
+/// The image from a channel on; one that is made is not cut.
+template <class T>
+conv_image<T> group_of(const conv_image<T>& x, index_t first_channel) {
+  return x.make == nullptr ? conv_image<T>(x.data + first_channel) : x;
 }
 
 inline bool is_depthwise(const conv_shape& s) {
@@ -47,7 +79,8 @@ inline bool is_depthwise(const conv_shape& s) {
 }  // namespace detail
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
-/// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
+/// filters) of y; see conv_shape. x and y do not overlap. Where x is made there is one group; a task makes the pixels
+/// that it reads. Every bit of the result is the same for any number of
 /// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
 /// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
 /// than sums of products have; exact_convolution keeps them from it.
@@ -55,15 +88,16 @@ inline bool is_depthwise(const conv_shape& s) {
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
 template <class T>
-void conv_forward(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,
-                  const conv_finish<T>& finish, thread_pool& pool) {
+void conv_forward(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* w,
+                  const conv_weight_strides& w_strides, T* y, bool add, const conv_finish<T>& finish,
+                  thread_pool& pool) {
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   const index_t line = s.out[2] * s.filters, area = s.out[1] * line;
   const detail::result_rows<T> rows{y, s.out[0] * area, {area, line, s.filters}, s.filters, 0};
   for (index_t g = 0; g < groups; ++g) {
-    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::patches<T> patches(detail::group_of(x, g * channels), s.batch, s.channels, channels, axes);
     const detail::weight_source<T> weights{w + g * filters * w_strides.filter,
                                            {s.kernel[0], s.kernel[1], s.kernel[2]},
                                            {w_strides.tap[0], w_strides.tap[1], w_strides.tap[2]},
@@ -117,20 +151,18 @@ void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv
 /// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
 /// dy's columns. Both are added to what is there where `add` is set.
 template <class T>
-void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides,
-                           T* db, bool add, thread_pool& pool) {
+void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* dy, T* dw,
+                           const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   for (index_t g = 0; g < groups; ++g) {
-    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::patches<T> patches(detail::group_of(x, g * channels), s.batch, s.channels, channels, axes);
     T* const to = dw + g * filters * w_strides.filter;
     T* const sums = db != nullptr ? db + g * filters : nullptr;
     if (patches.is_image() && filters > channels && db == nullptr) {
-      // dw transposed: x, the narrower factor, is the one that is packed for the L2 cache.
-      const detail::patches<T> swapped(dy + g * filters, s.batch, s.filters, filters, axes);
-      detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
-          .compute(to, {w_strides.channel, w_strides.filter, {}}, nullptr, add, pool);
+      const detail::patches<T> gradient(dy + g * filters, s.batch, s.filters, filters, axes);
+      detail::multiply_narrow_image(patches, gradient, to, w_strides, add, pool);
     } else if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
     else detail::multiply_pixels<T>(patches, dy + g * filters, filters, s.filters, to, w_strides, sums, add, pool);
   }

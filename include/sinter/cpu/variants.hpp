@@ -6,19 +6,19 @@
 #include "sinter/cpu/gemm.hpp"
 
 // All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
-#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
-  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
-  KERNEL(T, conv_forward,                                                                                             \
-         (const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,          \
-          const conv_finish<T>& finish, thread_pool& pool),                                                           \
-         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
-  KERNEL(T, conv_backward_data,                                                                                       \
-         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
-          const conv_finish<T>& finish, thread_pool& pool),                                                           \
-         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
-  KERNEL(T, conv_backward_weights,                                                                                    \
-         (const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides, T* db, bool add, \
-          thread_pool& pool),                                                                                         \
+#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                        \
+  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                   \
+  KERNEL(T, conv_forward,                                                                                        \
+         (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,   \
+          bool add, const conv_finish<T>& finish, thread_pool& pool),                                            \
+         (s, x, w, w_strides, y, add, finish, pool))                                                             \
+  KERNEL(T, conv_backward_data,                                                                                  \
+         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,   \
+          const conv_finish<T>& finish, thread_pool& pool),                                                      \
+         (s, dy, w, w_strides, dx, add, finish, pool))                                                           \
+  KERNEL(T, conv_backward_weights,                                                                               \
+         (const conv_shape& s, const conv_image<T>& x, const T* dy, T* dw, const conv_weight_strides& w_strides, \
+          T* db, bool add, thread_pool& pool),                                                                   \
          (s, x, dy, dw, w_strides, db, add, pool))
 
 namespace sinter::cpu_impl {

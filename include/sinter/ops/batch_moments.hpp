@@ -12,6 +12,7 @@ namespace ops {
 struct batch_moments_op : kernel_op {
   static constexpr const char* name = "batch_moments";
   static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  static constexpr bool has_variants = true;
   static constexpr take takes(int) { return take::strided; }
   template <class T, class...>
   using result = compute_type<T>;

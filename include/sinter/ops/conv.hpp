@@ -1,9 +1,15 @@
 // sinter/ops/conv.hpp: convolutions over one, two and three spatial axes.
 #pragma once
 
+#include "sinter/ops/add.hpp"
+#include "sinter/ops/cast.hpp"
 #include "sinter/ops/conv_axes.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/multiply.hpp"
+#include "sinter/ops/negate.hpp"
 #include "sinter/ops/pad.hpp"
+#include "sinter/ops/relu.hpp"
+#include "sinter/ops/subtract.hpp"
 #include "sinter/ops/window.hpp"
 
 namespace sinter {
@@ -25,6 +31,22 @@ struct conv_options {
   pad_mode padding_mode = pad_mode::constant;  ///< what stands around x in place of zeros: a copy is made, see pad
 };
 
+namespace detail {
+
+/// What a padding mode puts around an image, for weights of that shape.
+template <int N>
+pad_amounts amounts_around(const conv_options<N>& o, const extents<N + 2>& w) {
+  index_t amounts[std::size_t{2 * N}];
+  for (int d = 0; d < N; ++d) {
+    const index_t span = o.dilation[d] * (w[d + 2] - 1);
+    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
+    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
+  }
+  return amounts;
+}
+
+}  // namespace detail
+
 namespace ops {
 
 /// Of the ops of conv_op and conv_transpose_op.
@@ -33,6 +55,46 @@ concept is_convolution = requires {
   Op::rank_of_images;
   Op::transposed;
 };
+
+/// The identity. Behind a formula it has backward compute the formula's value again, where that value would be kept.
+template <class T>
+struct computed_again_op : cast_op<T, T> {
+  static constexpr const char* name = "statement";
+  static constexpr bool is_hidden = true;  // by explain()
+};
+
+/// Is a value of Op computed again in less time than it is read from memory? What consists of such ops is computed
+/// where a convolution reads it, and not stored.
+template <class Op>
+inline constexpr bool is_quick = false;
+template <>
+inline constexpr bool is_quick<add_op> = true;
+template <>
+inline constexpr bool is_quick<subtract_op> = true;
+template <>
+inline constexpr bool is_quick<multiply_op> = true;
+template <>
+inline constexpr bool is_quick<negate_op> = true;
+template <>
+inline constexpr bool is_quick<relu_op> = true;
+template <class T>
+inline constexpr bool is_quick<computed_again_op<T>> = true;
+
+/// How many tensors of rank R a formula of quick ops reads; no less than 9 for other formulas.
+template <int R, class E>
+inline constexpr int images_read = 9;
+template <int R, class E>
+  requires(sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>)
+inline constexpr int images_read<R, E> = !sinter::detail::is_constant<E> && E::rank == R;
+template <int R, class Op, class... A>
+inline constexpr int images_read<R, map_expr<Op, A...>> = is_quick<Op> ? (images_read<R, A> + ...) : 9;
+/// Is E a formula of one image and of numbers for its channels, such as relu((x - mean) * scale + shift)? That image is
+/// kept for backward in place of the formula's value; of several, more would be kept.
+template <class E>
+inline constexpr bool is_quick_formula = false;
+template <class Op, class... A>
+inline constexpr bool is_quick_formula<map_expr<Op, A...>> =
+    images_read<map_expr<Op, A...>::rank, map_expr<Op, A...>> == 1;
 
 /// What is wrong with operands of these types, x and weights of rank R.
 template <int R, class X, class W, class... B>
@@ -98,10 +160,14 @@ struct conv_op : kernel_op {
   static constexpr bool has_bias = Bias, transposed = false;
   static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
   template <device D>
   static constexpr bool has_kernels_on = true;
+  template <class A>
+  static constexpr bool takes_formula(int operand) {
+    return operand == 0 && is_cpu_v<device_of<A>> && is_quick_formula<A> && !narrow_element<element_of<A>>;
+  }
 
   conv_options<N> options;
   explicit conv_op(const conv_options<N>& o) : options(o) {}
@@ -110,6 +176,9 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
+    if (options.padding_mode != pad_mode::constant) {
+      pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+    }
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -136,23 +205,38 @@ static_assert(is_kernel_op<conv_op<2, true>>);
 
 namespace detail {
 
-/// x evaluated, with what op's padding mode puts around it: op then has no padding to do.
-template <int N, bool Bias, class X, class W>
-evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
-  const conv_options<N>& o = op.options;
-  if (o.padding_mode == pad_mode::constant) return eval_to_read(std::forward<X>(x));
-  check_defined(op.name, x);
-  check_defined(op.name, w);
-  index_t amounts[std::size_t{2 * N}];
-  for (int d = 0; d < N; ++d) {
-    const index_t span = o.dilation[d] * (w.shape()[d + 2] - 1);
-    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
-    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
-  }
-  op.options.padding = 0;
-  return eval(pad(std::forward<X>(x), amounts, o.padding_mode));
-}
+/// The type of X as conv_op takes it: a formula that would have to keep its value ends in computed_again_op.
+template <class Op, class X>
+struct image_type {
+  using type = X;
+};
+template <class Op, class X>
+  requires(expression<X> && Op::template takes_formula<bare<X>>(0) && !fuses_as_prologue<bare<X>>)
+struct image_type<Op, X> {
+  using type = map_expr<ops::computed_again_op<element_of<X>>, bare<X>>;
+};
+template <class Op, class X>
+using image_of = typename image_type<Op, X>::type;
 
+/// x with what op's padding mode puts around it, evaluated: op then has no padding to do. A formula that kernels take
+/// is left as it is, and to them.
+template <int N, bool Bias, class X, class W>
+auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
+  using Image = image_of<ops::conv_op<N, Bias>, X>;
+  if constexpr (ops::conv_op<N, Bias>::template takes_formula<bare<Image>>(0)) {
+    if constexpr (std::is_same_v<bare<Image>, bare<X>>) return bare<X>(std::forward<X>(x));
+    else return make_map(ops::computed_again_op<element_of<X>>{}, std::forward<X>(x));
+  } else {
+    if (op.options.padding_mode == pad_mode::constant) return evaluated<X>(eval_to_read(std::forward<X>(x)));
+    check_defined(op.name, x);
+    check_defined(op.name, w);
+    const pad_amounts amounts = amounts_around(op.options, w.shape());
+    const pad_mode mode = op.options.padding_mode;
+    op.options.padding = 0;
+    op.options.padding_mode = pad_mode::constant;
+    return evaluated<X>(eval(pad(std::forward<X>(x), amounts, mode)));
+  }
+}
 }  // namespace detail
 
 /// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
@@ -165,7 +249,8 @@ evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
 ///     auto h = relu(conv2d(pictures, filters, bias, {.stride = 2, .padding = 1}));
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
-detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
+detail::kernel_of<ops::conv_op<2, true>, detail::image_of<ops::conv_op<2, true>, X>, W, B> conv2d(
+    X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
   ops::conv_op<2, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
@@ -173,7 +258,8 @@ detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias,
 /// The same without a bias.
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<2, false>, X, W>
-detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
+detail::kernel_of<ops::conv_op<2, false>, detail::image_of<ops::conv_op<2, false>, X>, W> conv2d(
+    X&& x, W&& w, const conv_options<2>& options = {}) {
   ops::conv_op<2, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
@@ -190,14 +276,16 @@ void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
 ///     auto h = conv1d(signals, taps, bias, {.dilation = 2});
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
-detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
+detail::kernel_of<ops::conv_op<1, true>, detail::image_of<ops::conv_op<1, true>, X>, W, B> conv1d(
+    X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
   ops::conv_op<1, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<1, false>, X, W>
-detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
+detail::kernel_of<ops::conv_op<1, false>, detail::image_of<ops::conv_op<1, false>, X>, W> conv1d(
+    X&& x, W&& w, const conv_options<1>& options = {}) {
   ops::conv_op<1, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
@@ -214,14 +302,16 @@ void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
 ///     auto h = conv3d(volumes, blocks, bias, {.padding = 1});
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
-detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
+detail::kernel_of<ops::conv_op<3, true>, detail::image_of<ops::conv_op<3, true>, X>, W, B> conv3d(
+    X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
   ops::conv_op<3, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<3, false>, X, W>
-detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
+detail::kernel_of<ops::conv_op<3, false>, detail::image_of<ops::conv_op<3, false>, X>, W> conv3d(
+    X&& x, W&& w, const conv_options<3>& options = {}) {
   ops::conv_op<3, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }

@@ -30,6 +30,11 @@ struct conv_axis {
   index_t in, out, taps, step, dilation, first;
 
   constexpr index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
+  /// The element that the first tap of result o meets, or the last; the nearest one where that is outside.
+  constexpr index_t met(index_t o, bool last) const {
+    const index_t element = at(o, last ? taps - 1 : 0);
+    return element < 0 ? 0 : element < in ? element : in - 1;
+  }
 
   /// Is result o element o, and nothing else?
   constexpr bool is_identity() const { return taps == 1 && step == 1 && first == 0 && in == out; }

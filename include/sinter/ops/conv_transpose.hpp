@@ -28,7 +28,7 @@ struct conv_transpose_op : kernel_op {
   static constexpr bool has_bias = Bias, transposed = true;
   static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
   template <device D>
   static constexpr bool has_kernels_on = true;

@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
+#include "sinter/cpu/detail/gemm_scratch.hpp"
+#include "sinter/cpu/loop.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -64,22 +67,36 @@ struct patch_piece {
   index_t offset;  ///< from the base of a line
 };
 
+/// Lines of pixels, counted through all images, and of each of them the same pixels.
+struct pixel_box {
+  index_range lines, pixels;
+};
+
 /// The image of one group as a matrix of patches.
 template <class T>
 struct patches {
-  const T* data;
+  const T* data;  ///< null where the image is made; see holding
+  conv_image<T> image;
   index_t batch, channels, pixel_stride, image_stride, axis_stride[3];
   conv_axis axes[3];
   bool joined;  ///< the taps of the last axis follow one another, as its pixels do
 
-  patches(const T* image, index_t images, index_t all_channels, index_t group_channels, const conv_axis* of)
-      : data(image), batch(images), channels(group_channels), pixel_stride(all_channels), axes{of[0], of[1], of[2]} {
+  patches(const conv_image<T>& read, index_t images, index_t all_channels, index_t group_channels, const conv_axis* of)
+      : data(read.data),
+        image(read),
+        batch(images),
+        channels(group_channels),
+        pixel_stride(all_channels),
+        axes{of[0], of[1], of[2]} {
     axis_stride[2] = pixel_stride;
     axis_stride[1] = axis_stride[2] * axes[2].in;
     axis_stride[0] = axis_stride[1] * axes[1].in;
     image_stride = axis_stride[0] * axes[0].in;
     joined = axes[2].taps == 1 || (axes[2].dilation == 1 && channels == pixel_stride);
   }
+
+  /// Is there a function that makes the image, and no memory that holds it?
+  bool is_made() const { return data == nullptr && image.make != nullptr; }
 
   index_t pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
   index_t rows() const { return batch * pixels(); }
@@ -92,6 +109,45 @@ struct patches {
     for (const conv_axis& a : axes)
       if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
     return true;
+  }
+
+  /// The same patches, with some pixels of the image in memory: of this thread, until its next call, where the image is
+  /// made. All channels are one group then, and axis 0 has one plane.
+  patches holding(const pixel_box& box) const {
+    if (!is_made() || batch * image_stride == 0) return *this;
+    const index_t width = axes[2].in, first = box.lines.begin * width + box.pixels.begin, last = first + span(box);
+    T* const to = scratch<T>(2, static_cast<std::size_t>((last - first) * pixel_stride));
+    patches here = *this;
+    here.data = to - first * pixel_stride;
+    const auto make = [&](index_t begin, index_t end) {
+      image.make(image.ctx, begin * pixel_stride, end * pixel_stride, to + (begin - first) * pixel_stride);
+    };
+    if (box.pixels.begin == 0 && box.pixels.end == width) make(first, last);
+    else
+      for (index_t l = box.lines.begin; l < box.lines.end; ++l)
+        make(l * width + box.pixels.begin, l * width + box.pixels.end);
+    return here;
+  }
+  /// Pixels from the first of a box to its last, those between its lines included.
+  index_t span(const pixel_box& box) const {
+    return (box.lines.end - 1 - box.lines.begin) * axes[2].in + box.pixels.end - box.pixels.begin;
+  }
+  /// Would `tasks` of which each holds about such a box make many pixels several times? Then the image is better made
+  /// once, which takes memory for all of it.
+  bool is_made_often(const pixel_box& box, index_t tasks) const {
+    return is_made() && tasks * span(box) >= 2 * batch * axes[1].in * axes[2].in;
+  }
+  /// The pixels that rows [r0, r1) of the matrix meet; there is at least one row.
+  pixel_box pixels_met(index_t r0, index_t r1) const {
+    if (is_image()) return {{0, 1}, {r0, r1}};
+    const auto line = [this](index_t row, bool last) {
+      const index_t image_number = row / pixels(), o = row / axes[2].out % axes[1].out;
+      return image_number * axes[1].in + axes[1].met(o, last);
+    };
+    const bool one_line = r0 / axes[2].out == (r1 - 1) / axes[2].out;
+    return {{line(r0, false), line(r1 - 1, true) + 1},
+            {one_line ? axes[2].met(r0 % axes[2].out, false) : 0,
+             one_line ? axes[2].met((r1 - 1) % axes[2].out, true) + 1 : axes[2].in}};
   }
 
   /// Elements of a patch that lie side by side in the image.
@@ -129,6 +185,37 @@ struct patches {
     for (index_t i = end; i < p.count; ++i) stage[i] = T(0);
     return stage;
   }
+};
+
+/// An image that is made, whole in memory.
+template <class T>
+class whole_image {
+ public:
+  whole_image(const patches<T>& of, thread_pool& pool) : memory_(elements_of(of)) {
+    constexpr index_t at_once = 16384;
+    const index_t count = elements_of(of);
+    pool.parallel_for(ceil_div(count, at_once), [&](index_t task) {
+      const index_t begin = task * at_once, end = smaller(begin + at_once, count);
+      of.image.make(of.image.ctx, begin, end, memory_.data() + begin);
+    });
+  }
+  const T* data() const { return memory_.data(); }
+
+ private:
+  static index_t elements_of(const patches<T>& p) { return p.batch * p.image_stride; }
+  temporary_array<T> memory_;
+};
+
+/// Holds the image of `a` in memory while it lives, where tasks with such boxes would make it often.
+template <class T>
+class image_for_tasks {
+ public:
+  image_for_tasks(patches<T>& a, const pixel_box& box, index_t tasks, thread_pool& pool) {
+    if (a.is_made_often(box, tasks)) a.data = whole_.emplace(a, pool).data();
+  }
+
+ private:
+  std::optional<whole_image<T>> whole_;
 };
 
 /// Goes through the rows of the matrix of patches.

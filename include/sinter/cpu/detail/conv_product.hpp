@@ -155,7 +155,7 @@ struct patch_product {
   using shape = tile_shape<T>;
   static constexpr index_t rows_per_task = 16 * segment_rows;
 
-  const patches<T>& a;
+  patches<T>& a;
   const packed_weights<T>& b;
   const result_rows<T>& c;
   index_t first_column;
@@ -163,7 +163,7 @@ struct patch_product {
   const conv_finish<T>& finish;
   index_t rows, column_parts;
 
-  patch_product(const patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
+  patch_product(patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
                 bool accumulate, const conv_finish<T>& last)
       : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
 
@@ -172,6 +172,9 @@ struct patch_product {
     // Where there are too few blocks of rows for all threads, they share columns too.
     column_parts =
         pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
+    const index_t middle = row_blocks / 2 * rows_per_task;
+    const image_for_tasks<T> image(a, a.pixels_met(middle, smaller(middle + rows_per_task, rows)),
+                                   row_blocks * column_parts, pool);
     pool.parallel_for(row_blocks * column_parts,
                       [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
   }
@@ -187,6 +190,7 @@ struct patch_product {
 
   void compute_rows(index_t row_block, index_t part) const {
     const index_t r0 = row_block * rows_per_task, r1 = smaller(r0 + rows_per_task, rows);
+    const patches<T> here = a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     const index_t most = a.most_pieces(b.k_block);
     // The pieces of a block of k, where they are for the rows of a panel, and room for those that have to be assembled.
@@ -205,7 +209,7 @@ struct patch_product {
       const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
       for (index_t s = s0; s < s1; s += chunk)
         for (const panel* p = panels; p < end; ++p) {
-          find_pieces(*p, cuts, count, pieces, memory + head);
+          find_pieces(here, *p, cuts, count, pieces, memory + head);
           multiply_panel(*p, pieces, count, k, s, smaller(s + chunk, s1));
         }
     }
@@ -227,15 +231,16 @@ struct patch_product {
     }
   }
 
-  void find_pieces(const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to, T* memory) const {
+  void find_pieces(const patches<T>& here, const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to,
+                   T* memory) const {
     for (const patch_piece* const end = cuts + count; cuts < end; ++cuts, ++to) {
       to->length = cuts->count;
       if (p.whole) {
-        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = a.data + (p.line[i].base + cuts->offset);
+        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = here.data + (p.line[i].base + cuts->offset);
         continue;
       }
       for (index_t i = 0; i < segment_rows; ++i) {
-        to->at[i] = i < p.count ? a.elements(p.line[i], *cuts, memory) : zero_line<T>;
+        to->at[i] = i < p.count ? here.elements(p.line[i], *cuts, memory) : zero_line<T>;
         if (to->at[i] == memory) memory += cuts->count;
       }
     }

@@ -29,6 +29,19 @@ constexpr conv_weight_strides dense_weights(const conv_shape& s) {
   return {s.channels / s.groups * taps, taps, {area, s.kernel[2], 1}};
 }
 
+/// The image that a convolution reads, dense: `data`, or where that is null what make(ctx, begin, end, to) writes
+/// there, elements [begin, end) in the order of memory. It is called by several threads, more than once for some
+/// elements, and must not call `gemm` or a convolution.
+template <class T>
+struct conv_image {
+  const T* data = nullptr;
+  void (*make)(const void* ctx, index_t begin, index_t end, T* to) = nullptr;
+  const void* ctx = nullptr;
+
+  conv_image(const T* memory) : data(memory) {}
+  conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
+};
+
 /// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and
 /// `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called as that of gemm_args: once for every element, on complete
 /// tiles of the matrix (pixels, channels), by the thread which finished them. It must not call `gemm` or a convolution.

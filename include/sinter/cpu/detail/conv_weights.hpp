@@ -92,6 +92,12 @@ struct weight_product {
         parts(plan_parts()),
         partial(parts * filters * columns) {}
 
+  /// Will tasks make many pixels several times?
+  bool makes_often() const {
+    const index_t middle = blocks / 2 * block_rows, end = smaller(middle + block_rows, rows);
+    return middle < end && a.is_made_often(a.pixels_met(middle, end), blocks * filter_parts * column_parts);
+  }
+
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
@@ -170,17 +176,18 @@ struct weight_product {
   }
 
   void compute_block(const tile& t, index_t r0, index_t count, T* own_sums, bool adds) const {
+    const patches<T> here = a.holding(a.pixels_met(r0, r0 + count));
     pack_filters(t, r0, count);
     if (own_sums != nullptr)
       for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p)
         add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
-    if (copies()) copy_patches(a, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    if (copies()) copy_patches(here, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
     const T* pixels[std::size_t{patch_block<T>}];
     index_t pixels_of = -1;  // the number of their tap
     for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
       const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
       if (from_image || copies()) {
-        const T* const from = from_image ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const T* const from = from_image ? here.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
         const index_t step = from_image ? a.pixel_stride : t.copied_stride;
         // The first panel packs a strip of full width on its way.
         const bool on_the_way = width == shape::max_columns && (valid == width || copies());
@@ -189,7 +196,7 @@ struct weight_product {
         continue;
       }
       const index_t tap = column / a.channels, channel = column % a.channels;
-      if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
+      if (tap != pixels_of) find_pixels(here, r0, count, tap, pixels);
       pixels_of = tap;
       if (few_filters) {
         multiply_pixels(t, pixels, count, column, adds);

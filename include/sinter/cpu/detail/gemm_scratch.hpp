@@ -20,7 +20,7 @@ struct scratch_block {
 
 // The blocks are trivial, and freed by an object of their own, so that a product computed by the destructor of some
 // other thread-local or static object finds them empty instead of gone.
-inline thread_local scratch_block scratch_blocks[2] = {};
+inline thread_local scratch_block scratch_blocks[3] = {};
 struct scratch_owner {
   bool used = false;
   ~scratch_owner() {

@@ -26,6 +26,15 @@ struct tile_grid {
   index_t image(index_t t) const { return t / (rows * columns); }
   index_t row(index_t t) const { return t / columns % rows * tile; }  ///< its first result
   index_t column(index_t t) const { return t % columns * tile; }
+
+  /// The pixels that tiles [t0, t1) meet, in squares of `extent` pixels.
+  pixel_box pixels_met(const conv_axis* axes, index_t t0, index_t t1, index_t extent) const {
+    const auto begin = [](const conv_axis& a, index_t o) { return a.first + o > 0 ? a.first + o : 0; };
+    const auto end = [extent](const conv_axis& a, index_t o) { return smaller(a.first + o + extent, a.in); };
+    const bool one_line = t0 / columns == (t1 - 1) / columns;
+    return {{image(t0) * axes[1].in + begin(axes[1], row(t0)), image(t1 - 1) * axes[1].in + end(axes[1], row(t1 - 1))},
+            {one_line ? begin(axes[2], column(t0)) : 0, one_line ? end(axes[2], column(t1 - 1)) : axes[2].in}};
+  }
 };
 
 /// Elements of a row of at least `n`: an odd number of cache lines, so that rows do not meet in few cache sets.
@@ -101,7 +110,7 @@ struct winograd_product {
   using shape = tile_shape<T>;
   static constexpr index_t columns_at_once = 64, fewest_tiles = 4 * segment_rows, most_tiles = 32 * segment_rows;
 
-  const patches<T>& a;
+  patches<T>& a;
   const packed_points<T>& b;
   const result_rows<T>& c;
   index_t first_column;
@@ -112,8 +121,8 @@ struct winograd_product {
   index_t image_width, result_width;  ///< of a row of image or result points
   index_t blocks = 0, column_parts = 1;
 
-  winograd_product(const patches<T>& image, const packed_points<T>& weights, const result_rows<T>& result,
-                   index_t first, bool accumulate, const conv_finish<T>& last)
+  winograd_product(patches<T>& image, const packed_points<T>& weights, const result_rows<T>& result, index_t first,
+                   bool accumulate, const conv_finish<T>& last)
       : a(image),
         b(weights),
         c(result),
@@ -133,6 +142,10 @@ struct winograd_product {
       at_once = std::clamp(ceil_div(ceil_div(grid.count, wanted), segment_rows) * segment_rows, fewest_tiles, at_once);
     blocks = ceil_div(grid.count, at_once);
     column_parts = pool.size() == 1 || blocks >= wanted ? 1 : smaller(ceil_div(wanted, blocks), ceil_div(b.strips, 4));
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2),
+                  end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    const image_for_tasks<T> image(a, grid.pixels_met(a.axes, middle, end, b.cut.points()), blocks * column_parts,
+                                   pool);
     pool.parallel_for(blocks * column_parts,
                       [&](index_t task) { compute_block(task / column_parts, task % column_parts); });
   }
@@ -170,9 +183,11 @@ struct winograd_product {
     const int extent = b.cut.points();
     const to_points_function<T> to_points =
         extent == 6 ? &square_to_points<T, image_to_points<6>> : &square_to_points<T, image_to_points<4>>;
+    const patches<T> here = a.holding(grid.pixels_met(a.axes, t.first, t.first + t.count, extent));
     for (index_t i = 0; i < t.count; ++i) {
       const index_t tile = t.first + i;
-      const pixel_square<const T> image{a.data + grid.image(tile) * a.image_stride, a.axis_stride[1], a.pixel_stride};
+      const pixel_square<const T> image{here.data + grid.image(tile) * a.image_stride, a.axis_stride[1],
+                                        a.pixel_stride};
       const auto square = square_of(image, a.axes[1].in, a.axes[2].in, a.axes[1].first + grid.row(tile),
                                     a.axes[2].first + grid.column(tile), extent, a.channels, t.square);
       to_points(square, a.channels, t.image_points + i * image_width, t.image_stride);

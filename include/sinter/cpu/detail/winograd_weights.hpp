@@ -88,6 +88,13 @@ struct winograd_weight_product {
         blocks(ceil_div(grid.count, tiles_at_once)),
         partial(plan() * size()) {}
 
+  /// Will tasks make many pixels several times?
+  bool makes_often() const {
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2);
+    const index_t end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    return a.is_made_often(grid.pixels_met(a.axes, middle, end, cut.points()), blocks * channel_parts * filter_parts);
+  }
+
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
@@ -189,9 +196,10 @@ struct winograd_weight_product {
         cut.tile == 4 ? &square_to_points<T, results_to_points<6, 4>> : &square_to_points<T, results_to_points<6, 2>>;
     const conv_axis &down = a.axes[1], &across = a.axes[2];
     const index_t dy_line = across.out * dy_stride, dy_image = down.out * dy_line;
+    const patches<T> here = a.holding(grid.pixels_met(a.axes, first, first + count, cut.points()));
     for (index_t i = 0; i < count; ++i) {
       const index_t tile = first + i, image = grid.image(tile), row = grid.row(tile), column = grid.column(tile);
-      const pixel_square<const T> x{a.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
+      const pixel_square<const T> x{here.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
       of_image(square_of(x, down.in, across.in, down.first + row, across.first + column, cut.points(), w.channels,
                          w.image_square),
                w.channels, w.image_points + i * w.image_width, tiles_at_once * w.image_width);

@@ -24,6 +24,11 @@ struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;
   static constexpr take takes(int) { return take::dense; }
+  /// May a kernel take an operand of type A with the elementwise work on it, where takes() asks for it evaluated?
+  template <class A>
+  static constexpr bool takes_formula(int) {
+    return false;
+  }
   /// How results lie in memory, their gradients, and the operands that kernels take dense.
   static constexpr memory_format format = memory_format::contiguous;
   /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
@@ -108,13 +113,16 @@ using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
 template <class Op, class... A>
 concept takes_operands = is_fitting<kernel_check<Op, A...>>;
 
+template <class Op, int I, class A>
+inline constexpr bool is_taken_as_formula =
+    Op::takes(I) == ops::take::formula || Op::template takes_formula<bare<A>>(I);
 /// Operand I of Op as its expression holds it.
 template <class Op, int I, class A>
-using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
+using operand_of = std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>;
 template <class Op, int I, class A>
 operand_of<Op, I, A> take_operand(A&& a) {
   check_defined(Op::name, a);
-  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
+  if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
   else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
   else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
 }
@@ -169,6 +177,8 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
   static constexpr bool by_rows = Op::by_rows;
   static constexpr const char* explained_as() { return Op::name; }
+  /// Does sinter::compiled hold its kernels for several sets of instructions?
+  static constexpr bool has_variants = requires { requires Op::has_variants; } && !narrow_element<T>;
 
   explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });

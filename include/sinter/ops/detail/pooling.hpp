@@ -166,7 +166,7 @@ template <int N, class Window>
 struct pool_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::nothing};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   template <device D>
   static constexpr bool has_kernels_on = true;
 
