@@ -1,4 +1,4 @@
-// src/kernels.cpp: products and convolutions of plain tensors, compiled for several sets of vector instructions; see
+// src/kernels.cpp: products, convolutions, pooling and moments, compiled for several sets of vector instructions; see
 // cmake/sinterVariants.cmake.
 #include <sinter/cpu/variants.hpp>
 

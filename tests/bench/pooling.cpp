@@ -44,21 +44,21 @@ void measure(const layer& l, const Op& op) {
   const auto y = random(shape[2]), g = random(shape[2]);
   const auto e = op.extents_of(x.shape(), shape);
   cpu_impl::thread_pool& pool = cpu_impl::host_pool();
-  const auto none = [](auto...) {};
+  const cpu_impl::tile_epilogue none;
   double infer = 0, forward = 0, backward = 0;
   const double floats = static_cast<double>(x.numel() + y.numel()), bytes = static_cast<double>(y.numel());
   if constexpr (requires { op.when; }) {
     const auto places = op.template new_places<cpu>(y.numel(), e.taps());
     const auto memory = cpu_impl::memory_of(places);
-    infer = best_seconds([&] { cpu_impl::max_pool<false>(e, x.data(), y.data(), {}, pool, none); });
-    forward = best_seconds([&] { cpu_impl::max_pool<true>(e, x.data(), y.data(), memory, pool, none); });
-    backward = best_seconds([&] { cpu_impl::max_pool_gradient(e, g.data(), memory.bytes, dx.data(), false, pool); });
+    infer = best_seconds([&] { cpu_impl::max_pool<float>(e, x.data(), y.data(), {}, none, pool); });
+    forward = best_seconds([&] { cpu_impl::max_pool<float>(e, x.data(), y.data(), memory, none, pool); });
+    backward = best_seconds([&] { cpu_impl::max_pool_gradient<float>(e, g.data(), memory, dx.data(), false, pool); });
     std::printf("%-28s %8.1f %8.1f %8.1f\n", l.name, 4e-9 * floats / infer, 1e-9 * (4 * floats + bytes) / forward,
                 1e-9 * (4 * floats + bytes) / backward);
   } else {
     const auto divisor = op.divisor;
-    infer = best_seconds([&] { cpu_impl::avg_pool(e, divisor, x.data(), y.data(), pool, none); });
-    backward = best_seconds([&] { cpu_impl::avg_pool_gradient(e, divisor, g.data(), dx.data(), false, pool); });
+    infer = best_seconds([&] { cpu_impl::avg_pool<float>(e, divisor, x.data(), y.data(), none, pool); });
+    backward = best_seconds([&] { cpu_impl::avg_pool_gradient<float>(e, divisor, g.data(), dx.data(), false, pool); });
     std::printf("%-28s %8.1f %8s %8.1f\n", l.name, 4e-9 * floats / infer, "", 4e-9 * floats / backward);
   }
   std::printf("%-28s %8.2f %8.2f %8.2f ms\n", "", 1e3 * infer, 1e3 * forward, 1e3 * backward);

@@ -4,6 +4,7 @@
 #include "sinter/cpu/count.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
+#include "sinter/cpu/instruction_set.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/row_lanes.hpp"
@@ -264,6 +265,8 @@ struct backend<D> {
   using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
 
   static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
+  /// Null where nothing was chosen.
+  static const char* chosen_instructions() { return chosen_instruction_set(); }
 
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>

@@ -105,6 +105,13 @@ struct column_moments {
   }
 };
 
+/// Mean and variance of the columns of x (rows, columns).
+template <class T>
+void moments_of_columns(const T* x, index_t rows, index_t columns, compute_type<T>* mean, compute_type<T>* variance,
+                        thread_pool& pool) {
+  column_moments<T>(x, rows, columns).compute(mean, variance, pool);
+}
+
 }  // namespace sinter::cpu_impl
 
 namespace sinter::detail {
@@ -117,8 +124,8 @@ struct kernels<ops::batch_moments_op, D> {
                       const tensor<T, R, D>& x) {
     const auto pixels = pixel_by_pixel(x);
     const index_t channels = x.shape()[1];
-    cpu_impl::column_moments<T>(pixels.data(), channels > 0 ? x.numel() / channels : 0, channels)
-        .compute(y.data(), y.data() + channels, backend<D>::pool());
+    cpu_impl::moments_of_columns<T>(pixels.data(), channels > 0 ? x.numel() / channels : 0, channels, y.data(),
+                                    y.data() + channels, backend<D>::pool());
   }
   template <class Backward>
   static void reverse(const ops::batch_moments_op&, const Backward& b) {

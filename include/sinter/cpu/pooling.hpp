@@ -182,9 +182,18 @@ I as_place(index_t tap) {
   return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
 }
 
-template <bool Saves, class T, class After>
-void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, thread_pool& pool,
-              const After& after) {
+/// What is called on finished parts of the matrix (pixels, channels) of a result, if anything is; see conv_finish.
+struct tile_epilogue {
+  void (*run)(void* ctx, index_t p0, index_t p1, index_t c0, index_t c1) = nullptr;
+  void* ctx = nullptr;
+  void operator()(index_t p0, index_t p1, index_t c0, index_t c1) const {
+    if (run != nullptr) run(ctx, p0, p1, c0, c1);
+  }
+};
+
+template <bool Saves, class T>
+void max_pool_saving(const ops::pool_extents& e, const T* x, T* y, const place_memory& places,
+                     const tile_epilogue& after, thread_pool& pool) {
   using C = compute_type<T>;
   using I = math::detail::mask_lane_t<C>;
   constexpr C least = -std::numeric_limits<C>::infinity();
@@ -232,10 +241,18 @@ void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& 
   for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
 }
 
+/// The largest elements of windows, and where they stand if there is memory for it.
+template <class T>
+void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, const tile_epilogue& after,
+              thread_pool& pool) {
+  if (places.bytes != nullptr || places.words != nullptr) max_pool_saving<true>(e, x, y, places, after, pool);
+  else max_pool_saving<false>(e, x, y, places, after, pool);
+}
+
 /// Rows of a window are summed up one by one, so that a large one has a small error.
-template <class T, class After>
-void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, thread_pool& pool,
-              const After& after) {
+template <class T>
+void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y,
+              const tile_epilogue& after, thread_pool& pool) {
   using C = compute_type<T>;
   const pool_windows windows(e, divisor.padding_counts);
   const auto compute = [&](const pixel_run& r) {
@@ -299,8 +316,8 @@ void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T*
 }
 
 template <class T, class Place>
-void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
-                       thread_pool& pool) {
+void max_pool_gradient_at(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
+                          thread_pool& pool) {
   using C = compute_type<T>;
   using I = math::detail::mask_lane_t<C>;
   gather_gradient(
@@ -311,6 +328,13 @@ void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* plac
         const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
         sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
       });
+}
+
+template <class T>
+void max_pool_gradient(const ops::pool_extents& e, const T* g, const place_memory& places, T* dx, bool add,
+                       thread_pool& pool) {
+  if (places.words != nullptr) max_pool_gradient_at(e, g, places.words, dx, add, pool);
+  else max_pool_gradient_at(e, g, places.bytes, dx, add, pool);
 }
 
 template <class T>
@@ -340,11 +364,8 @@ inline void find_places(const ops::pool_extents& e, const place_memory& places, 
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
 }
 
-template <class Epilogue>
-auto tiles_of(const Epilogue* after) {
-  return [after](index_t p0, index_t p1, index_t c0, index_t c1) {
-    if (after != nullptr) after->tile(p0, p1, c0, c1);
-  };
+inline tile_epilogue tiles_of(const epilogue* after) {
+  return {after != nullptr ? &run_epilogue_tile : nullptr, const_cast<epilogue*>(after)};
 }
 
 template <device D>
@@ -369,11 +390,8 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
                                      const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
     const auto places = op.template new_places<D>(y.numel(), e.taps());
-    const auto to = cpu_impl::memory_of(places);
-    const auto finish = cpu_impl::tiles_of(after);
-    if (to.bytes != nullptr || to.words != nullptr)
-      cpu_impl::max_pool<true>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
-    else cpu_impl::max_pool<false>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
+    cpu_impl::max_pool<T>(e, x.data(), y.data(), cpu_impl::memory_of(places), cpu_impl::tiles_of(after),
+                          backend<D>::pool());
     return places;
   }
   template <class Backward>
@@ -381,10 +399,8 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
     const auto dx = b.template place_of<0>();
     const auto& g = b.gradient();
     const auto e = op.extents_of(dx.to.shape(), g.shape());
-    const auto places = cpu_impl::memory_of(b.saved);
-    cpu_impl::thread_pool& pool = backend<D>::pool();
-    if (places.words != nullptr) cpu_impl::max_pool_gradient(e, g.data(), places.words, dx.to.data(), dx.add, pool);
-    else cpu_impl::max_pool_gradient(e, g.data(), places.bytes, dx.to.data(), dx.add, pool);
+    using T = element_of<decltype(g)>;
+    cpu_impl::max_pool_gradient<T>(e, g.data(), cpu_impl::memory_of(b.saved), dx.to.data(), dx.add, backend<D>::pool());
   }
   static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
                            const tensor<std::int64_t, N + 2, D>& indices) {
@@ -401,15 +417,16 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
   template <class T, class Epilogue>
   static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
                       const tensor<T, N + 2, D>& x) {
-    cpu_impl::avg_pool(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(), backend<D>::pool(),
-                       cpu_impl::tiles_of(after));
+    cpu_impl::avg_pool<T>(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(),
+                          cpu_impl::tiles_of(after), backend<D>::pool());
   }
   template <class Backward>
   static void reverse(const op_type& op, const Backward& b) {
     const auto dx = b.template place_of<0>();
     const auto& g = b.gradient();
-    cpu_impl::avg_pool_gradient(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
-                                backend<D>::pool());
+    using T = element_of<decltype(g)>;
+    cpu_impl::avg_pool_gradient<T>(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
+                                   backend<D>::pool());
   }
 };
 

@@ -1,25 +1,43 @@
-// sinter/cpu/variants.hpp: kernels of plain tensors that sinter::compiled holds for several sets of vector
-// instructions.
+// sinter/cpu/variants.hpp: the kernels that sinter::compiled holds for several sets of vector instructions.
 #pragma once
 
 #include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/gemm.hpp"
+#include "sinter/cpu/moments.hpp"
+#include "sinter/cpu/pooling.hpp"
 
 // All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
-#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                        \
-  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                   \
-  KERNEL(T, conv_forward,                                                                                        \
-         (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,   \
-          bool add, const conv_finish<T>& finish, thread_pool& pool),                                            \
-         (s, x, w, w_strides, y, add, finish, pool))                                                             \
-  KERNEL(T, conv_backward_data,                                                                                  \
-         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,   \
-          const conv_finish<T>& finish, thread_pool& pool),                                                      \
-         (s, dy, w, w_strides, dx, add, finish, pool))                                                           \
-  KERNEL(T, conv_backward_weights,                                                                               \
-         (const conv_shape& s, const conv_image<T>& x, const T* dy, T* dw, const conv_weight_strides& w_strides, \
-          T* db, bool add, thread_pool& pool),                                                                   \
-         (s, x, dy, dw, w_strides, db, add, pool))
+#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
+  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  KERNEL(T, conv_forward,                                                                                             \
+         (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,        \
+          bool add, const conv_finish<T>& finish, thread_pool& pool),                                                 \
+         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
+  KERNEL(T, conv_backward_data,                                                                                       \
+         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
+  KERNEL(T, conv_backward_weights,                                                                                    \
+         (const conv_shape& s, const conv_image<T>& x, const T* dy, T* dw, const conv_weight_strides& w_strides,      \
+          T* db, bool add, thread_pool& pool),                                                                        \
+         (s, x, dy, dw, w_strides, db, add, pool))                                                                    \
+  KERNEL(T, max_pool,                                                                                                 \
+         (const ops::pool_extents& e, const T* x, T* y, const place_memory& places, const tile_epilogue& after,       \
+          thread_pool& pool),                                                                                         \
+         (e, x, y, places, after, pool))                                                                              \
+  KERNEL(T, max_pool_gradient,                                                                                        \
+         (const ops::pool_extents& e, const T* g, const place_memory& places, T* dx, bool add, thread_pool& pool),    \
+         (e, g, places, dx, add, pool))                                                                               \
+  KERNEL(T, avg_pool,                                                                                                 \
+         (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, const tile_epilogue& after, \
+          thread_pool& pool),                                                                                         \
+         (e, divisor, x, y, after, pool))                                                                             \
+  KERNEL(                                                                                                             \
+      T, avg_pool_gradient,                                                                                           \
+      (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add, thread_pool& pool), \
+      (e, divisor, g, dx, add, pool))                                                                                 \
+  KERNEL(T, moments_of_columns, (const T* x, index_t rows, index_t columns, T* mean, T* variance, thread_pool& pool), \
+         (x, rows, columns, mean, variance, pool))
 
 namespace sinter::cpu_impl {
 

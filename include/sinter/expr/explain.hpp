@@ -34,6 +34,7 @@ struct explainer {
   addresses seen;  // memory that the current kernel reads already
   index_t read = 0;
   int names = 0;
+  bool variants = false;  // of some kernel, for several sets of instructions
 
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
@@ -61,6 +62,8 @@ struct explainer {
       const std::string name = point(e);
       read += e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
       return name;
+    } else if constexpr (requires { E::op_type::is_hidden; }) {
+      return formula(e.a);
     } else if constexpr (requires { E::op_type::name; }) {
       return std::string(E::op_type::name) + "(" + operands(e) + ")";
     } else if constexpr (requires { e.body; }) {
@@ -92,6 +95,7 @@ struct explainer {
     read = 0;
     const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
     const std::string name = "k" + std::to_string(++names);
+    if constexpr (requires { requires E::has_variants; }) variants = true;
     kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
     seen = outer_seen;
     read = outer_read;
@@ -150,7 +154,8 @@ index_t bytes_moved(const E& e) {
   return total;
 }
 
-/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
+/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, for which instructions
+/// the library's own kernels were chosen where it holds them for several (docs/shipping.md), and whether it allocates
 /// and waits.
 ///
 ///     std::cout << explain(relu(linear(x, w, b)));
@@ -164,8 +169,13 @@ std::string explain(const E& e) {
     text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
     total += k.bytes;
   }
+  std::string where = device_name<device_of<E>>();
+  if constexpr (is_cpu_v<device_of<E>>)
+    if (const char* const chosen = detail::backend<device_of<E>>::chosen_instructions();
+        x.variants && chosen != nullptr)
+      where += std::string(" (kernels for ") + chosen + ")";
   return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
-         std::to_string(total) + " bytes on " + device_name<device_of<E>>() +
+         std::to_string(total) + " bytes on " + where +
          (allocates<E> ? ", allocates" : ", allocates nothing in between") +
          (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }

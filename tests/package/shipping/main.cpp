@@ -36,6 +36,9 @@ int main() {
       for (index_t j = 0; j < 10; ++j)
         sum += double(a.reshape({2, 35, 90})(c, 5 + i, 7 + j)) * double(b.reshape({25, 2, 9, 10})(6, c, i, j));
   well = well && std::abs(double(image(0, 6, 5, 7)) - sum) < 1e-4;
+  const std::string name = build_info().substr(build_info().rfind(' ') + 1);
+  well = well && explain(matmul(a, b)).find(" on cpu (kernels for " + name + ")") != std::string::npos;
+  well = well && explain(a + 1).find(" on cpu, ") != std::string::npos;
   std::cout << build_info() << "\n" << (well ? "well" : "not well") << " " << r.loss << "\n";
   return well ? 0 : 1;
 }
