@@ -5227,11 +5227,14 @@ inline void run_backward(grad_state& y) {
   consumer.backward(y);
 }
 
+/// States that release_state is about to delete on this thread; null where it does not run.
+inline thread_local constinit grad_state** states_to_delete = nullptr;
+
 #if SINTER_DEFINES
 
 SINTER_SHARED void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local grad_state** waiting = nullptr;
+  grad_state**& waiting = states_to_delete;
   if (waiting != nullptr) {
     s->next = std::exchange(*waiting, s);
     return;
@@ -8604,6 +8607,11 @@ struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;
   static constexpr take takes(int) { return take::dense; }
+  /// May a kernel take an operand of type A with the elementwise work on it, where takes() asks for it evaluated?
+  template <class A>
+  static constexpr bool takes_formula(int) {
+    return false;
+  }
   /// How results lie in memory, their gradients, and the operands that kernels take dense.
   static constexpr memory_format format = memory_format::contiguous;
   /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
@@ -8688,13 +8696,16 @@ using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
 template <class Op, class... A>
 concept takes_operands = is_fitting<kernel_check<Op, A...>>;
 
+template <class Op, int I, class A>
+inline constexpr bool is_taken_as_formula =
+    Op::takes(I) == ops::take::formula || Op::template takes_formula<bare<A>>(I);
 /// Operand I of Op as its expression holds it.
 template <class Op, int I, class A>
-using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
+using operand_of = std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>;
 template <class Op, int I, class A>
 operand_of<Op, I, A> take_operand(A&& a) {
   check_defined(Op::name, a);
-  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
+  if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
   else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
   else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
 }
@@ -8749,6 +8760,8 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
   static constexpr bool by_rows = Op::by_rows;
   static constexpr const char* explained_as() { return Op::name; }
+  /// Does sinter::compiled hold its kernels for several sets of instructions?
+  static constexpr bool has_variants = requires { requires Op::has_variants; } && !narrow_element<T>;
 
   explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
@@ -8985,7 +8998,7 @@ template <int N, class Window>
 struct pool_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::nothing};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   template <device D>
   static constexpr bool has_kernels_on = true;
 
@@ -10973,6 +10986,7 @@ namespace ops {
 struct batch_moments_op : kernel_op {
   static constexpr const char* name = "batch_moments";
   static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  static constexpr bool has_variants = true;
   static constexpr take takes(int) { return take::strided; }
   template <class T, class...>
   using result = compute_type<T>;
@@ -12479,6 +12493,11 @@ struct conv_axis {
   index_t in, out, taps, step, dilation, first;
 
   constexpr index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
+  /// The element that the first tap of result o meets, or the last; the nearest one where that is outside.
+  constexpr index_t met(index_t o, bool last) const {
+    const index_t element = at(o, last ? taps - 1 : 0);
+    return element < 0 ? 0 : element < in ? element : in - 1;
+  }
 
   /// Is result o element o, and nothing else?
   constexpr bool is_identity() const { return taps == 1 && step == 1 && first == 0 && in == out; }
@@ -12532,6 +12551,39 @@ constexpr gradient_phase phase_of(const Shape& s, int a, index_t phase) {
 }
 
 }  // namespace sinter::ops
+// sinter/ops/negate.hpp: the additive inverse.
+
+namespace sinter {
+namespace ops {
+
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
+  }
+};
+
+}  // namespace ops
+
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
 // sinter/ops/pad.hpp: elements added around a tensor, or cut off.
 
 // sinter/ops/detail/axis_map.hpp: which elements of an operand's axis make each element of a result's: padding and
@@ -12904,6 +12956,33 @@ template <class X, class Problem = typename detail::kernel_check<ops::pad_op<ele
 void pad(X&&, const pad_amounts&, pad_mode = pad_mode::constant, double = 0) = delete;
 
 }  // namespace sinter
+// sinter/ops/relu.hpp: the rectifier.
+
+namespace sinter {
+namespace ops {
+
+struct relu_op : number_op {
+  static constexpr const char* name = "relu";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::max(x, math::constant<V>(0));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y <= 0, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
+/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
+///
+///     tensor y = relu(x);
+SINTER_UNARY_FUNCTION(relu, ops::relu_op)
+
+}  // namespace sinter
 
 namespace sinter {
 
@@ -12924,6 +13003,22 @@ struct conv_options {
   pad_mode padding_mode = pad_mode::constant;  ///< what stands around x in place of zeros: a copy is made, see pad
 };
 
+namespace detail {
+
+/// What a padding mode puts around an image, for weights of that shape.
+template <int N>
+pad_amounts amounts_around(const conv_options<N>& o, const extents<N + 2>& w) {
+  index_t amounts[std::size_t{2 * N}];
+  for (int d = 0; d < N; ++d) {
+    const index_t span = o.dilation[d] * (w[d + 2] - 1);
+    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
+    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
+  }
+  return amounts;
+}
+
+}  // namespace detail
+
 namespace ops {
 
 /// Of the ops of conv_op and conv_transpose_op.
@@ -12932,6 +13027,46 @@ concept is_convolution = requires {
   Op::rank_of_images;
   Op::transposed;
 };
+
+/// The identity. Behind a formula it has backward compute the formula's value again, where that value would be kept.
+template <class T>
+struct computed_again_op : cast_op<T, T> {
+  static constexpr const char* name = "statement";
+  static constexpr bool is_hidden = true;  // by explain()
+};
+
+/// Is a value of Op computed again in less time than it is read from memory? What consists of such ops is computed
+/// where a convolution reads it, and not stored.
+template <class Op>
+inline constexpr bool is_quick = false;
+template <>
+inline constexpr bool is_quick<add_op> = true;
+template <>
+inline constexpr bool is_quick<subtract_op> = true;
+template <>
+inline constexpr bool is_quick<multiply_op> = true;
+template <>
+inline constexpr bool is_quick<negate_op> = true;
+template <>
+inline constexpr bool is_quick<relu_op> = true;
+template <class T>
+inline constexpr bool is_quick<computed_again_op<T>> = true;
+
+/// How many tensors of rank R a formula of quick ops reads; no less than 9 for other formulas.
+template <int R, class E>
+inline constexpr int images_read = 9;
+template <int R, class E>
+  requires(sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>)
+inline constexpr int images_read<R, E> = !sinter::detail::is_constant<E> && E::rank == R;
+template <int R, class Op, class... A>
+inline constexpr int images_read<R, map_expr<Op, A...>> = is_quick<Op> ? (images_read<R, A> + ...) : 9;
+/// Is E a formula of one image and of numbers for its channels, such as relu((x - mean) * scale + shift)? That image is
+/// kept for backward in place of the formula's value; of several, more would be kept.
+template <class E>
+inline constexpr bool is_quick_formula = false;
+template <class Op, class... A>
+inline constexpr bool is_quick_formula<map_expr<Op, A...>> =
+    images_read<map_expr<Op, A...>::rank, map_expr<Op, A...>> == 1;
 
 /// What is wrong with operands of these types, x and weights of rank R.
 template <int R, class X, class W, class... B>
@@ -12997,10 +13132,14 @@ struct conv_op : kernel_op {
   static constexpr bool has_bias = Bias, transposed = false;
   static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
   template <device D>
   static constexpr bool has_kernels_on = true;
+  template <class A>
+  static constexpr bool takes_formula(int operand) {
+    return operand == 0 && is_cpu_v<device_of<A>> && is_quick_formula<A> && !narrow_element<element_of<A>>;
+  }
 
   conv_options<N> options;
   explicit conv_op(const conv_options<N>& o) : options(o) {}
@@ -13009,6 +13148,9 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
+    if (options.padding_mode != pad_mode::constant) {
+      pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+    }
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -13035,23 +13177,38 @@ static_assert(is_kernel_op<conv_op<2, true>>);
 
 namespace detail {
 
-/// x evaluated, with what op's padding mode puts around it: op then has no padding to do.
-template <int N, bool Bias, class X, class W>
-evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
-  const conv_options<N>& o = op.options;
-  if (o.padding_mode == pad_mode::constant) return eval_to_read(std::forward<X>(x));
-  check_defined(op.name, x);
-  check_defined(op.name, w);
-  index_t amounts[std::size_t{2 * N}];
-  for (int d = 0; d < N; ++d) {
-    const index_t span = o.dilation[d] * (w.shape()[d + 2] - 1);
-    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
-    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
-  }
-  op.options.padding = 0;
-  return eval(pad(std::forward<X>(x), amounts, o.padding_mode));
-}
+/// The type of X as conv_op takes it: a formula that would have to keep its value ends in computed_again_op.
+template <class Op, class X>
+struct image_type {
+  using type = X;
+};
+template <class Op, class X>
+  requires(expression<X> && Op::template takes_formula<bare<X>>(0) && !fuses_as_prologue<bare<X>>)
+struct image_type<Op, X> {
+  using type = map_expr<ops::computed_again_op<element_of<X>>, bare<X>>;
+};
+template <class Op, class X>
+using image_of = typename image_type<Op, X>::type;
 
+/// x with what op's padding mode puts around it, evaluated: op then has no padding to do. A formula that kernels take
+/// is left as it is, and to them.
+template <int N, bool Bias, class X, class W>
+auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
+  using Image = image_of<ops::conv_op<N, Bias>, X>;
+  if constexpr (ops::conv_op<N, Bias>::template takes_formula<bare<Image>>(0)) {
+    if constexpr (std::is_same_v<bare<Image>, bare<X>>) return bare<X>(std::forward<X>(x));
+    else return make_map(ops::computed_again_op<element_of<X>>{}, std::forward<X>(x));
+  } else {
+    if (op.options.padding_mode == pad_mode::constant) return evaluated<X>(eval_to_read(std::forward<X>(x)));
+    check_defined(op.name, x);
+    check_defined(op.name, w);
+    const pad_amounts amounts = amounts_around(op.options, w.shape());
+    const pad_mode mode = op.options.padding_mode;
+    op.options.padding = 0;
+    op.options.padding_mode = pad_mode::constant;
+    return evaluated<X>(eval(pad(std::forward<X>(x), amounts, mode)));
+  }
+}
 }  // namespace detail
 
 /// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
@@ -13064,7 +13221,8 @@ evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
 ///     auto h = relu(conv2d(pictures, filters, bias, {.stride = 2, .padding = 1}));
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
-detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
+detail::kernel_of<ops::conv_op<2, true>, detail::image_of<ops::conv_op<2, true>, X>, W, B> conv2d(
+    X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
   ops::conv_op<2, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
@@ -13072,7 +13230,8 @@ detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias,
 /// The same without a bias.
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<2, false>, X, W>
-detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
+detail::kernel_of<ops::conv_op<2, false>, detail::image_of<ops::conv_op<2, false>, X>, W> conv2d(
+    X&& x, W&& w, const conv_options<2>& options = {}) {
   ops::conv_op<2, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
@@ -13089,14 +13248,16 @@ void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
 ///     auto h = conv1d(signals, taps, bias, {.dilation = 2});
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
-detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
+detail::kernel_of<ops::conv_op<1, true>, detail::image_of<ops::conv_op<1, true>, X>, W, B> conv1d(
+    X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
   ops::conv_op<1, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<1, false>, X, W>
-detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
+detail::kernel_of<ops::conv_op<1, false>, detail::image_of<ops::conv_op<1, false>, X>, W> conv1d(
+    X&& x, W&& w, const conv_options<1>& options = {}) {
   ops::conv_op<1, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
@@ -13113,14 +13274,16 @@ void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
 ///     auto h = conv3d(volumes, blocks, bias, {.padding = 1});
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
-detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
+detail::kernel_of<ops::conv_op<3, true>, detail::image_of<ops::conv_op<3, true>, X>, W, B> conv3d(
+    X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
   ops::conv_op<3, true> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
                              std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<3, false>, X, W>
-detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
+detail::kernel_of<ops::conv_op<3, false>, detail::image_of<ops::conv_op<3, false>, X>, W> conv3d(
+    X&& x, W&& w, const conv_options<3>& options = {}) {
   ops::conv_op<3, false> op(options);
   return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
@@ -13160,7 +13323,7 @@ struct conv_transpose_op : kernel_op {
   static constexpr bool has_bias = Bias, transposed = true;
   static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
   static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true;
+  static constexpr bool takes_epilogue = true, has_variants = true;
   static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
   template <device D>
   static constexpr bool has_kernels_on = true;
@@ -15391,39 +15554,6 @@ SINTER_AXIS_REJECTION(log_softmax)
 }  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
 
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
 // sinter/ops/not_equal.hpp: a != b.
 
 namespace sinter {
@@ -15859,6 +15989,8 @@ struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, ele
   static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
+  /// Does sinter::compiled hold its kernels for several sets of instructions?
+  static constexpr bool has_variants = std::is_same_v<element_of<A>, float> || std::is_same_v<element_of<A>, double>;
   using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                   detail::larger(A::order, B::order)>;
   using T = element_of<A>;
@@ -16534,33 +16666,6 @@ struct reciprocal_op : real_op {
 ///
 ///     tensor y = reciprocal(x);
 SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
-
-}  // namespace sinter
-// sinter/ops/relu.hpp: the rectifier.
-
-namespace sinter {
-namespace ops {
-
-struct relu_op : number_op {
-  static constexpr const char* name = "relu";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::max(x, math::constant<V>(0));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y <= 0, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
-/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
-///
-///     tensor y = relu(x);
-SINTER_UNARY_FUNCTION(relu, ops::relu_op)
 
 }  // namespace sinter
 // sinter/ops/relu6.hpp: the rectifier that saturates at 6.
@@ -20832,6 +20937,21 @@ thread_pool& pool_of() {
   else return numa_pool(device_ordinal_v<D>);
 }
 
+namespace detail {
+
+// Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
+// that holds a copy of it, as the files of sinter_variants() do.
+inline constinit std::atomic<thread_pool*> pool_of_host{nullptr};
+
+struct pool_of_node {
+  int node;
+  pool_of_node* next;
+  thread_pool pool;
+};
+inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
+
+}  // namespace detail
+
 #if SINTER_DEFINES
 
 SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
@@ -20967,23 +21087,18 @@ SINTER_SHARED void thread_pool::stop_workers() noexcept {
 }
 
 SINTER_SHARED thread_pool& host_pool() {
-  static constinit std::atomic<thread_pool*> pool{nullptr};
-  return sinter::detail::make_once(pool, [] {
+  return sinter::detail::make_once(detail::pool_of_host, [] {
     auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
     std::atexit([] {
-      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+      if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
     });
     return one.release();
   });
 }
 
 SINTER_SHARED thread_pool& numa_pool(int node) {
-  struct entry {
-    int node;
-    entry* next;
-    thread_pool pool;
-  };
-  static constinit std::atomic<entry*> first{nullptr};
+  using entry = detail::pool_of_node;
+  auto& first = detail::first_pool_of_node;
   const auto find = [node](entry* e) {
     while (e != nullptr && e->node != node) e = e->next;
     return e;
@@ -20993,7 +21108,8 @@ SINTER_SHARED thread_pool& numa_pool(int node) {
   std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
   if (head == nullptr)
     std::atexit([] {
-      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+      for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)
+        e->pool.close();
     });
   while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
     if (entry* const known = find(head)) return known->pool;
@@ -22003,7 +22119,7 @@ struct scratch_block {
 
 // The blocks are trivial, and freed by an object of their own, so that a product computed by the destructor of some
 // other thread-local or static object finds them empty instead of gone.
-inline thread_local scratch_block scratch_blocks[2] = {};
+inline thread_local scratch_block scratch_blocks[3] = {};
 struct scratch_owner {
   bool used = false;
   ~scratch_owner() {
@@ -22551,6 +22667,69 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
+// several are run, and what the library was compiled for.
+
+namespace sinter {
+
+/// Sets of vector instructions, from the smallest.
+enum class instruction_set { baseline, avx2, avx512 };
+
+inline const char* name_of(instruction_set set) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(set)];
+}
+
+namespace detail {
+
+/// Does this processor, and its operating system, have the set?
+inline bool processor_has([[maybe_unused]] instruction_set set) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (set == instruction_set::avx2) return avx2;
+  if (set == instruction_set::avx512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#endif
+  return set == instruction_set::baseline;
+}
+
+/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
+/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
+inline instruction_set choose_instruction_set() {
+  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
+  const char* const wanted = std::getenv("SINTER_ISA");
+  for (const instruction_set set : all) {
+    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
+    if (processor_has(set)) return set;
+  }
+  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which this processor does not have; it has", wanted);
+  for (const instruction_set set : all)
+    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
+  std::fprintf(stderr, "\n");
+  std::_Exit(1);
+}
+
+/// Set by the parts of the program that exist for several sets; null where there are none.
+inline const char*& chosen_instruction_set() {
+  static constinit const char* name = nullptr;
+  return name;
+}
+
+}  // namespace detail
+
+/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
+///
+///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
+inline std::string build_info() {
+  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
+  const char* const chosen = detail::chosen_instruction_set();
+  if (chosen == nullptr) return text + "; kernels for the same";
+  return text + "; kernels for " + chosen;
+}
+
+}  // namespace sinter
 // sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
 // vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
 
@@ -23726,6 +23905,8 @@ struct backend<D> {
   using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
 
   static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
+  /// Null where nothing was chosen.
+  static const char* chosen_instructions() { return chosen_instruction_set(); }
 
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
@@ -23951,6 +24132,19 @@ constexpr conv_weight_strides dense_weights(const conv_shape& s) {
   return {s.channels / s.groups * taps, taps, {area, s.kernel[2], 1}};
 }
 
+/// The image that a convolution reads, dense: `data`, or where that is null what make(ctx, begin, end, to) writes
+/// there, elements [begin, end) in the order of memory. It is called by several threads, more than once for some
+/// elements, and must not call `gemm` or a convolution.
+template <class T>
+struct conv_image {
+  const T* data = nullptr;
+  void (*make)(const void* ctx, index_t begin, index_t end, T* to) = nullptr;
+  const void* ctx = nullptr;
+
+  conv_image(const T* memory) : data(memory) {}
+  conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
+};
+
 /// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and
 /// `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called as that of gemm_args: once for every element, on complete
 /// tiles of the matrix (pixels, channels), by the thread which finished them. It must not call `gemm` or a convolution.
@@ -24025,22 +24219,36 @@ struct patch_piece {
   index_t offset;  ///< from the base of a line
 };
 
+/// Lines of pixels, counted through all images, and of each of them the same pixels.
+struct pixel_box {
+  index_range lines, pixels;
+};
+
 /// The image of one group as a matrix of patches.
 template <class T>
 struct patches {
-  const T* data;
+  const T* data;  ///< null where the image is made; see holding
+  conv_image<T> image;
   index_t batch, channels, pixel_stride, image_stride, axis_stride[3];
   conv_axis axes[3];
   bool joined;  ///< the taps of the last axis follow one another, as its pixels do
 
-  patches(const T* image, index_t images, index_t all_channels, index_t group_channels, const conv_axis* of)
-      : data(image), batch(images), channels(group_channels), pixel_stride(all_channels), axes{of[0], of[1], of[2]} {
+  patches(const conv_image<T>& read, index_t images, index_t all_channels, index_t group_channels, const conv_axis* of)
+      : data(read.data),
+        image(read),
+        batch(images),
+        channels(group_channels),
+        pixel_stride(all_channels),
+        axes{of[0], of[1], of[2]} {
     axis_stride[2] = pixel_stride;
     axis_stride[1] = axis_stride[2] * axes[2].in;
     axis_stride[0] = axis_stride[1] * axes[1].in;
     image_stride = axis_stride[0] * axes[0].in;
     joined = axes[2].taps == 1 || (axes[2].dilation == 1 && channels == pixel_stride);
   }
+
+  /// Is there a function that makes the image, and no memory that holds it?
+  bool is_made() const { return data == nullptr && image.make != nullptr; }
 
   index_t pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
   index_t rows() const { return batch * pixels(); }
@@ -24053,6 +24261,45 @@ struct patches {
     for (const conv_axis& a : axes)
       if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
     return true;
+  }
+
+  /// The same patches, with some pixels of the image in memory: of this thread, until its next call, where the image is
+  /// made. All channels are one group then, and axis 0 has one plane.
+  patches holding(const pixel_box& box) const {
+    if (!is_made() || batch * image_stride == 0) return *this;
+    const index_t width = axes[2].in, first = box.lines.begin * width + box.pixels.begin, last = first + span(box);
+    T* const to = scratch<T>(2, static_cast<std::size_t>((last - first) * pixel_stride));
+    patches here = *this;
+    here.data = to - first * pixel_stride;
+    const auto make = [&](index_t begin, index_t end) {
+      image.make(image.ctx, begin * pixel_stride, end * pixel_stride, to + (begin - first) * pixel_stride);
+    };
+    if (box.pixels.begin == 0 && box.pixels.end == width) make(first, last);
+    else
+      for (index_t l = box.lines.begin; l < box.lines.end; ++l)
+        make(l * width + box.pixels.begin, l * width + box.pixels.end);
+    return here;
+  }
+  /// Pixels from the first of a box to its last, those between its lines included.
+  index_t span(const pixel_box& box) const {
+    return (box.lines.end - 1 - box.lines.begin) * axes[2].in + box.pixels.end - box.pixels.begin;
+  }
+  /// Would `tasks` of which each holds about such a box make many pixels several times? Then the image is better made
+  /// once, which takes memory for all of it.
+  bool is_made_often(const pixel_box& box, index_t tasks) const {
+    return is_made() && tasks * span(box) >= 2 * batch * axes[1].in * axes[2].in;
+  }
+  /// The pixels that rows [r0, r1) of the matrix meet; there is at least one row.
+  pixel_box pixels_met(index_t r0, index_t r1) const {
+    if (is_image()) return {{0, 1}, {r0, r1}};
+    const auto line = [this](index_t row, bool last) {
+      const index_t image_number = row / pixels(), o = row / axes[2].out % axes[1].out;
+      return image_number * axes[1].in + axes[1].met(o, last);
+    };
+    const bool one_line = r0 / axes[2].out == (r1 - 1) / axes[2].out;
+    return {{line(r0, false), line(r1 - 1, true) + 1},
+            {one_line ? axes[2].met(r0 % axes[2].out, false) : 0,
+             one_line ? axes[2].met((r1 - 1) % axes[2].out, true) + 1 : axes[2].in}};
   }
 
   /// Elements of a patch that lie side by side in the image.
@@ -24090,6 +24337,37 @@ struct patches {
     for (index_t i = end; i < p.count; ++i) stage[i] = T(0);
     return stage;
   }
+};
+
+/// An image that is made, whole in memory.
+template <class T>
+class whole_image {
+ public:
+  whole_image(const patches<T>& of, thread_pool& pool) : memory_(elements_of(of)) {
+    constexpr index_t at_once = 16384;
+    const index_t count = elements_of(of);
+    pool.parallel_for(ceil_div(count, at_once), [&](index_t task) {
+      const index_t begin = task * at_once, end = smaller(begin + at_once, count);
+      of.image.make(of.image.ctx, begin, end, memory_.data() + begin);
+    });
+  }
+  const T* data() const { return memory_.data(); }
+
+ private:
+  static index_t elements_of(const patches<T>& p) { return p.batch * p.image_stride; }
+  temporary_array<T> memory_;
+};
+
+/// Holds the image of `a` in memory while it lives, where tasks with such boxes would make it often.
+template <class T>
+class image_for_tasks {
+ public:
+  image_for_tasks(patches<T>& a, const pixel_box& box, index_t tasks, thread_pool& pool) {
+    if (a.is_made_often(box, tasks)) a.data = whole_.emplace(a, pool).data();
+  }
+
+ private:
+  std::optional<whole_image<T>> whole_;
 };
 
 /// Goes through the rows of the matrix of patches.
@@ -24359,7 +24637,7 @@ struct patch_product {
   using shape = tile_shape<T>;
   static constexpr index_t rows_per_task = 16 * segment_rows;
 
-  const patches<T>& a;
+  patches<T>& a;
   const packed_weights<T>& b;
   const result_rows<T>& c;
   index_t first_column;
@@ -24367,7 +24645,7 @@ struct patch_product {
   const conv_finish<T>& finish;
   index_t rows, column_parts;
 
-  patch_product(const patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
+  patch_product(patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
                 bool accumulate, const conv_finish<T>& last)
       : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
 
@@ -24376,6 +24654,9 @@ struct patch_product {
     // Where there are too few blocks of rows for all threads, they share columns too.
     column_parts =
         pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
+    const index_t middle = row_blocks / 2 * rows_per_task;
+    const image_for_tasks<T> image(a, a.pixels_met(middle, smaller(middle + rows_per_task, rows)),
+                                   row_blocks * column_parts, pool);
     pool.parallel_for(row_blocks * column_parts,
                       [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
   }
@@ -24391,6 +24672,7 @@ struct patch_product {
 
   void compute_rows(index_t row_block, index_t part) const {
     const index_t r0 = row_block * rows_per_task, r1 = smaller(r0 + rows_per_task, rows);
+    const patches<T> here = a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     const index_t most = a.most_pieces(b.k_block);
     // The pieces of a block of k, where they are for the rows of a panel, and room for those that have to be assembled.
@@ -24409,7 +24691,7 @@ struct patch_product {
       const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
       for (index_t s = s0; s < s1; s += chunk)
         for (const panel* p = panels; p < end; ++p) {
-          find_pieces(*p, cuts, count, pieces, memory + head);
+          find_pieces(here, *p, cuts, count, pieces, memory + head);
           multiply_panel(*p, pieces, count, k, s, smaller(s + chunk, s1));
         }
     }
@@ -24431,15 +24713,16 @@ struct patch_product {
     }
   }
 
-  void find_pieces(const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to, T* memory) const {
+  void find_pieces(const patches<T>& here, const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to,
+                   T* memory) const {
     for (const patch_piece* const end = cuts + count; cuts < end; ++cuts, ++to) {
       to->length = cuts->count;
       if (p.whole) {
-        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = a.data + (p.line[i].base + cuts->offset);
+        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = here.data + (p.line[i].base + cuts->offset);
         continue;
       }
       for (index_t i = 0; i < segment_rows; ++i) {
-        to->at[i] = i < p.count ? a.elements(p.line[i], *cuts, memory) : zero_line<T>;
+        to->at[i] = i < p.count ? here.elements(p.line[i], *cuts, memory) : zero_line<T>;
         if (to->at[i] == memory) memory += cuts->count;
       }
     }
@@ -24753,6 +25036,12 @@ struct weight_product {
         parts(plan_parts()),
         partial(parts * filters * columns) {}
 
+  /// Will tasks make many pixels several times?
+  bool makes_often() const {
+    const index_t middle = blocks / 2 * block_rows, end = smaller(middle + block_rows, rows);
+    return middle < end && a.is_made_often(a.pixels_met(middle, end), blocks * filter_parts * column_parts);
+  }
+
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
@@ -24831,17 +25120,18 @@ struct weight_product {
   }
 
   void compute_block(const tile& t, index_t r0, index_t count, T* own_sums, bool adds) const {
+    const patches<T> here = a.holding(a.pixels_met(r0, r0 + count));
     pack_filters(t, r0, count);
     if (own_sums != nullptr)
       for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p)
         add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
-    if (copies()) copy_patches(a, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    if (copies()) copy_patches(here, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
     const T* pixels[std::size_t{patch_block<T>}];
     index_t pixels_of = -1;  // the number of their tap
     for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
       const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
       if (from_image || copies()) {
-        const T* const from = from_image ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const T* const from = from_image ? here.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
         const index_t step = from_image ? a.pixel_stride : t.copied_stride;
         // The first panel packs a strip of full width on its way.
         const bool on_the_way = width == shape::max_columns && (valid == width || copies());
@@ -24850,7 +25140,7 @@ struct weight_product {
         continue;
       }
       const index_t tap = column / a.channels, channel = column % a.channels;
-      if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
+      if (tap != pixels_of) find_pixels(here, r0, count, tap, pixels);
       pixels_of = tap;
       if (few_filters) {
         multiply_pixels(t, pixels, count, column, adds);
@@ -25344,6 +25634,15 @@ struct tile_grid {
   index_t image(index_t t) const { return t / (rows * columns); }
   index_t row(index_t t) const { return t / columns % rows * tile; }  ///< its first result
   index_t column(index_t t) const { return t % columns * tile; }
+
+  /// The pixels that tiles [t0, t1) meet, in squares of `extent` pixels.
+  pixel_box pixels_met(const conv_axis* axes, index_t t0, index_t t1, index_t extent) const {
+    const auto begin = [](const conv_axis& a, index_t o) { return a.first + o > 0 ? a.first + o : 0; };
+    const auto end = [extent](const conv_axis& a, index_t o) { return smaller(a.first + o + extent, a.in); };
+    const bool one_line = t0 / columns == (t1 - 1) / columns;
+    return {{image(t0) * axes[1].in + begin(axes[1], row(t0)), image(t1 - 1) * axes[1].in + end(axes[1], row(t1 - 1))},
+            {one_line ? begin(axes[2], column(t0)) : 0, one_line ? end(axes[2], column(t1 - 1)) : axes[2].in}};
+  }
 };
 
 /// Elements of a row of at least `n`: an odd number of cache lines, so that rows do not meet in few cache sets.
@@ -25419,7 +25718,7 @@ struct winograd_product {
   using shape = tile_shape<T>;
   static constexpr index_t columns_at_once = 64, fewest_tiles = 4 * segment_rows, most_tiles = 32 * segment_rows;
 
-  const patches<T>& a;
+  patches<T>& a;
   const packed_points<T>& b;
   const result_rows<T>& c;
   index_t first_column;
@@ -25430,8 +25729,8 @@ struct winograd_product {
   index_t image_width, result_width;  ///< of a row of image or result points
   index_t blocks = 0, column_parts = 1;
 
-  winograd_product(const patches<T>& image, const packed_points<T>& weights, const result_rows<T>& result,
-                   index_t first, bool accumulate, const conv_finish<T>& last)
+  winograd_product(patches<T>& image, const packed_points<T>& weights, const result_rows<T>& result, index_t first,
+                   bool accumulate, const conv_finish<T>& last)
       : a(image),
         b(weights),
         c(result),
@@ -25451,6 +25750,10 @@ struct winograd_product {
       at_once = std::clamp(ceil_div(ceil_div(grid.count, wanted), segment_rows) * segment_rows, fewest_tiles, at_once);
     blocks = ceil_div(grid.count, at_once);
     column_parts = pool.size() == 1 || blocks >= wanted ? 1 : smaller(ceil_div(wanted, blocks), ceil_div(b.strips, 4));
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2),
+                  end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    const image_for_tasks<T> image(a, grid.pixels_met(a.axes, middle, end, b.cut.points()), blocks * column_parts,
+                                   pool);
     pool.parallel_for(blocks * column_parts,
                       [&](index_t task) { compute_block(task / column_parts, task % column_parts); });
   }
@@ -25488,9 +25791,11 @@ struct winograd_product {
     const int extent = b.cut.points();
     const to_points_function<T> to_points =
         extent == 6 ? &square_to_points<T, image_to_points<6>> : &square_to_points<T, image_to_points<4>>;
+    const patches<T> here = a.holding(grid.pixels_met(a.axes, t.first, t.first + t.count, extent));
     for (index_t i = 0; i < t.count; ++i) {
       const index_t tile = t.first + i;
-      const pixel_square<const T> image{a.data + grid.image(tile) * a.image_stride, a.axis_stride[1], a.pixel_stride};
+      const pixel_square<const T> image{here.data + grid.image(tile) * a.image_stride, a.axis_stride[1],
+                                        a.pixel_stride};
       const auto square = square_of(image, a.axes[1].in, a.axes[2].in, a.axes[1].first + grid.row(tile),
                                     a.axes[2].first + grid.column(tile), extent, a.channels, t.square);
       to_points(square, a.channels, t.image_points + i * image_width, t.image_stride);
@@ -25633,6 +25938,13 @@ struct winograd_weight_product {
         blocks(ceil_div(grid.count, tiles_at_once)),
         partial(plan() * size()) {}
 
+  /// Will tasks make many pixels several times?
+  bool makes_often() const {
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2);
+    const index_t end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    return a.is_made_often(grid.pixels_met(a.axes, middle, end, cut.points()), blocks * channel_parts * filter_parts);
+  }
+
   /// Adds the sums of dy's columns to `sums` too unless it is null.
   void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
@@ -25734,9 +26046,10 @@ struct winograd_weight_product {
         cut.tile == 4 ? &square_to_points<T, results_to_points<6, 4>> : &square_to_points<T, results_to_points<6, 2>>;
     const conv_axis &down = a.axes[1], &across = a.axes[2];
     const index_t dy_line = across.out * dy_stride, dy_image = down.out * dy_line;
+    const patches<T> here = a.holding(grid.pixels_met(a.axes, first, first + count, cut.points()));
     for (index_t i = 0; i < count; ++i) {
       const index_t tile = first + i, image = grid.image(tile), row = grid.row(tile), column = grid.column(tile);
-      const pixel_square<const T> x{a.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
+      const pixel_square<const T> x{here.data + image * a.image_stride + w.c0, a.axis_stride[1], a.pixel_stride};
       of_image(square_of(x, down.in, across.in, down.first + row, across.first + column, cut.points(), w.channels,
                          w.image_square),
                w.channels, w.image_points + i * w.image_width, tiles_at_once * w.image_width);
@@ -25791,7 +26104,7 @@ namespace detail {
 
 /// patches * weights for one group.
 template <class T>
-void multiply_patches(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
+void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
@@ -25805,15 +26118,44 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 
+/// Has `product` compute with the image of `a`, which it refers to; in memory where the product's tasks would make it
+/// often.
+template <class T, class Product>
+void compute_weights(patches<T>& a, Product&& product, T* dw, const conv_weight_strides& strides, T* sums, bool add,
+                     thread_pool& pool) {
+  if (!product.makes_often()) return product.compute(dw, strides, sums, add, pool);
+  const whole_image<T> whole(a, pool);
+  a.data = whole.data();
+  product.compute(dw, strides, sums, add, pool);
+}
+
 /// dw and, unless it is null, `sums` = the gradients of one group's weights and biases.
 template <class T>
-void multiply_pixels(const patches<T>& a, const T* dy, index_t filters, index_t dy_stride, T* dw,
+void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stride, T* dw,
                      const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
   if constexpr (has_winograd<T>) {
     if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, true))
-      return winograd_weight_product<T>(a, dy, filters, dy_stride, cut).compute(dw, strides, sums, add, pool);
+      return compute_weights<T>(a, winograd_weight_product<T>(a, dy, filters, dy_stride, cut), dw, strides, sums, add,
+                                pool);
   }
-  weight_product<T>(a, dy, filters, dy_stride).compute(dw, strides, sums, add, pool);
+  compute_weights<T>(a, weight_product<T>(a, dy, filters, dy_stride), dw, strides, sums, add, pool);
+}
+
+/// dw where the matrix of patches is the image itself: x, the narrower factor, is the one that is packed for the L2
+/// cache.
+template <class T>
+void multiply_narrow_image(patches<T> x, const patches<T>& dy, T* dw, const conv_weight_strides& strides, bool add,
+                           thread_pool& pool) {
+  std::optional<whole_image<T>> whole;
+  if (x.is_made()) x.data = whole.emplace(x, pool).data();
+  weight_product<T>(dy, x.data, x.channels, x.pixel_stride)
+      .compute(dw, {strides.channel, strides.filter, {}}, nullptr, add, pool);
+}
+
+/// The image from a channel on; one that is made is not cut.
+template <class T>
+conv_image<T> group_of(const conv_image<T>& x, index_t first_channel) {
+  return x.make == nullptr ? conv_image<T>(x.data + first_channel) : x;
 }
 
 inline bool is_depthwise(const conv_shape& s) {
@@ -25823,7 +26165,8 @@ inline bool is_depthwise(const conv_shape& s) {
 }  // namespace detail
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
-/// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
+/// filters) of y; see conv_shape. x and y do not overlap. Where x is made there is one group; a task makes the pixels
+/// that it reads. Every bit of the result is the same for any number of
 /// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
 /// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
 /// than sums of products have; exact_convolution keeps them from it.
@@ -25831,15 +26174,16 @@ inline bool is_depthwise(const conv_shape& s) {
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
 template <class T>
-void conv_forward(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,
-                  const conv_finish<T>& finish, thread_pool& pool) {
+void conv_forward(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* w,
+                  const conv_weight_strides& w_strides, T* y, bool add, const conv_finish<T>& finish,
+                  thread_pool& pool) {
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   const index_t line = s.out[2] * s.filters, area = s.out[1] * line;
   const detail::result_rows<T> rows{y, s.out[0] * area, {area, line, s.filters}, s.filters, 0};
   for (index_t g = 0; g < groups; ++g) {
-    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::patches<T> patches(detail::group_of(x, g * channels), s.batch, s.channels, channels, axes);
     const detail::weight_source<T> weights{w + g * filters * w_strides.filter,
                                            {s.kernel[0], s.kernel[1], s.kernel[2]},
                                            {w_strides.tap[0], w_strides.tap[1], w_strides.tap[2]},
@@ -25893,907 +26237,24 @@ void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv
 /// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
 /// dy's columns. Both are added to what is there where `add` is set.
 template <class T>
-void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides,
-                           T* db, bool add, thread_pool& pool) {
+void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* dy, T* dw,
+                           const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   for (index_t g = 0; g < groups; ++g) {
-    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::patches<T> patches(detail::group_of(x, g * channels), s.batch, s.channels, channels, axes);
     T* const to = dw + g * filters * w_strides.filter;
     T* const sums = db != nullptr ? db + g * filters : nullptr;
     if (patches.is_image() && filters > channels && db == nullptr) {
-      // dw transposed: x, the narrower factor, is the one that is packed for the L2 cache.
-      const detail::patches<T> swapped(dy + g * filters, s.batch, s.filters, filters, axes);
-      detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
-          .compute(to, {w_strides.channel, w_strides.filter, {}}, nullptr, add, pool);
+      const detail::patches<T> gradient(dy + g * filters, s.batch, s.filters, filters, axes);
+      detail::multiply_narrow_image(patches, gradient, to, w_strides, add, pool);
     } else if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
     else detail::multiply_pixels<T>(patches, dy + g * filters, filters, s.filters, to, w_strides, sums, add, pool);
   }
 }
 
 }  // namespace sinter::cpu_impl
-
-namespace sinter::cpu_impl {
-
-inline conv_shape conv_shape_of(const ops::conv_extents& e) {
-  conv_shape s{e.batch, e.channels, e.filters, e.groups, {}, {}, {}, {}, {}, {}};
-  for (int d = 0; d < 3; ++d) {
-    s.in[d] = e.in[d];
-    s.out[d] = e.out[d];
-    s.kernel[d] = e.kernel[d];
-    s.stride[d] = e.stride[d];
-    s.padding[d] = e.padding[d];
-    s.dilation[d] = e.dilation[d];
-  }
-  return s;
-}
-inline conv_weight_strides conv_strides_of(const ops::conv_extents& e) {
-  return {e.w_filter, e.w_channel, {e.w_tap[0], e.w_tap[1], e.w_tap[2]}};
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-/// What is the gradient of x for a convolution is the result of a transposed one, and the other way round. Half and
-/// bfloat16 are computed in float.
-template <ops::is_convolution Op, device D>
-  requires is_cpu_v<D>
-struct kernels<Op, D> {
-  template <class T>
-  using images = tensor<T, Op::rank_of_images, D>;
-
-  template <class T, class Epilogue, class... B>
-  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
-                      const B&... bias) {
-    if constexpr (narrow_element<T>) {
-      const auto wide = images<float>::uninitialized(y.shape(), y.strides());
-      forward(op, wide, static_cast<const Epilogue*>(nullptr), eval(cast<float>(x)), eval(cast<float>(w)),
-              eval(cast<float>(bias))...);
-      write(cast<T>(wide), y);
-      const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
-      if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
-    } else {
-      cpu_impl::conv_finish<T> finish;
-      if (after != nullptr) {
-        finish.epilogue = &cpu_impl::run_epilogue_tile;
-        finish.ctx = const_cast<Epilogue*>(after);
-      }
-      const auto run = [&](const T* b) {
-        finish.bias = b;
-        pass<Op::transposed>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
-      };
-      if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
-      else run(nullptr);
-    }
-  }
-
-  template <class Backward>
-  static void reverse(const Op& op, const Backward& b) {
-    using T = element_of<decltype(b.gradient())>;
-    if constexpr (narrow_element<T>) return reverse_narrow_gradients<T>(op, b);
-    else {
-      const images<T>& g = b.gradient();
-      if (b.template wants<0>()) {
-        const auto dx = b.template place_of<0>();
-        data_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
-      }
-      sum_gradients<T>(op, b);
-    }
-  }
-
- private:
-  /// From x to y of a convolution, or back.
-  template <bool Back, class T>
-  static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
-                   const cpu_impl::conv_finish<T>& finish) {
-    const auto shape = cpu_impl::conv_shape_of(e);
-    const auto strides = cpu_impl::conv_strides_of(e);
-    if constexpr (Back)
-      cpu_impl::conv_backward_data<T>(shape, from.data(), w.data(), strides, to.data(), add, finish,
-                                      backend<D>::pool());
-    else cpu_impl::conv_forward<T>(shape, from.data(), w.data(), strides, to.data(), add, finish, backend<D>::pool());
-  }
-  template <class T>
-  static void data_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
-    pass<!Op::transposed, T>(op.extents_of(dx.shape(), w.shape(), w.strides(), g.shape()), g, w, dx, add, {});
-  }
-  /// `sums`, unless it is null, becomes the gradient of the bias of a convolution that is not transposed.
-  template <class T>
-  static void weight_gradient(const Op& op, const images<T>& x, const images<T>& g, const images<T>& dw, T* sums,
-                              bool add) {
-    const auto e = op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape());
-    const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
-    cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image.data(), result.data(), dw.data(),
-                                       cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
-  }
-  /// Column sums of the matrix (pixels, channels) of g.
-  template <class G, class To>
-  static void bias_gradient(const G& g, const To& db, bool add) {
-    using T = element_of<To>;
-    index_t axes[std::size_t{Op::rank_of_images - 1}] = {0};
-    for (int d = 1; d < Op::rank_of_images - 1; ++d) axes[d] = d + 1;
-    const auto sums = eval(sum(g, axes));
-    if (add) To(db) += cast<T>(sums);
-    else write(cast<T>(sums), db);
-  }
-
-  /// Of weights and bias, together where one says where the other goes.
-  template <class T, class Backward>
-  static void sum_gradients(const Op& op, const Backward& b) {
-    T* sums = nullptr;
-    const auto give_weights = [&](const auto& dw) {
-      weight_gradient<T>(op, b.template operand<0>(), b.gradient(), dw.to, sums, dw.add);
-    };
-    if constexpr (Op::has_bias) {
-      if (b.template wants<2>()) {
-        const auto db = b.template place_of<2>();
-        if (!Op::transposed && b.template wants<1>()) {
-          const auto dw = b.template place_of<1>();
-          if (db.add == dw.add && db.to.is_contiguous() && dw.to.numel() > 0) sums = db.to.data();
-          else bias_gradient(b.gradient(), db.to, db.add);
-          return give_weights(dw);
-        }
-        bias_gradient(b.gradient(), db.to, db.add);
-      }
-    }
-    if (b.template wants<1>()) give_weights(b.template place_of<1>());
-  }
-
-  template <class T, class Backward>
-  static void reverse_narrow_gradients(const Op& op, const Backward& b) {
-    const auto g = eval(cast<float>(b.gradient()));
-    const auto give = [](const auto& place, const auto& wide) {
-      using To = bare<decltype(place.to)>;
-      if (place.add) To(place.to) += cast<T>(wide);
-      else write(cast<T>(wide), place.to);
-    };
-    if (b.template wants<0>()) {
-      const auto place = b.template place_of<0>();
-      const auto dx = images<float>::uninitialized(place.to.shape(), place.to.strides());
-      data_gradient<float>(op, g, eval(cast<float>(b.template operand<1>())), dx, false);
-      give(place, dx);
-    }
-    if (b.template wants<1>()) {
-      const auto place = b.template place_of<1>();
-      const auto dw = images<float>::uninitialized(place.to.shape(), place.to.strides());
-      weight_gradient<float>(op, eval(cast<float>(b.template operand<0>())), g, dw, nullptr, false);
-      give(place, dw);
-    }
-    if constexpr (Op::has_bias) {
-      if (b.template wants<2>()) {
-        const auto place = b.template place_of<2>();
-        bias_gradient(g, place.to, place.add);
-      }
-    }
-  }
-};
-
-}  // namespace sinter::detail
-// sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
-
-namespace sinter {
-
-template <class T>
-using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
-                                    Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
-template <class T>
-using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
-
-/// An Eigen matrix (rank 2) or vector (rank 1) that reads and writes the tensor's memory, strides included. The tensor
-/// must outlive it.
-///
-///     as_eigen(y) = as_eigen(a) * as_eigen(b);
-template <class T, auto Shape, device D>
-  requires(is_cpu_v<D> && Shape == 2)
-eigen_matrix_map<T> as_eigen(const tensor<T, Shape, D>& t) {
-  return {t.data(), t.shape()[0], t.shape()[1],
-          Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
-}
-template <class T, auto Shape, device D>
-  requires(is_cpu_v<D> && Shape == 1)
-eigen_vector_map<T> as_eigen(const tensor<T, Shape, D>& t) {
-  return {t.data(), t.shape()[0], Eigen::InnerStride<Eigen::Dynamic>(t.strides()[0])};
-}
-
-/// A new tensor with the values of an Eigen expression: rank 1 for column vectors of fixed width, otherwise rank 2.
-///
-///     tensor x = from_eigen(Eigen::MatrixXf::Random(3, 4));
-template <device D = cpu, class Derived>
-auto from_eigen(const Eigen::DenseBase<Derived>& m) {
-  using T = typename Derived::Scalar;
-  if constexpr (Derived::ColsAtCompileTime == 1) {
-    const auto t = tensor<T, 1, cpu>::uninitialized({{m.rows()}});
-    as_eigen(t) = m.derived();
-    return t.template to<D>();
-  } else {
-    const auto t = tensor<T, 2, cpu>::uninitialized({{m.rows(), m.cols()}});
-    as_eigen(t) = m.derived();
-    return t.template to<D>();
-  }
-}
-
-}  // namespace sinter
-// sinter/cpu/instances.hpp: kernels of common types, which a program with sinter::compiled holds once.
-
-// sinter/cpu/variants.hpp: kernels of plain tensors that sinter::compiled holds for several sets of vector
-// instructions.
-
-// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
-#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
-  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
-  KERNEL(T, conv_forward,                                                                                             \
-         (const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,          \
-          const conv_finish<T>& finish, thread_pool& pool),                                                           \
-         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
-  KERNEL(T, conv_backward_data,                                                                                       \
-         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
-          const conv_finish<T>& finish, thread_pool& pool),                                                           \
-         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
-  KERNEL(T, conv_backward_weights,                                                                                    \
-         (const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides, T* db, bool add, \
-          thread_pool& pool),                                                                                         \
-         (s, x, dy, dw, w_strides, db, add, pool))
-
-namespace sinter::cpu_impl {
-
-// The functions of src/kernels.cpp, which choose.
-namespace variants {
-#define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
-#undef SINTER_DECLARED
-}  // namespace variants
-
-#if SINTER_KERNEL_VARIANTS
-#define SINTER_FORWARDED(T, name, parameters, arguments) \
-  template <>                                            \
-  void name<T> parameters {                              \
-    variants::name arguments;                            \
-  }
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
-#undef SINTER_FORWARDED
-#elif SINTER_COMPILED
-#define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
-SINTER_VARIANT_KERNELS(SINTER_HELD, float)
-SINTER_VARIANT_KERNELS(SINTER_HELD, double)
-#undef SINTER_HELD
-#endif
-
-}  // namespace sinter::cpu_impl
-
-#if SINTER_COMPILED
-namespace sinter {
-
-namespace cpu_impl {
-
-SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
-SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
-
-#define SINTER_INSTANCES_OF(T)                                                                                         \
-  SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
-  SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \
-                                                index_t, bool, thread_pool&);                                          \
-  SINTER_INSTANCE void gather<T>(const gather_shape&, const T*, const std::int64_t*, T*, thread_pool&);                \
-  SINTER_INSTANCE void scatter_add<T, T>(const gather_shape&, T*, const std::int64_t*, const T*, thread_pool&);
-SINTER_INSTANCES_OF(float)
-SINTER_INSTANCES_OF(double)
-#undef SINTER_INSTANCES_OF
-SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_t*, const std::int64_t*, std::int64_t*,
-                                          thread_pool&);
-
-}  // namespace cpu_impl
-
-namespace detail {
-
-// Reductions of plain tensors.
-#define SINTER_INSTANCES_OF(reducer, T)                                                                         \
-  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                \
-      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*, \
-      const cpu_impl::epilogue*);
-SINTER_INSTANCES_OF(sum_reducer<float>, float)
-SINTER_INSTANCES_OF(sum_reducer<double>, double)
-#undef SINTER_INSTANCES_OF
-
-}  // namespace detail
-}  // namespace sinter
-#endif
-// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
-// several are run, and what the library was compiled for.
-
-namespace sinter {
-
-/// Sets of vector instructions, from the smallest.
-enum class instruction_set { baseline, avx2, avx512 };
-
-inline const char* name_of(instruction_set set) {
-  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
-  return names[static_cast<int>(set)];
-}
-
-namespace detail {
-
-/// Does this processor, and its operating system, have the set?
-inline bool processor_has([[maybe_unused]] instruction_set set) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (set == instruction_set::avx2) return avx2;
-  if (set == instruction_set::avx512)
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#endif
-  return set == instruction_set::baseline;
-}
-
-/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
-/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
-inline instruction_set choose_instruction_set() {
-  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
-  const char* const wanted = std::getenv("SINTER_ISA");
-  for (const instruction_set set : all) {
-    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
-    if (processor_has(set)) return set;
-  }
-  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which this processor does not have; it has", wanted);
-  for (const instruction_set set : all)
-    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
-  std::fprintf(stderr, "\n");
-  std::_Exit(1);
-}
-
-/// Set by the parts of the program that exist for several sets; null where there are none.
-inline const char*& chosen_instruction_set() {
-  static constinit const char* name = nullptr;
-  return name;
-}
-
-}  // namespace detail
-
-/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
-///
-///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
-inline std::string build_info() {
-  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
-  const char* const chosen = detail::chosen_instruction_set();
-  if (chosen == nullptr) return text + "; kernels for the same";
-  return text + "; kernels for " + chosen;
-}
-
-}  // namespace sinter
-// sinter/cpu/moments.hpp: mean and variance of the columns of a matrix on the host.
-
-namespace sinter::cpu_impl {
-
-/// Mean and mean squared distance from it of every column of a row-major matrix.
-template <class T>
-struct column_moments {
-  using C = compute_type<T>;
-  static constexpr index_t task_elements = 65536;  ///< of a task, about
-  static constexpr index_t block_bytes = 16384;    ///< of the rows that are read twice, the second time from L1
-
-  const T* x;
-  index_t rows, columns;
-  index_t task_rows = 0, parts = 0;
-
-  column_moments(const T* data, index_t row_count, index_t column_count)
-      : x(data), rows(row_count), columns(column_count) {
-    if (rows == 0 || columns == 0) return;
-    const index_t most = task_elements / columns;
-    task_rows = most > 16 ? most : 16;
-    parts = (rows + task_rows - 1) / task_rows;
-  }
-
-  void compute(C* mean, C* variance, thread_pool& pool) const {
-    const auto n = static_cast<C>(rows);
-    if (parts == 0) {
-      for (index_t c = 0; c < columns; ++c) mean[c] = variance[c] = std::numeric_limits<C>::quiet_NaN();
-      return;
-    }
-    const detail::temporary_array<C> partial(2 * parts * columns);
-    pool.parallel_for(parts, [&](index_t part) {
-      C* const to = partial.data() + 2 * part * columns;
-      add_up(part * task_rows, end_of(part), to, to + columns);
-    });
-    for (index_t c = 0; c < columns; ++c) {
-      mean[c] = partial.data()[c];
-      variance[c] = partial.data()[columns + c];
-    }
-    for (index_t part = 1; part < parts; ++part) {
-      const C* const from = partial.data() + 2 * part * columns;
-      const C before = static_cast<C>(part * task_rows), more = static_cast<C>(end_of(part) - part * task_rows);
-      for (index_t c = 0; c < columns; ++c) merge(mean[c], variance[c], before, from[c], from[columns + c], more);
-    }
-    for (index_t c = 0; c < columns; ++c) variance[c] /= n;
-  }
-
- private:
-  index_t end_of(index_t part) const {
-    const index_t end = (part + 1) * task_rows;
-    return end < rows ? end : rows;
-  }
-
-  /// Joins two sets of n and m numbers, of which there are the mean and the sum of squared distances from it.
-  template <class V, class N>
-  SINTER_INLINE static void merge(V& mean, V& squares, N n, V other_mean, V other_squares, N m) {
-    const V distance = other_mean - mean;
-    mean = mean + distance * V(m / (n + m));
-    squares = squares + other_squares + distance * distance * V(n / (n + m) * m);
-  }
-
-  /// Sum over rows of f of the columns at a place.
-  template <class Place, class F>
-  SINTER_INLINE vector<T> sum_rows(index_t r0, index_t r1, Place c, const F& f) const {
-    vector<T> s0(C(0)), s1 = s0, s2 = s0, s3 = s0;
-    const T* row = x + r0 * columns;
-    index_t r = r0;
-    for (; r + 4 <= r1; r += 4, row += 4 * columns) {
-      s0 = s0 + f(load_row(row, c, columns));
-      s1 = s1 + f(load_row(row + columns, c, columns));
-      s2 = s2 + f(load_row(row + 2 * columns, c, columns));
-      s3 = s3 + f(load_row(row + 3 * columns, c, columns));
-    }
-    for (; r < r1; ++r, row += columns) s0 = s0 + f(load_row(row, c, columns));
-    return (s0 + s1) + (s2 + s3);
-  }
-
-  /// Mean and squares of rows [begin, end), block by block.
-  void add_up(index_t begin, index_t end, C* mean, C* squares) const {
-    const index_t in_block = block_bytes / (columns * static_cast<index_t>(sizeof(T)));
-    const index_t block = in_block > 4 ? in_block : 4;
-    for (index_t r = begin; r < end; r += block) {
-      const index_t stop = r + block < end ? r + block : end;
-      const auto columns_at = [&](auto c) SINTER_INLINE_LAMBDA {
-        const vector<T> m = sum_rows(r, stop, c, [](vector<T> v) SINTER_INLINE_LAMBDA { return v; }) *
-                            vector<T>(C(1) / static_cast<C>(stop - r));
-        const vector<T> s = sum_rows(r, stop, c, [m](vector<T> v) SINTER_INLINE_LAMBDA { return (v - m) * (v - m); });
-        vector<T> all_m = m, all_s = s;
-        if (r > begin) {
-          all_m = load_row<C>(mean, c, columns);
-          all_s = load_row<C>(squares, c, columns);
-          merge(all_m, all_s, static_cast<C>(r - begin), m, s, static_cast<C>(stop - r));
-        }
-        store_row<C>(mean, c, columns, all_m);
-        store_row<C>(squares, c, columns, all_s);
-      };
-      index_t c = 0;
-      for (; c + lanes <= columns; c += lanes) columns_at(inside{c});
-      if (c < columns) columns_at(at_end{c});
-    }
-  }
-};
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cpu_v<D>
-struct kernels<ops::batch_moments_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::batch_moments_op&, const tensor<compute_type<T>, 2, D>& y, const Epilogue*,
-                      const tensor<T, R, D>& x) {
-    const auto pixels = pixel_by_pixel(x);
-    const index_t channels = x.shape()[1];
-    cpu_impl::column_moments<T>(pixels.data(), channels > 0 ? x.numel() / channels : 0, channels)
-        .compute(y.data(), y.data() + channels, backend<D>::pool());
-  }
-  template <class Backward>
-  static void reverse(const ops::batch_moments_op&, const Backward& b) {
-    reverse_batch_moments(b);
-  }
-};
-
-}  // namespace sinter::detail
-// sinter/cpu/pooling.hpp: pooling on the host, a vector of channels at a time.
-
-namespace sinter::cpu_impl {
-
-/// Forward along the axes, looked up instead of computed for each pixel.
-struct pool_windows {
-  struct window {
-    index_t at;       ///< of the first tap that meets an element of x, in elements
-    index_t count;    ///< of those taps
-    index_t tap;      ///< what the first adds to the number of a tap
-    index_t counted;  ///< see pool_axis
-  };
-  std::vector<window> of_result[3];
-  index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
-  index_t image;                         ///< elements of x in an image
-
-  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      out[d] = a.out;
-      step[d] = a.dilation * image;
-      tap_step[d] = taps;
-      for (index_t o = 0; o < a.out; ++o) {
-        const ops::pool_range inside = a.taps(o);
-        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
-                                a.counted(o, padding_counts)});
-      }
-      image *= a.in;
-      taps *= a.kernel;
-    }
-  }
-  const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
-};
-
-/// Backward along the axes: the results whose windows have an element of x.
-struct pool_sources {
-  struct source {
-    index_t at;   ///< the result, in elements of y
-    index_t tap;  ///< what the tap at the element adds to the number of a tap
-    double part;  ///< 1 / how many elements the result is the average of
-  };
-  std::vector<source> sources[3];
-  std::vector<index_t> begin[3];              ///< of an element's sources
-  index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
-
-  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
-      : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      in[d] = a.in;
-      begin[d].push_back(0);
-      for (index_t i = 0; i < a.in; ++i) {
-        const ops::pool_range results = a.results(i);
-        for (index_t o = results.begin; o < results.end; ++o)
-          if (const index_t tap = a.tap_at(o, i); tap >= 0)
-            sources[d].push_back(
-                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
-        begin[d].push_back(static_cast<index_t>(sources[d].size()));
-        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
-      }
-      image *= a.out;
-      taps *= a.kernel;
-    }
-  }
-  const source* of(int axis, index_t i) const {
-    return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
-  }
-};
-
-/// A run of pixels of one row.
-struct pixel_run {
-  index_t first, image, at[3];  ///< number and coordinates of the first
-  index_t count;
-  index_t channel, channel_end;
-};
-
-/// Calls f(run) for runs that cover all pixels and channels, and after(first pixel, end, first channel, end) for parts
-/// that are complete. A pixel takes about `work` operations for each channel.
-template <class F, class After>
-void for_pixels(index_t batch, const index_t (&extent)[3], index_t channels, index_t work, thread_pool& pool,
-                const F& f, const After& after) {
-  constexpr index_t wanted = 32768, few_pixels = 32, channel_block = 64;
-  const index_t pixels = batch * extent[0] * extent[1] * extent[2];
-  if (pixels * channels == 0) return;
-  const index_t block = pixels < few_pixels && channels > channel_block ? channel_block : channels;
-  const index_t blocks = (channels + block - 1) / block;
-  const index_t each = std::max<index_t>(wanted / (block * std::min(work + 1, wanted)), 1);
-  pool.parallel_for((pixels + each - 1) / each * blocks, [&](index_t task) {
-    const index_t begin = task / blocks * each, end = std::min(begin + each, pixels);
-    pixel_run r;
-    r.channel = task % blocks * block;
-    r.channel_end = std::min(r.channel + block, channels);
-    for (r.first = begin; r.first < end; r.first += r.count) {
-      r.image = r.first;
-      for (int d = 2; d >= 0; --d) {
-        r.at[d] = r.image % extent[d];
-        r.image /= extent[d];
-      }
-      r.count = std::min(extent[2] - r.at[2], end - r.first);
-      f(r);
-    }
-    after(begin, end, r.channel, r.channel_end);
-  });
-}
-
-/// Vectors of L elements side by side, and their numbers.
-template <int L, int... I>
-struct vectors {
-  static constexpr int count = sizeof...(I);
-};
-
-/// Calls f(channel, vectors) for the channels from begin to end - 1, as many at once as registers hold.
-template <class T, class F>
-SINTER_INLINE void for_channel_vectors(index_t begin, index_t end, const F& f) {
-  index_t c = begin;
-  if constexpr (sizeof(compute_type<T>) == 4)
-    for (; c + 4 * lanes <= end; c += 4 * lanes) f(c, vectors<lanes, 0, 1, 2, 3>{});
-  for (; c + lanes <= end; c += lanes) f(c, vectors<lanes, 0>{});
-  if constexpr (lanes > 4)
-    for (; c + 4 <= end; c += 4) f(c, vectors<4, 0>{});
-  for (; c < end; ++c) f(c, vectors<1, 0>{});
-}
-
-/// Starts to fetch what lies some pixels further on in the row: few processors foresee the steps of windows by
-/// themselves.
-template <class T>
-SINTER_INLINE void fetch_ahead(const T* p, index_t pixel) {
-  __builtin_prefetch(p + 8 * pixel);
-}
-
-template <int L, class T>
-SINTER_INLINE void put_or_add(T* to, math::simd<compute_type<T>, L> value, bool add) {
-  math::write(to, add ? math::read<L>(to) + value : value);
-}
-
-/// Where the places of the results of max pooling are saved: in bytes, in words, or nowhere.
-struct place_memory {
-  std::uint8_t* bytes = nullptr;
-  std::int32_t* words = nullptr;
-
-  template <class I, int L>
-  SINTER_INLINE void put(index_t at, math::simd<I, L> place) const {
-    if (words != nullptr) math::cast<std::int32_t>(place).store(words + at);
-    else math::cast<std::uint8_t>(place).store(bytes + at);
-  }
-  /// For a window that meets no element.
-  void put_none(index_t at, index_t n) const {
-    if (words != nullptr) std::fill_n(words + at, n, -1);
-    else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
-  }
-  index_t operator[](index_t at) const {
-    if (words != nullptr) return words[at];
-    return bytes[at] == ops::no_byte_place ? -1 : index_t{bytes[at]};
-  }
-};
-
-/// L saved places as lanes of I; bytes with their sign, since g++ 12 widens those alone, and twofold alone, in
-/// registers.
-template <class I, int L>
-SINTER_INLINE math::simd<I, L> read_places(const std::uint8_t* from) {
-  const auto bytes = math::simd<std::int8_t, L>::load(reinterpret_cast<const std::int8_t*>(from));
-  return math::cast<I>(math::cast<std::int32_t>(math::cast<std::int16_t>(bytes)));
-}
-template <class I, int L>
-SINTER_INLINE math::simd<I, L> read_places(const std::int32_t* from) {
-  return math::cast<I>(math::simd<std::int32_t, L>::load(from));
-}
-/// A number of a tap as read_places() gives it.
-template <class I, class Place>
-I as_place(index_t tap) {
-  return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
-}
-
-template <bool Saves, class T, class After>
-void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, thread_pool& pool,
-              const After& after) {
-  using C = compute_type<T>;
-  using I = math::detail::mask_lane_t<C>;
-  constexpr C least = -std::numeric_limits<C>::infinity();
-  const pool_windows windows(e);
-  const auto compute = [&](const pixel_run& r) {
-    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
-    for (index_t pixel = 0; pixel < r.count; ++pixel) {
-      const auto& w = windows.at(2, r.at[2] + pixel);
-      const index_t to = (r.first + pixel) * e.channels, first_tap = plane.tap + row.tap + w.tap;
-      if (plane.count * row.count * w.count == 0) {
-        std::fill(y + to + r.channel, y + to + r.channel_end, static_cast<T>(least));
-        places.put_none(to + r.channel, r.channel_end - r.channel);
-        continue;
-      }
-      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
-      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-        using values = math::simd<C, L>;
-        using numbers = math::simd<I, L>;
-        values most[] = {(static_cast<void>(V), values(least))...};
-        [[maybe_unused]] numbers place[] = {(static_cast<void>(V), numbers(first_tap))...};
-        for (index_t i = 0; i < plane.count; ++i)
-          for (index_t j = 0; j < row.count; ++j) {
-            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
-            [[maybe_unused]] I tap = static_cast<I>(first_tap + i * windows.tap_step[0] + j * windows.tap_step[1]);
-            for (index_t k = 0; k < w.count; ++k, from += windows.step[2], ++tap) {
-              const auto step = [&](values& best, [[maybe_unused]] numbers& at, int v) SINTER_INLINE_LAMBDA {
-                const values value = math::read<L>(from + v * L);
-                if constexpr (Saves) {
-                  const auto better = math::logical_or(value > best, value != value);
-                  best = math::select(better, value, best);
-                  at = math::select(better, numbers(tap), at);
-                } else {
-                  best = math::max(best, value);
-                }
-              };
-              (fetch_ahead(from + V * L, windows.step[2]), ...);
-              (step(most[V], place[V], V), ...);
-            }
-          }
-        (math::write(y + to + c + V * L, most[V]), ...);
-        if constexpr (Saves) (places.put(to + c + V * L, place[V]), ...);
-      });
-    }
-  };
-  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
-}
-
-/// Rows of a window are summed up one by one, so that a large one has a small error.
-template <class T, class After>
-void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, thread_pool& pool,
-              const After& after) {
-  using C = compute_type<T>;
-  const pool_windows windows(e, divisor.padding_counts);
-  const auto compute = [&](const pixel_run& r) {
-    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
-    for (index_t pixel = 0; pixel < r.count; ++pixel) {
-      const auto& w = windows.at(2, r.at[2] + pixel);
-      const index_t by = divisor.number != 0 ? divisor.number : plane.counted * row.counted * w.counted;
-      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
-      T* const to = y + (r.first + pixel) * e.channels;
-      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-        using values = math::simd<C, L>;
-        values sum[] = {(static_cast<void>(V), values(0))...};
-        for (index_t i = 0; i < plane.count; ++i)
-          for (index_t j = 0; j < row.count; ++j) {
-            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
-            values part[] = {(static_cast<void>(V), values(0))...};
-            for (index_t k = 0; k < w.count; ++k, from += windows.step[2]) {
-              (fetch_ahead(from + V * L, windows.step[2]), ...);
-              ((part[V] = part[V] + math::read<L>(from + V * L)), ...);
-            }
-            ((sum[V] = sum[V] + part[V]), ...);
-          }
-        (math::write(to + c + V * L, sum[V] / values(by)), ...);
-      });
-    }
-  };
-  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
-}
-
-/// Gathers gradients: calls add_one(sums of L channels, where these lie in y, number of the tap, part) for every window
-/// that has an element of x, always in one order, and writes the sums to dx or adds them to it.
-template <class T, class Add>
-void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T* dx, bool add, thread_pool& pool,
-                     const Add& add_one) {
-  using C = compute_type<T>;
-  using source = pool_sources::source;
-  const auto compute = [&](const pixel_run& r) {
-    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
-    source* end = rows.data();
-    for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
-      for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
-        *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
-    for (index_t pixel = 0; pixel < r.count; ++pixel) {
-      const source *const first = sources.of(2, r.at[2] + pixel), *const last = sources.of(2, r.at[2] + pixel + 1);
-      T* const to = dx + (r.first + pixel) * e.channels;
-      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-        using values = math::simd<C, L>;
-        values sum[] = {(static_cast<void>(V), values(0))...};
-        for (const source* row = rows.data(); row != end; ++row)
-          for (const source* s = first; s != last; ++s) {
-            const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
-            const C part = static_cast<C>(row->part * s->part);
-            (add_one(sum[V], at + V * L, tap, part), ...);
-          }
-        (put_or_add<L>(to + c + V * L, sum[V], add), ...);
-      });
-    }
-  };
-  const index_t windows = sources.most[0] * sources.most[1] * sources.most[2];
-  for_pixels(e.batch, sources.in, e.channels, windows, pool, compute, [](auto...) {});
-}
-
-template <class T, class Place>
-void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
-                       thread_pool& pool) {
-  using C = compute_type<T>;
-  using I = math::detail::mask_lane_t<C>;
-  gather_gradient(
-      e, pool_sources(e), dx, add, pool,
-      [=, channels = e.channels]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
-        fetch_ahead(g + at, channels);
-        fetch_ahead(places + at, channels);
-        const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
-        sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
-      });
-}
-
-template <class T>
-void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add,
-                       thread_pool& pool) {
-  using C = compute_type<T>;
-  const bool counts = divisor.number == 0;
-  const C all = counts ? C(1) : C(1) / static_cast<C>(divisor.number);
-  gather_gradient(e, pool_sources(e, counts, divisor.padding_counts), dx, add, pool,
-                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t, C part) SINTER_INLINE_LAMBDA {
-                    sum = math::fma(math::read<L>(g + at), math::simd<C, L>(part * all), sum);
-                  });
-}
-
-/// Where results of max pooling stand in their planes of x; -1 for a window that met none.
-inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
-                        thread_pool& pool) {
-  const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
-  const auto compute = [&](const pixel_run& r) {
-    index_t o[3] = {r.at[0], r.at[1], r.at[2]};
-    for (index_t pixel = 0; pixel < r.count; ++pixel, ++o[2])
-      for (index_t c = r.channel; c < r.channel_end; ++c) {
-        const index_t at = (r.first + pixel) * e.channels + c, place = places[at];
-        indices[at] = place < 0 ? -1 : e.place_in_plane(o, place);
-      }
-  };
-  for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
-}
-
-template <class Epilogue>
-auto tiles_of(const Epilogue* after) {
-  return [after](index_t p0, index_t p1, index_t c0, index_t c1) {
-    if (after != nullptr) after->tile(p0, p1, c0, c1);
-  };
-}
-
-template <device D>
-place_memory memory_of(const ops::pool_places<D>& p) {
-  place_memory m;
-  if (p.bytes.defined()) m.bytes = p.bytes.data();
-  if (p.words.defined()) m.words = p.words.data();
-  return m;
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <int N, class Window, device D>
-  requires is_cpu_v<D>
-struct kernels<ops::max_pool_op<N, Window>, D> {
-  using op_type = ops::max_pool_op<N, Window>;
-
-  template <class T, class Epilogue>
-  static ops::pool_places<D> forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
-                                     const tensor<T, N + 2, D>& x) {
-    const auto e = op.extents_of(x.shape(), y.shape());
-    const auto places = op.template new_places<D>(y.numel(), e.taps());
-    const auto to = cpu_impl::memory_of(places);
-    const auto finish = cpu_impl::tiles_of(after);
-    if (to.bytes != nullptr || to.words != nullptr)
-      cpu_impl::max_pool<true>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
-    else cpu_impl::max_pool<false>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
-    return places;
-  }
-  template <class Backward>
-  static void reverse(const op_type& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    const auto& g = b.gradient();
-    const auto e = op.extents_of(dx.to.shape(), g.shape());
-    const auto places = cpu_impl::memory_of(b.saved);
-    cpu_impl::thread_pool& pool = backend<D>::pool();
-    if (places.words != nullptr) cpu_impl::max_pool_gradient(e, g.data(), places.words, dx.to.data(), dx.add, pool);
-    else cpu_impl::max_pool_gradient(e, g.data(), places.bytes, dx.to.data(), dx.add, pool);
-  }
-  static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
-                           const tensor<std::int64_t, N + 2, D>& indices) {
-    cpu_impl::find_places(op.extents_of(x, indices.shape()), cpu_impl::memory_of(places), indices.data(),
-                          backend<D>::pool());
-  }
-};
-
-template <int N, class Window, device D>
-  requires is_cpu_v<D>
-struct kernels<ops::avg_pool_op<N, Window>, D> {
-  using op_type = ops::avg_pool_op<N, Window>;
-
-  template <class T, class Epilogue>
-  static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
-                      const tensor<T, N + 2, D>& x) {
-    cpu_impl::avg_pool(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(), backend<D>::pool(),
-                       cpu_impl::tiles_of(after));
-  }
-  template <class Backward>
-  static void reverse(const op_type& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    const auto& g = b.gradient();
-    cpu_impl::avg_pool_gradient(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
-                                backend<D>::pool());
-  }
-};
-
-}  // namespace sinter::detail
 // sinter/cpu/resample.hpp: pad and interpolate on the host.
 
 namespace sinter::cpu_impl {
@@ -27183,6 +26644,952 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+
+namespace sinter::cpu_impl {
+
+inline conv_shape conv_shape_of(const ops::conv_extents& e) {
+  conv_shape s{e.batch, e.channels, e.filters, e.groups, {}, {}, {}, {}, {}, {}};
+  for (int d = 0; d < 3; ++d) {
+    s.in[d] = e.in[d];
+    s.out[d] = e.out[d];
+    s.kernel[d] = e.kernel[d];
+    s.stride[d] = e.stride[d];
+    s.padding[d] = e.padding[d];
+    s.dilation[d] = e.dilation[d];
+  }
+  return s;
+}
+inline conv_weight_strides conv_strides_of(const ops::conv_extents& e) {
+  return {e.w_filter, e.w_channel, {e.w_tap[0], e.w_tap[1], e.w_tap[2]}};
+}
+
+/// Elements of an expression without points as a convolution's image, in the order of dense images with the channels
+/// last.
+class made_image {
+ public:
+  explicit made_image(const loop& rows) : loop_(channels_last(rows)) {}
+
+  template <class T>
+  conv_image<T> image() const {
+    return {[](const void* made, index_t begin, index_t end, T* to) {
+              char* const base[1] = {reinterpret_cast<char*>(to)};
+              const bool add[1] = {false};
+              static_cast<const prepared_loop*>(made)->run(begin, end, base, add, true);
+            },
+            &loop_};
+  }
+
+ private:
+  static loop channels_last(loop l) {
+    int order[max_rank] = {};
+    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+    order[l.rank - 1] = 1;
+    for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
+    sinter::detail::reorder_axes(order, l.rank, l.shape);
+    index_t step = 1;
+    for (int d = l.rank - 1; d >= 0; --d, step *= l.shape[d + 1]) l.out[0].strides[d] = step;
+    return l;
+  }
+
+  prepared_loop loop_;
+};
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+/// What is the gradient of x for a convolution is the result of a transposed one, and the other way round. Half and
+/// bfloat16 are computed in float.
+template <ops::is_convolution Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> {
+  template <class T>
+  using images = tensor<T, Op::rank_of_images, D>;
+
+  template <class T, class Epilogue, class X, class... B>
+  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const X& x, const images<T>& w,
+                      const B&... bias) {
+    if constexpr (narrow_element<T>) {
+      const auto wide = images<float>::uninitialized(y.shape(), y.strides());
+      forward(op, wide, static_cast<const Epilogue*>(nullptr), eval(cast<float>(x)), eval(cast<float>(w)),
+              eval(cast<float>(bias))...);
+      write(cast<T>(wide), y);
+      const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
+      if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
+    } else {
+      cpu_impl::conv_finish<T> finish;
+      if (after != nullptr) {
+        finish.epilogue = &cpu_impl::run_epilogue_tile;
+        finish.ctx = const_cast<Epilogue*>(after);
+      }
+      const auto run = [&](const T* b) {
+        finish.bias = b;
+        if constexpr (Op::transposed)
+          pass<true>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
+        else
+          with_image(op, x, w.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
+            convolve(o.extents_of(shape, w.shape(), w.strides(), y.shape()), image, w, y, false, finish);
+          });
+      };
+      if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
+      else run(nullptr);
+    }
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    using T = element_of<decltype(b.gradient())>;
+    if constexpr (narrow_element<T>) return reverse_narrow_gradients<T>(op, b);
+    else {
+      const images<T>& g = b.gradient();
+      if (b.template wants<0>()) {
+        const auto dx = b.template place_of<0>();
+        image_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
+      }
+      sum_gradients<T>(op, b);
+    }
+  }
+
+ private:
+  /// f(op, image, shape) of x, an operand or a formula, with what op's padding mode puts around a formula.
+  template <class X, class F>
+  static void with_image(const Op& op, const X& x, const extents<Op::rank_of_images>& w, const F& f) {
+    using T = element_of<X>;
+    if constexpr (is_tensor<X>) return f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
+    else if (pads_by_copy(op)) {
+      Op inside = op;
+      inside.options.padding = 0;
+      const images<T> whole = eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode))
+                                  .to_memory_format(channels_last);
+      f(inside, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+    } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
+               !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
+      const images<T> whole = eval(untrack(x)).to_memory_format(channels_last);
+      f(op, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+    } else {
+      cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
+        const cpu_impl::made_image made(l);
+        f(op, made.template image<T>(), x.shape());
+      });
+    }
+  }
+  /// Does the kernel put something else than zeros around an image? It is there already around one in memory.
+  static bool pads_by_copy(const Op& op) {
+    if constexpr (Op::transposed) return false;
+    else return op.options.padding_mode != pad_mode::constant;
+  }
+
+  template <class T>
+  static void convolve(const ops::conv_extents& e, const cpu_impl::conv_image<T>& from, const images<T>& w,
+                       const images<T>& to, bool add, const cpu_impl::conv_finish<T>& finish) {
+    cpu_impl::conv_forward<T>(cpu_impl::conv_shape_of(e), from, w.data(), cpu_impl::conv_strides_of(e), to.data(), add,
+                              finish, backend<D>::pool());
+  }
+  /// From x to y of a convolution, or back.
+  template <bool Back, class T>
+  static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
+                   const cpu_impl::conv_finish<T>& finish) {
+    if constexpr (Back)
+      cpu_impl::conv_backward_data<T>(cpu_impl::conv_shape_of(e), from.data(), w.data(), cpu_impl::conv_strides_of(e),
+                                      to.data(), add, finish, backend<D>::pool());
+    else convolve<T>(e, from.data(), w, to, add, finish);
+  }
+  /// The same where an image has had something put around it: what stands there adds to what it is a copy of.
+  template <class T>
+  static void image_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
+    if (!pads_by_copy(op)) return data_gradient<T>(op, g, w, dx, add);
+    if constexpr (!Op::transposed) {
+      Op inside = op;
+      inside.options.padding = 0;
+      const ops::pad_op<T> around(amounts_around(op.options, w.shape()), op.options.padding_mode, T(0));
+      const auto shape = around.shape(dx.shape());
+      const auto padded = images<T>::uninitialized(shape, strides_in(channels_last, shape));
+      data_gradient<T>(inside, g, w, padded, false);
+      cpu_impl::resample_gradient<T>(ops::resampling_of(around, dx, padded, false), padded.data(), dx.data(), add)
+          .run(backend<D>::pool());
+    }
+  }
+  template <class T>
+  static void data_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
+    pass<!Op::transposed, T>(op.extents_of(dx.shape(), w.shape(), w.strides(), g.shape()), g, w, dx, add, {});
+  }
+  /// `sums`, unless it is null, becomes the gradient of the bias of a convolution that is not transposed.
+  template <class T, class X>
+  static void weight_gradient(const Op& op, const X& x, const images<T>& g, const images<T>& dw, T* sums, bool add) {
+    const auto run = [&](const ops::conv_extents& e, const cpu_impl::conv_image<T>& image, const images<T>& result) {
+      cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image, result.data(), dw.data(),
+                                         cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
+    };
+    if constexpr (Op::transposed) run(op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape()), g.data(), x);
+    else
+      with_image(op, x, dw.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
+        run(o.extents_of(shape, dw.shape(), dw.strides(), g.shape()), image, g);
+      });
+  }
+  /// Column sums of the matrix (pixels, channels) of g.
+  template <class G, class To>
+  static void bias_gradient(const G& g, const To& db, bool add) {
+    using T = element_of<To>;
+    index_t axes[std::size_t{Op::rank_of_images - 1}] = {0};
+    for (int d = 1; d < Op::rank_of_images - 1; ++d) axes[d] = d + 1;
+    const auto sums = eval(sum(g, axes));
+    if (add) To(db) += cast<T>(sums);
+    else write(cast<T>(sums), db);
+  }
+
+  /// Of weights and bias, together where one says where the other goes.
+  template <class T, class Backward>
+  static void sum_gradients(const Op& op, const Backward& b) {
+    T* sums = nullptr;
+    const auto give_weights = [&](const auto& dw) {
+      weight_gradient<T>(op, b.template operand<0>(), b.gradient(), dw.to, sums, dw.add);
+    };
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto db = b.template place_of<2>();
+        if (!Op::transposed && b.template wants<1>()) {
+          const auto dw = b.template place_of<1>();
+          if (db.add == dw.add && db.to.is_contiguous() && dw.to.numel() > 0) sums = db.to.data();
+          else bias_gradient(b.gradient(), db.to, db.add);
+          return give_weights(dw);
+        }
+        bias_gradient(b.gradient(), db.to, db.add);
+      }
+    }
+    if (b.template wants<1>()) give_weights(b.template place_of<1>());
+  }
+
+  template <class T, class Backward>
+  static void reverse_narrow_gradients(const Op& op, const Backward& b) {
+    const auto g = eval(cast<float>(b.gradient()));
+    const auto give = [](const auto& place, const auto& wide) {
+      using To = bare<decltype(place.to)>;
+      if (place.add) To(place.to) += cast<T>(wide);
+      else write(cast<T>(wide), place.to);
+    };
+    if (b.template wants<0>()) {
+      const auto place = b.template place_of<0>();
+      const auto dx = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      data_gradient<float>(op, g, eval(cast<float>(b.template operand<1>())), dx, false);
+      give(place, dx);
+    }
+    if (b.template wants<1>()) {
+      const auto place = b.template place_of<1>();
+      const auto dw = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      weight_gradient<float>(op, eval(cast<float>(b.template operand<0>())), g, dw, nullptr, false);
+      give(place, dw);
+    }
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto place = b.template place_of<2>();
+        bias_gradient(g, place.to, place.add);
+      }
+    }
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
+
+namespace sinter {
+
+template <class T>
+using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
+                                    Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
+template <class T>
+using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
+
+/// An Eigen matrix (rank 2) or vector (rank 1) that reads and writes the tensor's memory, strides included. The tensor
+/// must outlive it.
+///
+///     as_eigen(y) = as_eigen(a) * as_eigen(b);
+template <class T, auto Shape, device D>
+  requires(is_cpu_v<D> && Shape == 2)
+eigen_matrix_map<T> as_eigen(const tensor<T, Shape, D>& t) {
+  return {t.data(), t.shape()[0], t.shape()[1],
+          Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
+}
+template <class T, auto Shape, device D>
+  requires(is_cpu_v<D> && Shape == 1)
+eigen_vector_map<T> as_eigen(const tensor<T, Shape, D>& t) {
+  return {t.data(), t.shape()[0], Eigen::InnerStride<Eigen::Dynamic>(t.strides()[0])};
+}
+
+/// A new tensor with the values of an Eigen expression: rank 1 for column vectors of fixed width, otherwise rank 2.
+///
+///     tensor x = from_eigen(Eigen::MatrixXf::Random(3, 4));
+template <device D = cpu, class Derived>
+auto from_eigen(const Eigen::DenseBase<Derived>& m) {
+  using T = typename Derived::Scalar;
+  if constexpr (Derived::ColsAtCompileTime == 1) {
+    const auto t = tensor<T, 1, cpu>::uninitialized({{m.rows()}});
+    as_eigen(t) = m.derived();
+    return t.template to<D>();
+  } else {
+    const auto t = tensor<T, 2, cpu>::uninitialized({{m.rows(), m.cols()}});
+    as_eigen(t) = m.derived();
+    return t.template to<D>();
+  }
+}
+
+}  // namespace sinter
+// sinter/cpu/instances.hpp: kernels of common types, which a program with sinter::compiled holds once.
+
+// sinter/cpu/variants.hpp: the kernels that sinter::compiled holds for several sets of vector instructions.
+
+// sinter/cpu/moments.hpp: mean and variance of the columns of a matrix on the host.
+
+namespace sinter::cpu_impl {
+
+/// Mean and mean squared distance from it of every column of a row-major matrix.
+template <class T>
+struct column_moments {
+  using C = compute_type<T>;
+  static constexpr index_t task_elements = 65536;  ///< of a task, about
+  static constexpr index_t block_bytes = 16384;    ///< of the rows that are read twice, the second time from L1
+
+  const T* x;
+  index_t rows, columns;
+  index_t task_rows = 0, parts = 0;
+
+  column_moments(const T* data, index_t row_count, index_t column_count)
+      : x(data), rows(row_count), columns(column_count) {
+    if (rows == 0 || columns == 0) return;
+    const index_t most = task_elements / columns;
+    task_rows = most > 16 ? most : 16;
+    parts = (rows + task_rows - 1) / task_rows;
+  }
+
+  void compute(C* mean, C* variance, thread_pool& pool) const {
+    const auto n = static_cast<C>(rows);
+    if (parts == 0) {
+      for (index_t c = 0; c < columns; ++c) mean[c] = variance[c] = std::numeric_limits<C>::quiet_NaN();
+      return;
+    }
+    const detail::temporary_array<C> partial(2 * parts * columns);
+    pool.parallel_for(parts, [&](index_t part) {
+      C* const to = partial.data() + 2 * part * columns;
+      add_up(part * task_rows, end_of(part), to, to + columns);
+    });
+    for (index_t c = 0; c < columns; ++c) {
+      mean[c] = partial.data()[c];
+      variance[c] = partial.data()[columns + c];
+    }
+    for (index_t part = 1; part < parts; ++part) {
+      const C* const from = partial.data() + 2 * part * columns;
+      const C before = static_cast<C>(part * task_rows), more = static_cast<C>(end_of(part) - part * task_rows);
+      for (index_t c = 0; c < columns; ++c) merge(mean[c], variance[c], before, from[c], from[columns + c], more);
+    }
+    for (index_t c = 0; c < columns; ++c) variance[c] /= n;
+  }
+
+ private:
+  index_t end_of(index_t part) const {
+    const index_t end = (part + 1) * task_rows;
+    return end < rows ? end : rows;
+  }
+
+  /// Joins two sets of n and m numbers, of which there are the mean and the sum of squared distances from it.
+  template <class V, class N>
+  SINTER_INLINE static void merge(V& mean, V& squares, N n, V other_mean, V other_squares, N m) {
+    const V distance = other_mean - mean;
+    mean = mean + distance * V(m / (n + m));
+    squares = squares + other_squares + distance * distance * V(n / (n + m) * m);
+  }
+
+  /// Sum over rows of f of the columns at a place.
+  template <class Place, class F>
+  SINTER_INLINE vector<T> sum_rows(index_t r0, index_t r1, Place c, const F& f) const {
+    vector<T> s0(C(0)), s1 = s0, s2 = s0, s3 = s0;
+    const T* row = x + r0 * columns;
+    index_t r = r0;
+    for (; r + 4 <= r1; r += 4, row += 4 * columns) {
+      s0 = s0 + f(load_row(row, c, columns));
+      s1 = s1 + f(load_row(row + columns, c, columns));
+      s2 = s2 + f(load_row(row + 2 * columns, c, columns));
+      s3 = s3 + f(load_row(row + 3 * columns, c, columns));
+    }
+    for (; r < r1; ++r, row += columns) s0 = s0 + f(load_row(row, c, columns));
+    return (s0 + s1) + (s2 + s3);
+  }
+
+  /// Mean and squares of rows [begin, end), block by block.
+  void add_up(index_t begin, index_t end, C* mean, C* squares) const {
+    const index_t in_block = block_bytes / (columns * static_cast<index_t>(sizeof(T)));
+    const index_t block = in_block > 4 ? in_block : 4;
+    for (index_t r = begin; r < end; r += block) {
+      const index_t stop = r + block < end ? r + block : end;
+      const auto columns_at = [&](auto c) SINTER_INLINE_LAMBDA {
+        const vector<T> m = sum_rows(r, stop, c, [](vector<T> v) SINTER_INLINE_LAMBDA { return v; }) *
+                            vector<T>(C(1) / static_cast<C>(stop - r));
+        const vector<T> s = sum_rows(r, stop, c, [m](vector<T> v) SINTER_INLINE_LAMBDA { return (v - m) * (v - m); });
+        vector<T> all_m = m, all_s = s;
+        if (r > begin) {
+          all_m = load_row<C>(mean, c, columns);
+          all_s = load_row<C>(squares, c, columns);
+          merge(all_m, all_s, static_cast<C>(r - begin), m, s, static_cast<C>(stop - r));
+        }
+        store_row<C>(mean, c, columns, all_m);
+        store_row<C>(squares, c, columns, all_s);
+      };
+      index_t c = 0;
+      for (; c + lanes <= columns; c += lanes) columns_at(inside{c});
+      if (c < columns) columns_at(at_end{c});
+    }
+  }
+};
+
+/// Mean and variance of the columns of x (rows, columns).
+template <class T>
+void moments_of_columns(const T* x, index_t rows, index_t columns, compute_type<T>* mean, compute_type<T>* variance,
+                        thread_pool& pool) {
+  column_moments<T>(x, rows, columns).compute(mean, variance, pool);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::batch_moments_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::batch_moments_op&, const tensor<compute_type<T>, 2, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x) {
+    const auto pixels = pixel_by_pixel(x);
+    const index_t channels = x.shape()[1];
+    cpu_impl::moments_of_columns<T>(pixels.data(), channels > 0 ? x.numel() / channels : 0, channels, y.data(),
+                                    y.data() + channels, backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const ops::batch_moments_op&, const Backward& b) {
+    reverse_batch_moments(b);
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/pooling.hpp: pooling on the host, a vector of channels at a time.
+
+namespace sinter::cpu_impl {
+
+/// Forward along the axes, looked up instead of computed for each pixel.
+struct pool_windows {
+  struct window {
+    index_t at;       ///< of the first tap that meets an element of x, in elements
+    index_t count;    ///< of those taps
+    index_t tap;      ///< what the first adds to the number of a tap
+    index_t counted;  ///< see pool_axis
+  };
+  std::vector<window> of_result[3];
+  index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
+  index_t image;                         ///< elements of x in an image
+
+  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
+    index_t taps = 1;
+    for (int d = 2; d >= 0; --d) {
+      const ops::pool_axis& a = e.axis[d];
+      out[d] = a.out;
+      step[d] = a.dilation * image;
+      tap_step[d] = taps;
+      for (index_t o = 0; o < a.out; ++o) {
+        const ops::pool_range inside = a.taps(o);
+        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
+                                a.counted(o, padding_counts)});
+      }
+      image *= a.in;
+      taps *= a.kernel;
+    }
+  }
+  const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
+};
+
+/// Backward along the axes: the results whose windows have an element of x.
+struct pool_sources {
+  struct source {
+    index_t at;   ///< the result, in elements of y
+    index_t tap;  ///< what the tap at the element adds to the number of a tap
+    double part;  ///< 1 / how many elements the result is the average of
+  };
+  std::vector<source> sources[3];
+  std::vector<index_t> begin[3];              ///< of an element's sources
+  index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
+
+  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
+      : image(e.channels) {
+    index_t taps = 1;
+    for (int d = 2; d >= 0; --d) {
+      const ops::pool_axis& a = e.axis[d];
+      in[d] = a.in;
+      begin[d].push_back(0);
+      for (index_t i = 0; i < a.in; ++i) {
+        const ops::pool_range results = a.results(i);
+        for (index_t o = results.begin; o < results.end; ++o)
+          if (const index_t tap = a.tap_at(o, i); tap >= 0)
+            sources[d].push_back(
+                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
+        begin[d].push_back(static_cast<index_t>(sources[d].size()));
+        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
+      }
+      image *= a.out;
+      taps *= a.kernel;
+    }
+  }
+  const source* of(int axis, index_t i) const {
+    return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
+  }
+};
+
+/// A run of pixels of one row.
+struct pixel_run {
+  index_t first, image, at[3];  ///< number and coordinates of the first
+  index_t count;
+  index_t channel, channel_end;
+};
+
+/// Calls f(run) for runs that cover all pixels and channels, and after(first pixel, end, first channel, end) for parts
+/// that are complete. A pixel takes about `work` operations for each channel.
+template <class F, class After>
+void for_pixels(index_t batch, const index_t (&extent)[3], index_t channels, index_t work, thread_pool& pool,
+                const F& f, const After& after) {
+  constexpr index_t wanted = 32768, few_pixels = 32, channel_block = 64;
+  const index_t pixels = batch * extent[0] * extent[1] * extent[2];
+  if (pixels * channels == 0) return;
+  const index_t block = pixels < few_pixels && channels > channel_block ? channel_block : channels;
+  const index_t blocks = (channels + block - 1) / block;
+  const index_t each = std::max<index_t>(wanted / (block * std::min(work + 1, wanted)), 1);
+  pool.parallel_for((pixels + each - 1) / each * blocks, [&](index_t task) {
+    const index_t begin = task / blocks * each, end = std::min(begin + each, pixels);
+    pixel_run r;
+    r.channel = task % blocks * block;
+    r.channel_end = std::min(r.channel + block, channels);
+    for (r.first = begin; r.first < end; r.first += r.count) {
+      r.image = r.first;
+      for (int d = 2; d >= 0; --d) {
+        r.at[d] = r.image % extent[d];
+        r.image /= extent[d];
+      }
+      r.count = std::min(extent[2] - r.at[2], end - r.first);
+      f(r);
+    }
+    after(begin, end, r.channel, r.channel_end);
+  });
+}
+
+/// Vectors of L elements side by side, and their numbers.
+template <int L, int... I>
+struct vectors {
+  static constexpr int count = sizeof...(I);
+};
+
+/// Calls f(channel, vectors) for the channels from begin to end - 1, as many at once as registers hold.
+template <class T, class F>
+SINTER_INLINE void for_channel_vectors(index_t begin, index_t end, const F& f) {
+  index_t c = begin;
+  if constexpr (sizeof(compute_type<T>) == 4)
+    for (; c + 4 * lanes <= end; c += 4 * lanes) f(c, vectors<lanes, 0, 1, 2, 3>{});
+  for (; c + lanes <= end; c += lanes) f(c, vectors<lanes, 0>{});
+  if constexpr (lanes > 4)
+    for (; c + 4 <= end; c += 4) f(c, vectors<4, 0>{});
+  for (; c < end; ++c) f(c, vectors<1, 0>{});
+}
+
+/// Starts to fetch what lies some pixels further on in the row: few processors foresee the steps of windows by
+/// themselves.
+template <class T>
+SINTER_INLINE void fetch_ahead(const T* p, index_t pixel) {
+  __builtin_prefetch(p + 8 * pixel);
+}
+
+template <int L, class T>
+SINTER_INLINE void put_or_add(T* to, math::simd<compute_type<T>, L> value, bool add) {
+  math::write(to, add ? math::read<L>(to) + value : value);
+}
+
+/// Where the places of the results of max pooling are saved: in bytes, in words, or nowhere.
+struct place_memory {
+  std::uint8_t* bytes = nullptr;
+  std::int32_t* words = nullptr;
+
+  template <class I, int L>
+  SINTER_INLINE void put(index_t at, math::simd<I, L> place) const {
+    if (words != nullptr) math::cast<std::int32_t>(place).store(words + at);
+    else math::cast<std::uint8_t>(place).store(bytes + at);
+  }
+  /// For a window that meets no element.
+  void put_none(index_t at, index_t n) const {
+    if (words != nullptr) std::fill_n(words + at, n, -1);
+    else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
+  }
+  index_t operator[](index_t at) const {
+    if (words != nullptr) return words[at];
+    return bytes[at] == ops::no_byte_place ? -1 : index_t{bytes[at]};
+  }
+};
+
+/// L saved places as lanes of I; bytes with their sign, since g++ 12 widens those alone, and twofold alone, in
+/// registers.
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::uint8_t* from) {
+  const auto bytes = math::simd<std::int8_t, L>::load(reinterpret_cast<const std::int8_t*>(from));
+  return math::cast<I>(math::cast<std::int32_t>(math::cast<std::int16_t>(bytes)));
+}
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::int32_t* from) {
+  return math::cast<I>(math::simd<std::int32_t, L>::load(from));
+}
+/// A number of a tap as read_places() gives it.
+template <class I, class Place>
+I as_place(index_t tap) {
+  return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
+}
+
+/// What is called on finished parts of the matrix (pixels, channels) of a result, if anything is; see conv_finish.
+struct tile_epilogue {
+  void (*run)(void* ctx, index_t p0, index_t p1, index_t c0, index_t c1) = nullptr;
+  void* ctx = nullptr;
+  void operator()(index_t p0, index_t p1, index_t c0, index_t c1) const {
+    if (run != nullptr) run(ctx, p0, p1, c0, c1);
+  }
+};
+
+template <bool Saves, class T>
+void max_pool_saving(const ops::pool_extents& e, const T* x, T* y, const place_memory& places,
+                     const tile_epilogue& after, thread_pool& pool) {
+  using C = compute_type<T>;
+  using I = math::detail::mask_lane_t<C>;
+  constexpr C least = -std::numeric_limits<C>::infinity();
+  const pool_windows windows(e);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t to = (r.first + pixel) * e.channels, first_tap = plane.tap + row.tap + w.tap;
+      if (plane.count * row.count * w.count == 0) {
+        std::fill(y + to + r.channel, y + to + r.channel_end, static_cast<T>(least));
+        places.put_none(to + r.channel, r.channel_end - r.channel);
+        continue;
+      }
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        using numbers = math::simd<I, L>;
+        values most[] = {(static_cast<void>(V), values(least))...};
+        [[maybe_unused]] numbers place[] = {(static_cast<void>(V), numbers(first_tap))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            [[maybe_unused]] I tap = static_cast<I>(first_tap + i * windows.tap_step[0] + j * windows.tap_step[1]);
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2], ++tap) {
+              const auto step = [&](values& best, [[maybe_unused]] numbers& at, int v) SINTER_INLINE_LAMBDA {
+                const values value = math::read<L>(from + v * L);
+                if constexpr (Saves) {
+                  const auto better = math::logical_or(value > best, value != value);
+                  best = math::select(better, value, best);
+                  at = math::select(better, numbers(tap), at);
+                } else {
+                  best = math::max(best, value);
+                }
+              };
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
+              (step(most[V], place[V], V), ...);
+            }
+          }
+        (math::write(y + to + c + V * L, most[V]), ...);
+        if constexpr (Saves) (places.put(to + c + V * L, place[V]), ...);
+      });
+    }
+  };
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
+}
+
+/// The largest elements of windows, and where they stand if there is memory for it.
+template <class T>
+void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, const tile_epilogue& after,
+              thread_pool& pool) {
+  if (places.bytes != nullptr || places.words != nullptr) max_pool_saving<true>(e, x, y, places, after, pool);
+  else max_pool_saving<false>(e, x, y, places, after, pool);
+}
+
+/// Rows of a window are summed up one by one, so that a large one has a small error.
+template <class T>
+void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y,
+              const tile_epilogue& after, thread_pool& pool) {
+  using C = compute_type<T>;
+  const pool_windows windows(e, divisor.padding_counts);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t by = divisor.number != 0 ? divisor.number : plane.counted * row.counted * w.counted;
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      T* const to = y + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            values part[] = {(static_cast<void>(V), values(0))...};
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2]) {
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
+              ((part[V] = part[V] + math::read<L>(from + V * L)), ...);
+            }
+            ((sum[V] = sum[V] + part[V]), ...);
+          }
+        (math::write(to + c + V * L, sum[V] / values(by)), ...);
+      });
+    }
+  };
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
+}
+
+/// Gathers gradients: calls add_one(sums of L channels, where these lie in y, number of the tap, part) for every window
+/// that has an element of x, always in one order, and writes the sums to dx or adds them to it.
+template <class T, class Add>
+void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T* dx, bool add, thread_pool& pool,
+                     const Add& add_one) {
+  using C = compute_type<T>;
+  using source = pool_sources::source;
+  const auto compute = [&](const pixel_run& r) {
+    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
+    source* end = rows.data();
+    for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
+      for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
+        *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const source *const first = sources.of(2, r.at[2] + pixel), *const last = sources.of(2, r.at[2] + pixel + 1);
+      T* const to = dx + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (const source* row = rows.data(); row != end; ++row)
+          for (const source* s = first; s != last; ++s) {
+            const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
+            const C part = static_cast<C>(row->part * s->part);
+            (add_one(sum[V], at + V * L, tap, part), ...);
+          }
+        (put_or_add<L>(to + c + V * L, sum[V], add), ...);
+      });
+    }
+  };
+  const index_t windows = sources.most[0] * sources.most[1] * sources.most[2];
+  for_pixels(e.batch, sources.in, e.channels, windows, pool, compute, [](auto...) {});
+}
+
+template <class T, class Place>
+void max_pool_gradient_at(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
+                          thread_pool& pool) {
+  using C = compute_type<T>;
+  using I = math::detail::mask_lane_t<C>;
+  gather_gradient(
+      e, pool_sources(e), dx, add, pool,
+      [=, channels = e.channels]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
+        fetch_ahead(g + at, channels);
+        fetch_ahead(places + at, channels);
+        const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
+        sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
+      });
+}
+
+template <class T>
+void max_pool_gradient(const ops::pool_extents& e, const T* g, const place_memory& places, T* dx, bool add,
+                       thread_pool& pool) {
+  if (places.words != nullptr) max_pool_gradient_at(e, g, places.words, dx, add, pool);
+  else max_pool_gradient_at(e, g, places.bytes, dx, add, pool);
+}
+
+template <class T>
+void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add,
+                       thread_pool& pool) {
+  using C = compute_type<T>;
+  const bool counts = divisor.number == 0;
+  const C all = counts ? C(1) : C(1) / static_cast<C>(divisor.number);
+  gather_gradient(e, pool_sources(e, counts, divisor.padding_counts), dx, add, pool,
+                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t, C part) SINTER_INLINE_LAMBDA {
+                    sum = math::fma(math::read<L>(g + at), math::simd<C, L>(part * all), sum);
+                  });
+}
+
+/// Where results of max pooling stand in their planes of x; -1 for a window that met none.
+inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                        thread_pool& pool) {
+  const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
+  const auto compute = [&](const pixel_run& r) {
+    index_t o[3] = {r.at[0], r.at[1], r.at[2]};
+    for (index_t pixel = 0; pixel < r.count; ++pixel, ++o[2])
+      for (index_t c = r.channel; c < r.channel_end; ++c) {
+        const index_t at = (r.first + pixel) * e.channels + c, place = places[at];
+        indices[at] = place < 0 ? -1 : e.place_in_plane(o, place);
+      }
+  };
+  for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
+}
+
+inline tile_epilogue tiles_of(const epilogue* after) {
+  return {after != nullptr ? &run_epilogue_tile : nullptr, const_cast<epilogue*>(after)};
+}
+
+template <device D>
+place_memory memory_of(const ops::pool_places<D>& p) {
+  place_memory m;
+  if (p.bytes.defined()) m.bytes = p.bytes.data();
+  if (p.words.defined()) m.words = p.words.data();
+  return m;
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <int N, class Window, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::max_pool_op<N, Window>, D> {
+  using op_type = ops::max_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static ops::pool_places<D> forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                                     const tensor<T, N + 2, D>& x) {
+    const auto e = op.extents_of(x.shape(), y.shape());
+    const auto places = op.template new_places<D>(y.numel(), e.taps());
+    cpu_impl::max_pool<T>(e, x.data(), y.data(), cpu_impl::memory_of(places), cpu_impl::tiles_of(after),
+                          backend<D>::pool());
+    return places;
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    const auto e = op.extents_of(dx.to.shape(), g.shape());
+    using T = element_of<decltype(g)>;
+    cpu_impl::max_pool_gradient<T>(e, g.data(), cpu_impl::memory_of(b.saved), dx.to.data(), dx.add, backend<D>::pool());
+  }
+  static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
+                           const tensor<std::int64_t, N + 2, D>& indices) {
+    cpu_impl::find_places(op.extents_of(x, indices.shape()), cpu_impl::memory_of(places), indices.data(),
+                          backend<D>::pool());
+  }
+};
+
+template <int N, class Window, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::avg_pool_op<N, Window>, D> {
+  using op_type = ops::avg_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                      const tensor<T, N + 2, D>& x) {
+    cpu_impl::avg_pool<T>(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(),
+                          cpu_impl::tiles_of(after), backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    using T = element_of<decltype(g)>;
+    cpu_impl::avg_pool_gradient<T>(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
+                                   backend<D>::pool());
+  }
+};
+
+}  // namespace sinter::detail
+
+// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
+#define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
+  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  KERNEL(T, conv_forward,                                                                                             \
+         (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,        \
+          bool add, const conv_finish<T>& finish, thread_pool& pool),                                                 \
+         (s, x, w, w_strides, y, add, finish, pool))                                                                  \
+  KERNEL(T, conv_backward_data,                                                                                       \
+         (const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx, bool add,        \
+          const conv_finish<T>& finish, thread_pool& pool),                                                           \
+         (s, dy, w, w_strides, dx, add, finish, pool))                                                                \
+  KERNEL(T, conv_backward_weights,                                                                                    \
+         (const conv_shape& s, const conv_image<T>& x, const T* dy, T* dw, const conv_weight_strides& w_strides,      \
+          T* db, bool add, thread_pool& pool),                                                                        \
+         (s, x, dy, dw, w_strides, db, add, pool))                                                                    \
+  KERNEL(T, max_pool,                                                                                                 \
+         (const ops::pool_extents& e, const T* x, T* y, const place_memory& places, const tile_epilogue& after,       \
+          thread_pool& pool),                                                                                         \
+         (e, x, y, places, after, pool))                                                                              \
+  KERNEL(T, max_pool_gradient,                                                                                        \
+         (const ops::pool_extents& e, const T* g, const place_memory& places, T* dx, bool add, thread_pool& pool),    \
+         (e, g, places, dx, add, pool))                                                                               \
+  KERNEL(T, avg_pool,                                                                                                 \
+         (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, const tile_epilogue& after, \
+          thread_pool& pool),                                                                                         \
+         (e, divisor, x, y, after, pool))                                                                             \
+  KERNEL(                                                                                                             \
+      T, avg_pool_gradient,                                                                                           \
+      (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add, thread_pool& pool), \
+      (e, divisor, g, dx, add, pool))                                                                                 \
+  KERNEL(T, moments_of_columns, (const T* x, index_t rows, index_t columns, T* mean, T* variance, thread_pool& pool), \
+         (x, rows, columns, mean, variance, pool))
+
+namespace sinter::cpu_impl {
+
+// The functions of src/kernels.cpp, which choose.
+namespace variants {
+#define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
+SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
+#undef SINTER_DECLARED
+}  // namespace variants
+
+#if SINTER_KERNEL_VARIANTS
+#define SINTER_FORWARDED(T, name, parameters, arguments) \
+  template <>                                            \
+  void name<T> parameters {                              \
+    variants::name arguments;                            \
+  }
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
+SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
+#undef SINTER_FORWARDED
+#elif SINTER_COMPILED
+#define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
+SINTER_VARIANT_KERNELS(SINTER_HELD, float)
+SINTER_VARIANT_KERNELS(SINTER_HELD, double)
+#undef SINTER_HELD
+#endif
+
+}  // namespace sinter::cpu_impl
+
+#if SINTER_COMPILED
+namespace sinter {
+
+namespace cpu_impl {
+
+SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
+SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
+
+#define SINTER_INSTANCES_OF(T)                                                                                         \
+  SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
+  SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \
+                                                index_t, bool, thread_pool&);                                          \
+  SINTER_INSTANCE void gather<T>(const gather_shape&, const T*, const std::int64_t*, T*, thread_pool&);                \
+  SINTER_INSTANCE void scatter_add<T, T>(const gather_shape&, T*, const std::int64_t*, const T*, thread_pool&);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+#undef SINTER_INSTANCES_OF
+SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_t*, const std::int64_t*, std::int64_t*,
+                                          thread_pool&);
+
+}  // namespace cpu_impl
+
+namespace detail {
+
+// Reductions of plain tensors.
+#define SINTER_INSTANCES_OF(reducer, T)                                                                         \
+  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                \
+      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*, \
+      const cpu_impl::epilogue*);
+SINTER_INSTANCES_OF(sum_reducer<float>, float)
+SINTER_INSTANCES_OF(sum_reducer<double>, double)
+#undef SINTER_INSTANCES_OF
+
+}  // namespace detail
+}  // namespace sinter
+#endif
 #if SINTER_WITH_PARALLEL
 // sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
 
@@ -27430,6 +27837,7 @@ struct explainer {
   addresses seen;  // memory that the current kernel reads already
   index_t read = 0;
   int names = 0;
+  bool variants = false;  // of some kernel, for several sets of instructions
 
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
@@ -27457,6 +27865,8 @@ struct explainer {
       const std::string name = point(e);
       read += e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
       return name;
+    } else if constexpr (requires { E::op_type::is_hidden; }) {
+      return formula(e.a);
     } else if constexpr (requires { E::op_type::name; }) {
       return std::string(E::op_type::name) + "(" + operands(e) + ")";
     } else if constexpr (requires { e.body; }) {
@@ -27488,6 +27898,7 @@ struct explainer {
     read = 0;
     const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
     const std::string name = "k" + std::to_string(++names);
+    if constexpr (requires { requires E::has_variants; }) variants = true;
     kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
     seen = outer_seen;
     read = outer_read;
@@ -27546,7 +27957,8 @@ index_t bytes_moved(const E& e) {
   return total;
 }
 
-/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
+/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, for which instructions
+/// the library's own kernels were chosen where it holds them for several (docs/shipping.md), and whether it allocates
 /// and waits.
 ///
 ///     std::cout << explain(relu(linear(x, w, b)));
@@ -27560,8 +27972,13 @@ std::string explain(const E& e) {
     text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
     total += k.bytes;
   }
+  std::string where = device_name<device_of<E>>();
+  if constexpr (is_cpu_v<device_of<E>>)
+    if (const char* const chosen = detail::backend<device_of<E>>::chosen_instructions();
+        x.variants && chosen != nullptr)
+      where += std::string(" (kernels for ") + chosen + ")";
   return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
-         std::to_string(total) + " bytes on " + device_name<device_of<E>>() +
+         std::to_string(total) + " bytes on " + where +
          (allocates<E> ? ", allocates" : ", allocates nothing in between") +
          (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }
@@ -38513,6 +38930,9 @@ SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std:
 /// The same of one piece.
 SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
 
+/// Gives every file that takes the place of another a name of its own until then.
+inline constinit std::atomic<unsigned> files_replaced{0};
+
 #if SINTER_DEFINES
 
 SINTER_SHARED_COLD std::string link_target(std::string path) {
@@ -38555,7 +38975,7 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
 
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
                                     const struct stat* old, durability until) {
-  static std::atomic<unsigned> count{0};
+  std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
   const std::string folder = name.substr(0, name.rfind('/') + 1);
   if (on_disk) remove_unfinished(folder);
@@ -56216,6 +56636,9 @@ SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std:
 /// The same of one piece.
 SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
 
+/// Gives every file that takes the place of another a name of its own until then.
+inline constinit std::atomic<unsigned> files_replaced{0};
+
 #if SINTER_DEFINES
 
 SINTER_SHARED_COLD std::string link_target(std::string path) {
@@ -56258,7 +56681,7 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
 
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
                                     const struct stat* old, durability until) {
-  static std::atomic<unsigned> count{0};
+  std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
   const std::string folder = name.substr(0, name.rfind('/') + 1);
   if (on_disk) remove_unfinished(folder);
