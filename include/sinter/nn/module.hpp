@@ -84,12 +84,18 @@ struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
 
+/// What is wrong with an E that is no tensor: a pending says it itself.
+template <class E>
+using no_tensor =
+    std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
+                       sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
+
 /// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
 /// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
   using E = bare<X>;
-  if constexpr (!expression<E>) return sinter::detail::no_operands<E>{};
+  if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M>)
     return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
@@ -170,10 +176,6 @@ class module : public detail::module_types<Self> {
   }
   template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
-  void operator()(X&&) const = delete;
-  template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,
-            class Fix = pass_a_tensor_or_a_variable>
-    requires(!expression<X> && std::is_same_v<sinter::detail::no_operands<X>, sinter::detail::not_operands>)
   void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
