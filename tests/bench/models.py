@@ -177,8 +177,8 @@ def main():
     once = configure(options) if options.device == "cpu" and options.build != "no" else 0
     built = {name: {kind: build(kind, name, options) for kind in options.kinds} for name in options.networks}
     if options.build == "yes":
-        kinds = options.kinds
-        print("| compile time, s (peak of the compiler, MiB; binary, MiB) | " + " | ".join(kinds) + " |\n" + "| --- " * (1 + len(kinds)) + "|")
+        print("| compile time, s (peak of the compiler, MiB; binary, MiB) | " + " | ".join(options.kinds) + " |\n" +
+              "| --- " * (1 + len(options.kinds)) + "|")
         for name in options.networks:
             cells = [f"{seconds:.1f} ({peak:.0f}; {size:.2f})" for _, seconds, peak, size in built[name].values()]
             print(f"| {NETWORKS[name][0]} | " + " | ".join(cells) + " |")

@@ -47,6 +47,16 @@ inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
   sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
 }
 
+/// Moves axis 1 of a loop and its operands behind the others: rows of the matrix (pixels, channels) come one by one.
+inline void put_channels_last(loop& l) {
+  int order[max_rank] = {};
+  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+  order[l.rank - 1] = 1;
+  for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
+  for (int s = 0; s < l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.out[s].strides);
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
+
 /// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
 struct map_call {
   kernel_fn fn;
@@ -237,16 +247,10 @@ SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1
   operand in[max_operands];
   operand out[1];
   loop l = copy(in, out);
-  int order[max_rank] = {};
-  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-  order[l.rank - 1] = 1;
-  const auto use_columns = [&](operand& o) {
-    sinter::detail::reorder_axes(order, l.rank, o.strides);
-    o.data += c0 * o.strides[l.rank - 1] * o.size;
-  };
+  put_channels_last(l);
+  const auto use_columns = [&](operand& o) { o.data += c0 * o.strides[l.rank - 1] * o.size; };
   for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
   use_columns(out[0]);
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
   const index_t width = l.shape[l.rank - 1] = c1 - c0;
   run(prepared_loop(l), r0 * width, r1 * width, out[0]);
 }

@@ -44,13 +44,8 @@ class made_image {
 
  private:
   static loop channels_last(loop l) {
-    int order[max_rank] = {};
-    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-    order[l.rank - 1] = 1;
-    for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
-    sinter::detail::reorder_axes(order, l.rank, l.shape);
-    index_t step = 1;
-    for (int d = l.rank - 1; d >= 0; --d, step *= l.shape[d + 1]) l.out[0].strides[d] = step;
+    put_channels_last(l);
+    sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);
     return l;
   }
 
@@ -118,17 +113,18 @@ struct kernels<Op, D> {
   template <class X, class F>
   static void with_image(const Op& op, const X& x, const extents<Op::rank_of_images>& w, const F& f) {
     using T = element_of<X>;
-    if constexpr (is_tensor<X>) return f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
+    const auto with_value = [&](const Op& o, const images<T>& value) {
+      const images<T> image = value.to_memory_format(channels_last);
+      f(o, cpu_impl::conv_image<T>(image.data()), image.shape());
+    };
+    if constexpr (is_tensor<X>) f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
     else if (pads_by_copy(op)) {
       Op inside = op;
       inside.options.padding = 0;
-      const images<T> whole = eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode))
-                                  .to_memory_format(channels_last);
-      f(inside, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+      with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode)));
     } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
                !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
-      const images<T> whole = eval(untrack(x)).to_memory_format(channels_last);
-      f(op, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+      with_value(op, eval(untrack(x)));
     } else {
       cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
         const cpu_impl::made_image made(l);

@@ -1,7 +1,6 @@
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
 #pragma once
 
-#include <optional>
 #include <type_traits>
 
 #include "sinter/cpu/detail/conv_depthwise.hpp"
@@ -32,14 +31,11 @@ void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 
-/// Has `product` compute with the image of `a`, which it refers to; in memory where the product's tasks would make it
-/// often.
+/// Has `product` compute with the image of `a`, to which it refers.
 template <class T, class Product>
 void compute_weights(patches<T>& a, Product&& product, T* dw, const conv_weight_strides& strides, T* sums, bool add,
                      thread_pool& pool) {
-  if (!product.makes_often()) return product.compute(dw, strides, sums, add, pool);
-  const whole_image<T> whole(a, pool);
-  a.data = whole.data();
+  const whole_image<T> whole(a, product.makes_often(), pool);
   product.compute(dw, strides, sums, add, pool);
 }
 
@@ -60,8 +56,7 @@ void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stri
 template <class T>
 void multiply_narrow_image(patches<T> x, const patches<T>& dy, T* dw, const conv_weight_strides& strides, bool add,
                            thread_pool& pool) {
-  std::optional<whole_image<T>> whole;
-  if (x.is_made()) x.data = whole.emplace(x, pool).data();
+  const whole_image<T> whole(x, x.is_made(), pool);
   weight_product<T>(dy, x.data, x.channels, x.pixel_stride)
       .compute(dw, {strides.channel, strides.filter, {}}, nullptr, add, pool);
 }
@@ -79,11 +74,11 @@ inline bool is_depthwise(const conv_shape& s) {
 }  // namespace detail
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
-/// filters) of y; see conv_shape. x and y do not overlap. Where x is made there is one group; a task makes the pixels
-/// that it reads. Every bit of the result is the same for any number of
-/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
-/// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
-/// than sums of products have; exact_convolution keeps them from it.
+/// filters) of y; see conv_shape. x and y do not overlap. An image that is made has one group and one plane; a task
+/// makes the pixels that it reads. Every bit of the result is the same for any number of threads. Besides the packed
+/// weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each channel, and is kept for
+/// later calls; an image that tasks would make twice is made once, in memory of its own. Floats may go by Winograd's
+/// tiles, see winograd_for, with more rounding than sums of products have; exact_convolution keeps them from it.
 ///
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());

@@ -66,35 +66,33 @@ struct computed_again_op : cast_op<T, T> {
 /// Is a value of Op computed again in less time than it is read from memory? What consists of such ops is computed
 /// where a convolution reads it, and not stored.
 template <class Op>
-inline constexpr bool is_quick = false;
-template <>
-inline constexpr bool is_quick<add_op> = true;
-template <>
-inline constexpr bool is_quick<subtract_op> = true;
-template <>
-inline constexpr bool is_quick<multiply_op> = true;
-template <>
-inline constexpr bool is_quick<negate_op> = true;
-template <>
-inline constexpr bool is_quick<relu_op> = true;
+inline constexpr bool is_quick =
+    std::is_same_v<Op, add_op> || std::is_same_v<Op, subtract_op> || std::is_same_v<Op, multiply_op> ||
+    std::is_same_v<Op, negate_op> || std::is_same_v<Op, relu_op>;
 template <class T>
 inline constexpr bool is_quick<computed_again_op<T>> = true;
 
-/// How many tensors of rank R a formula of quick ops reads; no less than 9 for other formulas.
+/// What a formula consists of: quick ops alone, and so many tensors or variables of rank R.
 template <int R, class E>
-inline constexpr int images_read = 9;
-template <int R, class E>
-  requires(sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>)
-inline constexpr int images_read<R, E> = !sinter::detail::is_constant<E> && E::rank == R;
+struct formula_parts {
+  static constexpr bool quick =
+      sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>;
+  static constexpr int images = quick && !sinter::detail::is_constant<E> && rank_of<E> == R;
+};
 template <int R, class Op, class... A>
-inline constexpr int images_read<R, map_expr<Op, A...>> = is_quick<Op> ? (images_read<R, A> + ...) : 9;
+struct formula_parts<R, map_expr<Op, A...>> {
+  static constexpr bool quick = is_quick<Op> && (formula_parts<R, A>::quick && ...);
+  static constexpr int images = (formula_parts<R, A>::images + ...);
+};
 /// Is E a formula of one image and of numbers for its channels, such as relu((x - mean) * scale + shift)? That image is
 /// kept for backward in place of the formula's value; of several, more would be kept.
 template <class E>
 inline constexpr bool is_quick_formula = false;
 template <class Op, class... A>
-inline constexpr bool is_quick_formula<map_expr<Op, A...>> =
-    images_read<map_expr<Op, A...>::rank, map_expr<Op, A...>> == 1;
+inline constexpr bool is_quick_formula<map_expr<Op, A...>> = [] {
+  using parts = formula_parts<map_expr<Op, A...>::rank, map_expr<Op, A...>>;
+  return parts::quick && parts::images == 1;
+}();
 
 /// What is wrong with operands of these types, x and weights of rank R.
 template <int R, class X, class W, class... B>
@@ -176,9 +174,8 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
-    if (options.padding_mode != pad_mode::constant) {
+    if (options.padding_mode != pad_mode::constant)
       pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
-    }
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -218,8 +215,8 @@ struct image_type<Op, X> {
 template <class Op, class X>
 using image_of = typename image_type<Op, X>::type;
 
-/// x with what op's padding mode puts around it, evaluated: op then has no padding to do. A formula that kernels take
-/// is left as it is, and to them.
+/// x as op takes it: evaluated, with what the padding mode puts around it, so that op has no padding to do; or the
+/// formula as it is, around which the kernels put it.
 template <int N, bool Bias, class X, class W>
 auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
   using Image = image_of<ops::conv_op<N, Bias>, X>;
@@ -237,6 +234,7 @@ auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
     return evaluated<X>(eval(pad(std::forward<X>(x), amounts, mode)));
   }
 }
+
 }  // namespace detail
 
 /// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):

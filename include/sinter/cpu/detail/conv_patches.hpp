@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstring>
-#include <optional>
 
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
@@ -105,11 +104,7 @@ struct patches {
   index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
   /// Is the matrix of patches the image itself?
-  bool is_image() const {
-    for (const conv_axis& a : axes)
-      if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
-    return true;
-  }
+  bool is_image() const { return axes[0].is_identity() && axes[1].is_identity() && axes[2].is_identity(); }
 
   /// The same patches, with some pixels of the image in memory: of this thread, until its next call, where the image is
   /// made. All channels are one group then, and axis 0 has one plane.
@@ -187,35 +182,23 @@ struct patches {
   }
 };
 
-/// An image that is made, whole in memory.
+/// Holds the whole image of `a`, which is made, in memory while this lives; where it is not `wanted`, does nothing.
 template <class T>
 class whole_image {
  public:
-  whole_image(const patches<T>& of, thread_pool& pool) : memory_(elements_of(of)) {
+  whole_image(patches<T>& a, bool wanted, thread_pool& pool) : memory_(wanted ? a.batch * a.image_stride : 0) {
+    if (!wanted) return;
     constexpr index_t at_once = 16384;
-    const index_t count = elements_of(of);
+    const index_t count = a.batch * a.image_stride;
     pool.parallel_for(ceil_div(count, at_once), [&](index_t task) {
       const index_t begin = task * at_once, end = smaller(begin + at_once, count);
-      of.image.make(of.image.ctx, begin, end, memory_.data() + begin);
+      a.image.make(a.image.ctx, begin, end, memory_.data() + begin);
     });
+    a.data = memory_.data();
   }
-  const T* data() const { return memory_.data(); }
 
  private:
-  static index_t elements_of(const patches<T>& p) { return p.batch * p.image_stride; }
   temporary_array<T> memory_;
-};
-
-/// Holds the image of `a` in memory while it lives, where tasks with such boxes would make it often.
-template <class T>
-class image_for_tasks {
- public:
-  image_for_tasks(patches<T>& a, const pixel_box& box, index_t tasks, thread_pool& pool) {
-    if (a.is_made_often(box, tasks)) a.data = whole_.emplace(a, pool).data();
-  }
-
- private:
-  std::optional<whole_image<T>> whole_;
 };
 
 /// Goes through the rows of the matrix of patches.

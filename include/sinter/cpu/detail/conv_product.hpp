@@ -173,8 +173,8 @@ struct patch_product {
     column_parts =
         pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
     const index_t middle = row_blocks / 2 * rows_per_task;
-    const image_for_tasks<T> image(a, a.pixels_met(middle, smaller(middle + rows_per_task, rows)),
-                                   row_blocks * column_parts, pool);
+    const pixel_box box = a.pixels_met(middle, smaller(middle + rows_per_task, rows));
+    const whole_image<T> whole(a, a.is_made_often(box, row_blocks * column_parts), pool);
     pool.parallel_for(row_blocks * column_parts,
                       [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
   }

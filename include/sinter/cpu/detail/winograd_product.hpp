@@ -142,10 +142,10 @@ struct winograd_product {
       at_once = std::clamp(ceil_div(ceil_div(grid.count, wanted), segment_rows) * segment_rows, fewest_tiles, at_once);
     blocks = ceil_div(grid.count, at_once);
     column_parts = pool.size() == 1 || blocks >= wanted ? 1 : smaller(ceil_div(wanted, blocks), ceil_div(b.strips, 4));
-    const index_t middle = share_begin(grid.count, blocks, blocks / 2),
-                  end = share_begin(grid.count, blocks, blocks / 2 + 1);
-    const image_for_tasks<T> image(a, grid.pixels_met(a.axes, middle, end, b.cut.points()), blocks * column_parts,
-                                   pool);
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2);
+    const index_t end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    const pixel_box box = grid.pixels_met(a.axes, middle, end, b.cut.points());
+    const whole_image<T> whole(a, a.is_made_often(box, blocks * column_parts), pool);
     pool.parallel_for(blocks * column_parts,
                       [&](index_t task) { compute_block(task / column_parts, task % column_parts); });
   }
