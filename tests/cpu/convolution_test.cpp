@@ -141,11 +141,11 @@ TEST_CASE("convolutions hand the epilogue every finished element once", "[convol
     doubling of_y{y_twice.data(), s.filters}, of_dx{dx_twice.data(), s.channels};
     const auto ws = dense_weights(s);
     conv_forward<float>(s, x.data(), w.data(), ws, y.data(), false, {of_filters.data()}, pool);
-    conv_forward<float>(s, x.data(), w.data(), ws, y_twice.data(), false, {of_filters.data(), doubling::run, &of_y},
+    conv_forward<float>(s, x.data(), w.data(), ws, y_twice.data(), false, {of_filters.data(), {doubling::run, &of_y}},
                         pool);
     conv_backward_data<float>(s, dy.data(), w.data(), ws, dx.data(), false, {of_channels.data()}, pool);
     conv_backward_data<float>(s, dy.data(), w.data(), ws, dx_twice.data(), false,
-                              {of_channels.data(), doubling::run, &of_dx}, pool);
+                              {of_channels.data(), {doubling::run, &of_dx}}, pool);
     index_t wrong = 0;
     for (std::size_t i = 0; i < y.size(); ++i) wrong += y_twice[i] != 2 * y[i];
     for (std::size_t i = 0; i < dx.size(); ++i) wrong += dx_twice[i] != 2 * dx[i];

@@ -13,6 +13,7 @@ using sinter::index_t;
 using sinter::cpu_impl::gemm;
 using sinter::cpu_impl::gemm_args;
 using sinter::cpu_impl::thread_pool;
+using sinter::cpu_impl::tile_epilogue;
 
 namespace {
 
@@ -79,9 +80,10 @@ template <class T>
 std::vector<T> multiply(index_t m, index_t n, index_t k, const matrix<T>& a, const matrix<T>& b, bool accumulate,
                         thread_pool& pool, index_t gap = 0, visits* seen = nullptr) {
   std::vector<T> c(static_cast<std::size_t>(m * (n + gap)), T(3));
-  gemm(gemm_args<T>{m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, c.data(), n + gap, accumulate,
-                    seen == nullptr ? nullptr : &visits::count_tile, seen},
-       pool);
+  const tile_epilogue after{seen == nullptr ? nullptr : &visits::count_tile, seen};
+  gemm(
+      gemm_args<T>{m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, c.data(), n + gap, accumulate, after},
+      pool);
   return c;
 }
 
@@ -185,8 +187,8 @@ TEST_CASE("gemm with no rows or no columns calls no epilogue", "[gemm]") {
   thread_pool pool(2);
   int calls = 0;
   const auto count = [](void* context, index_t, index_t, index_t, index_t) { ++*static_cast<int*>(context); };
-  gemm(gemm_args<float>{0, 5, 5, nullptr, 5, 1, nullptr, 5, 1, nullptr, 5, false, count, &calls}, pool);
-  gemm(gemm_args<float>{5, 0, 5, nullptr, 5, 1, nullptr, 5, 1, nullptr, 5, false, count, &calls}, pool);
+  gemm(gemm_args<float>{0, 5, 5, nullptr, 5, 1, nullptr, 5, 1, nullptr, 5, false, {count, &calls}}, pool);
+  gemm(gemm_args<float>{5, 0, 5, nullptr, 5, 1, nullptr, 5, 1, nullptr, 5, false, {count, &calls}}, pool);
   REQUIRE(calls == 0);
 }
 
@@ -220,7 +222,7 @@ TEMPLATE_TEST_CASE("gemm of integers wraps", "[gemm]", std::int8_t, std::int32_t
   const TestType most = std::numeric_limits<TestType>::max();
   const TestType a[] = {most, most}, b[] = {most, most};
   TestType c[] = {0};
-  gemm(gemm_args<TestType>{1, 1, 2, a, 2, 1, b, 1, 1, c, 1, false, nullptr, nullptr}, pool);
+  gemm(gemm_args<TestType>{1, 1, 2, a, 2, 1, b, 1, 1, c, 1, false, {}}, pool);
   REQUIRE(c[0] == TestType(2));
 }
 
@@ -238,13 +240,13 @@ TEST_CASE("gemm hands the epilogue finished elements", "[gemm]") {
       const auto expected = multiply(m, n, k, a, b, false, pool);
       std::vector<float> c(static_cast<std::size_t>(m * n), 1e30f);
       doubling context{c.data(), n};
-      gemm(gemm_args<float>{m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, c.data(), n, false,
-                            [](void* d, index_t r0, index_t r1, index_t c0, index_t c1) {
-                              const auto& to = *static_cast<doubling*>(d);
-                              for (index_t i = r0; i < r1; ++i)
-                                for (index_t j = c0; j < c1; ++j) to.c[i * to.ldc + j] *= 2;
-                            },
-                            &context},
+      const auto double_tile = [](void* d, index_t r0, index_t r1, index_t c0, index_t c1) {
+        const auto& to = *static_cast<doubling*>(d);
+        for (index_t i = r0; i < r1; ++i)
+          for (index_t j = c0; j < c1; ++j) to.c[i * to.ldc + j] *= 2;
+      };
+      const tile_epilogue after{double_tile, &context};
+      gemm(gemm_args<float>{m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, c.data(), n, false, after},
            pool);
       index_t wrong = 0;
       for (std::size_t i = 0; i < c.size(); ++i) wrong += c[i] != 2 * expected[i];

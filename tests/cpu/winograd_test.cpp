@@ -221,9 +221,9 @@ TEST_CASE("convolutions by tiles hand the epilogue every finished element once",
     const results once = compute(s, ws, o, false, true, pool);
     std::vector<float> y(once.y.size()), dx(once.dx.size());
     doubling of_y{y.data(), s.filters}, of_dx{dx.data(), s.channels};
-    conv_forward<float>(s, o.x.data(), o.w.data(), ws, y.data(), false, {o.bias.data(), doubling::run, &of_y}, pool);
+    conv_forward<float>(s, o.x.data(), o.w.data(), ws, y.data(), false, {o.bias.data(), {doubling::run, &of_y}}, pool);
     conv_backward_data<float>(s, o.dy.data(), o.w.data(), ws, dx.data(), false,
-                              {o.bias_of_dx.data(), doubling::run, &of_dx}, pool);
+                              {o.bias_of_dx.data(), {doubling::run, &of_dx}}, pool);
     index_t wrong = 0;
     for (std::size_t i = 0; i < y.size(); ++i) wrong += y[i] != 2 * once.y[i];
     for (std::size_t i = 0; i < dx.size(); ++i) wrong += dx[i] != 2 * once.dx[i];

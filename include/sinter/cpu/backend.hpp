@@ -178,8 +178,12 @@ class fused_epilogue : public epilogue {
   operand out_[1];
 };
 
-inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
-  static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
+inline tile_epilogue tiles_of(const epilogue* after) {
+  if (after == nullptr) return {};
+  return {[](void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
+            static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
+          },
+          const_cast<epilogue*>(after)};
 }
 
 /// c (+)= a b; c is dense along its rows.
@@ -199,11 +203,12 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
   args.c = static_cast<T*>(c.data);
   args.ldc = c.row_stride;
   args.accumulate = accumulate;
-  if (e != nullptr) {
-    args.epilogue = &run_epilogue_tile;
-    args.ctx = const_cast<epilogue*>(e);
-  }
+  args.after = tiles_of(e);
   gemm(args, pool);
+}
+
+inline void finish_range(const epilogue* after, index_t begin, index_t end) {
+  if (after != nullptr) after->range(begin, end);
 }
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
@@ -298,18 +303,14 @@ struct backend<D> {
     sink_ref dense;
     dense.element_size = sizeof(T);
     cpu_impl::set_dense_output(l, dense, to);
-    cpu_impl::reduce<R, T>(l, kernel::is_leaf<K>, reduced, out, pool(), [e](index_t begin, index_t end) {
-      if (e != nullptr) e->range(begin, end);
-    });
+    cpu_impl::reduce<T>(R{}, kernel::is_leaf<K>, l, reduced, out, pool(), e);
   }
 
   /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
   template <class R, class E, class Out>
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
-        if (after != nullptr) after->range(begin, end);
-      });
+      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), after);
     });
   }
 

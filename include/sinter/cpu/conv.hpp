@@ -76,10 +76,7 @@ struct kernels<Op, D> {
       if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
     } else {
       cpu_impl::conv_finish<T> finish;
-      if (after != nullptr) {
-        finish.epilogue = &cpu_impl::run_epilogue_tile;
-        finish.ctx = const_cast<Epilogue*>(after);
-      }
+      finish.after = cpu_impl::tiles_of(after);
       const auto run = [&](const T* b) {
         finish.bias = b;
         if constexpr (Op::transposed)

@@ -29,7 +29,7 @@ void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
                static_cast<word>(args.b[p * args.b_row + j * args.b_col]);
       row[j] = static_cast<T>(sum);
     }
-    if (args.epilogue != nullptr) args.epilogue(args.ctx, i, i + 1, 0, args.n);
+    args.after(i, i + 1, 0, args.n);
   });
 }
 

@@ -182,15 +182,6 @@ I as_place(index_t tap) {
   return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
 }
 
-/// What is called on finished parts of the matrix (pixels, channels) of a result, if anything is; see conv_finish.
-struct tile_epilogue {
-  void (*run)(void* ctx, index_t p0, index_t p1, index_t c0, index_t c1) = nullptr;
-  void* ctx = nullptr;
-  void operator()(index_t p0, index_t p1, index_t c0, index_t c1) const {
-    if (run != nullptr) run(ctx, p0, p1, c0, c1);
-  }
-};
-
 template <bool Saves, class T>
 void max_pool_saving(const ops::pool_extents& e, const T* x, T* y, const place_memory& places,
                      const tile_epilogue& after, thread_pool& pool) {
@@ -362,10 +353,6 @@ inline void find_places(const ops::pool_extents& e, const place_memory& places, 
       }
   };
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
-}
-
-inline tile_epilogue tiles_of(const epilogue* after) {
-  return {after != nullptr ? &run_epilogue_tile : nullptr, const_cast<epilogue*>(after)};
 }
 
 template <device D>

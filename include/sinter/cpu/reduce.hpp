@@ -10,6 +10,10 @@
 
 namespace sinter::cpu_impl {
 
+class epilogue;
+/// Runs `after`, where there is one, on results [begin, end), which are in place.
+void finish_range(const epilogue* after, index_t begin, index_t end);
+
 /// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
 template <class T>
 class producer {
@@ -17,7 +21,7 @@ class producer {
   static constexpr index_t run = 4096;
   using buffer_type = T[run];
 
-  producer(loop& l, bool is_leaf) : p_(l) {
+  producer(const loop& l, bool is_leaf) : p_(l) {
     if (is_leaf) {
       index_t step = 1;
       bool dense = true;
@@ -77,9 +81,9 @@ using sinter::detail::fold_shape;
 /// Elements of a row that one task takes where rows are longer.
 inline constexpr index_t row_piece = 65536;
 
-/// Calls done(begin, end) when results [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                 const epilogue* after) {
   constexpr index_t run = producer<T>::run;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
@@ -103,7 +107,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
       for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
       out[row] = R::finish(total);
     }
-    done(index_t{0}, s.outer);
+    finish_range(after, index_t{0}, s.outer);
     return;
   }
   const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
@@ -123,7 +127,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     } else {
       for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
     }
-    done(begin, end);
+    finish_range(after, begin, end);
   });
 }
 
@@ -161,8 +165,9 @@ void fold_columns(typename R::state* total, index_t n, index_t begin, index_t en
   }
 }
 
-template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                    const epilogue* after) {
   using state = typename R::state;
   constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
@@ -200,7 +205,7 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
       for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
-      done(at, at + n);
+      finish_range(after, at, at + n);
     } else {
       for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
     }
@@ -212,15 +217,16 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
     out[i] = R::finish(total);
   }
-  done(index_t{0}, n);
+  finish_range(after, index_t{0}, n);
 }
 
 /// So many rows of few columns are folded as one of many columns.
 inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
 
 /// reduce_columns of long columns, so few that they do not fill a vector.
-template <class R, class T, class Out, class Done>
-void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                        const epilogue* after) {
   using state = typename R::state;
   const index_t together = rows_together(s), wide = together * s.inner;
   const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
@@ -254,12 +260,14 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thr
       for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
       out[o * s.inner + i] = R::finish(total);
     }
-  done(index_t{0}, s.outer * s.inner);
+  finish_range(after, index_t{0}, s.outer * s.inner);
 }
 
-/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
-template <class R, class T, class Out, class Done>
-void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
+/// the epilogue runs on them part by part.
+template <class T, class R>
+void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
+            const epilogue* after) {
   const fold_shape s = sinter::detail::order_axes(
       l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
   sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
@@ -267,10 +275,10 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
   const producer<T> p(l, is_leaf);
   if constexpr (R::template vectorised<T>) {
     if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
-      return reduce_few_columns<R>(p, s, out, pool, done);
+      return reduce_few_columns<R>(p, s, out, pool, after);
   }
-  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
-  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, after);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, after);
 }
 
 }  // namespace sinter::cpu_impl

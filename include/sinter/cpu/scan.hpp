@@ -50,9 +50,10 @@ typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t f
   return s;
 }
 
-/// Lines of n neighbours. Calls done(begin, end) when elements [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
+/// Lines of n neighbours; the epilogue runs on elements that are in place.
+template <class R, class T, class Out>
+void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool,
+               const epilogue* after) {
   constexpr index_t run = producer<T>::run;
   const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
     alignas(64) typename producer<T>::buffer_type buffer;
@@ -60,7 +61,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       const index_t m = end - i < run ? end - i : run;
       s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
     }
-    done(row * n + begin, row * n + end);
+    finish_range(after, row * n + begin, row * n + end);
   };
   if (n > row_piece && rows < 16) {
     const index_t pieces = (n + row_piece - 1) / row_piece;
@@ -88,7 +89,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       const index_t m = end - row < together ? end - row : together;
       const T* const x = p.get(row * n, m * n, buffer);
       for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
-      done(row * n, (row + m) * n);
+      finish_range(after, row * n, (row + m) * n);
     }
   });
 }
@@ -142,12 +143,12 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
 
 /// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
 /// order.
-template <class R, class T, class Out, class Done>
-void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
+template <class R, class T, class Out>
+void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const epilogue* after) {
   const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
   if (s.outer * s.reduced * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
-  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, done);
+  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, after);
   else scan_columns<R>(p, s, out, pool);
 }
 

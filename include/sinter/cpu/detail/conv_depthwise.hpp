@@ -84,9 +84,9 @@ struct depthwise_product {
         index_t to = walk.image() * c.image;
         for (int axis = 0; axis < 3; ++axis) to += walk.at(axis) * c.step[axis];
         compute_row(walk.line(), c.data + to);
-        if (finish.epilogue == nullptr) continue;
+        if (!finish.after) continue;
         const index_t row = (c.offset + to) / c.row_length;
-        finish.epilogue(finish.ctx, row, row + 1, 0, a.channels);
+        finish.after(row, row + 1, 0, a.channels);
       }
     });
   }

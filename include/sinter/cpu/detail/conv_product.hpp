@@ -272,11 +272,11 @@ struct patch_product {
     if (finish.bias != nullptr)
       for (index_t i = 0; i < p.count; ++i)
         add_elements(c.data + p.to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
-    if (finish.epilogue == nullptr) return;
+    if (!finish.after) return;
     const index_t step = p.dense ? p.count : 1;
     for (index_t i = 0; i < p.count; i += step) {
       const index_t row = (c.offset + p.to[i]) / c.row_length;
-      finish.epilogue(finish.ctx, row, row + step, first_column + c0, first_column + c1);
+      finish.after(row, row + step, first_column + c0, first_column + c1);
     }
   }
 };

@@ -42,14 +42,12 @@ struct conv_image {
   conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
 };
 
-/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and
-/// `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called as that of gemm_args: once for every element, on complete
-/// tiles of the matrix (pixels, channels), by the thread which finished them. It must not call `gemm` or a convolution.
+/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and `after` is
+/// called on tiles of the matrix (pixels, channels).
 template <class T>
 struct conv_finish {
   const T* bias = nullptr;
-  void (*epilogue)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
-  void* ctx = nullptr;
+  tile_epilogue after = {};
 };
 
 namespace detail {

@@ -6,10 +6,20 @@
 
 namespace sinter::cpu_impl {
 
+/// What a kernel calls, if anything, on parts of its result while they are in cache: once for every element, on
+/// complete tiles [r0, r1) x [c0, c1) of a matrix, by the thread which finished them. It must not call a kernel.
+struct tile_epilogue {
+  void (*run)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
+  void* ctx = nullptr;
+
+  explicit operator bool() const { return run != nullptr; }
+  void operator()(index_t r0, index_t r1, index_t c0, index_t c1) const {
+    if (run != nullptr) run(ctx, r0, r1, c0, c1);
+  }
+};
+
 /// C(m,n) = A(m,k) B(k,n), or C += A B where `accumulate` is set. A and B have any strides, negative ones included; C
-/// is row-major with row stride `ldc` and overlaps neither. `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called
-/// once for every element of C, on complete tiles [r0, r1) x [c0, c1), by the thread which finished them. It must not
-/// call `gemm`.
+/// is row-major with row stride `ldc` and overlaps neither.
 template <class T>
 struct gemm_args {
   index_t m, n, k;
@@ -20,8 +30,7 @@ struct gemm_args {
   T* c;
   index_t ldc;
   bool accumulate;
-  void (*epilogue)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1);
-  void* ctx;
+  tile_epilogue after = {};
 };
 
 namespace detail {

@@ -97,9 +97,8 @@ struct in_place_product {
         }
       }
     }
-    if (args.epilogue == nullptr) return;
-    if (swapped) args.epilogue(args.ctx, 0, args.m, begin, end);
-    else args.epilogue(args.ctx, begin, end, 0, args.n);
+    if (swapped) args.after(0, args.m, begin, end);
+    else args.after(begin, end, 0, args.n);
   }
 
   void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {

@@ -77,7 +77,7 @@ struct narrow_product {
         for (; c + lanes <= c1; c += lanes) math::write(y + c, math::simd<float, lanes>::load(x + c));
         for (; c < c1; ++c) y[c] = x[c];
       }
-      if (args.epilogue != nullptr) args.epilogue(args.ctx, r0, r1, c0, c1);
+      args.after(r0, r1, c0, c1);
     }
   };
 };

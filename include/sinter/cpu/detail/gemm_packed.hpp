@@ -152,7 +152,7 @@ struct packed_product {
           }
       }
     }
-    if (args.epilogue != nullptr && k0 + ke == args.k) args.epilogue(args.ctx, row, row + rows, n0, n1);
+    if (k0 + ke == args.k) args.after(row, row + rows, n0, n1);
   }
 };
 

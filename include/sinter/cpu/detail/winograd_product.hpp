@@ -230,12 +230,12 @@ struct winograd_product {
         to_results(t.result_points + i * result_width, t.result_stride, c1 - c0, t.bias,
                    {line + column * c.step[2] + first_column + c0, c.step[1], c.step[2]}, height,
                    smaller(grid.tile, across.out - column), add);
-      if (finish.epilogue == nullptr) continue;
+      if (!finish.after) continue;
       const index_t end = smaller(column, across.out), run = c.step[2] == c.row_length ? end - begin : 1;
       for (index_t y = 0; y < height; ++y)
         for (index_t x = begin; x < end; x += run) {
           const index_t first = (c.offset + (line - c.data) + y * c.step[1] + x * c.step[2]) / c.row_length;
-          finish.epilogue(finish.ctx, first, first + run, first_column + c0, first_column + c1);
+          finish.after(first, first + run, first_column + c0, first_column + c1);
         }
     }
   }
