@@ -50,9 +50,9 @@ function(sinter_variants target)
       target_compile_options(${part} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS> -USINTER_COMPILED -DSINTER_ALLOW_MIXED_CONFIGURATIONS -fno-lto -fPIC
         $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # objcopy makes no unique symbol local
       if(set STREQUAL avx2)
-        target_compile_options(${part} PRIVATE -mavx2 -mfma)
+        target_compile_options(${part} PRIVATE -mavx2 -mfma -mf16c)
       elseif(set STREQUAL avx512)
-        target_compile_options(${part} PRIVATE -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512)
+        target_compile_options(${part} PRIVATE -mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512)
       endif()
       list(APPEND parts ${set} $<TARGET_FILE:${part}>)
       list(APPEND archives ${part})

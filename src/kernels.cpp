@@ -1,5 +1,5 @@
-// src/kernels.cpp: products, convolutions, pooling and moments, compiled for several sets of vector instructions; see
-// cmake/sinterVariants.cmake.
+// src/kernels.cpp: products, convolutions, pooling, moments, cross-entropy and reductions, compiled for several sets of
+// vector instructions; see cmake/sinterVariants.cmake.
 #include <sinter/cpu/variants.hpp>
 
 #include <sinter/sinter.hpp>
@@ -8,7 +8,6 @@ namespace sinter::cpu_impl::variants {
 
 #define SINTER_DEFINED(T, name, parameters, arguments) \
   void name parameters { cpu_impl::name<T> arguments; }
-SINTER_VARIANT_KERNELS(SINTER_DEFINED, float)
-SINTER_VARIANT_KERNELS(SINTER_DEFINED, double)
+SINTER_VARIANTS(SINTER_DEFINED)
 
 }  // namespace sinter::cpu_impl::variants

@@ -312,8 +312,8 @@ void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* s
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows,
-                       index_t n, thread_pool& pool) {
+void run_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse,
+                       index_t rows, index_t n, thread_pool& pool) {
   const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
@@ -329,8 +329,8 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g,
-                           T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+void reverse_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse,
+                           const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
   using C = compute_type<T>;
   const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {

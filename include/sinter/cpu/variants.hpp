@@ -5,10 +5,12 @@
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
+#include "sinter/cpu/reduce.hpp"
+#include "sinter/cpu/rows.hpp"
 
-// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
+// Kernels of the element type T: KERNEL(T, name, parameters, arguments).
 #define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
-  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  SINTER_VARIANT_PRODUCT(KERNEL, T)                                                                                   \
   KERNEL(T, conv_forward,                                                                                             \
          (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,        \
           bool add, const conv_finish<T>& finish, thread_pool& pool),                                                 \
@@ -37,15 +39,43 @@
       (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add, thread_pool& pool), \
       (e, divisor, g, dx, add, pool))                                                                                 \
   KERNEL(T, moments_of_columns, (const T* x, index_t rows, index_t columns, T* mean, T* variance, thread_pool& pool), \
-         (x, rows, columns, mean, variance, pool))
+         (x, rows, columns, mean, variance, pool))                                                                    \
+  KERNEL(T, run_cross_entropy,                                                                                        \
+         (const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n,          \
+          thread_pool& pool),                                                                                         \
+         (l, is_leaf, labels, loss, lse, rows, n, pool))                                                              \
+  KERNEL(T, reverse_cross_entropy,                                                                                    \
+         (const loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows,     \
+          index_t n, bool add, thread_pool& pool),                                                                    \
+         (l, is_leaf, labels, lse, g, dx, rows, n, add, pool))                                                        \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, sum_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, prod_reducer, T)                                                                \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, logsumexp_reducer, T)                                                           \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, max_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, min_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, argmax_reducer, std::int64_t)                                                   \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, argmin_reducer, std::int64_t)
+
+#define SINTER_VARIANT_REDUCTION(KERNEL, T, reducer, result)                                                        \
+  KERNEL(T, reduce,                                                                                                 \
+         (sinter::detail::reducer<T> r, bool is_leaf, loop& l, const bool* reduced, result* out, thread_pool& pool, \
+          const epilogue* after),                                                                                   \
+         (r, is_leaf, l, reduced, out, pool, after))
+#define SINTER_VARIANT_PRODUCT(KERNEL, T) KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))
+
+// All of them.
+#define SINTER_VARIANTS(KERNEL)          \
+  SINTER_VARIANT_KERNELS(KERNEL, float)  \
+  SINTER_VARIANT_KERNELS(KERNEL, double) \
+  SINTER_VARIANT_PRODUCT(KERNEL, half)   \
+  SINTER_VARIANT_PRODUCT(KERNEL, bfloat16)
 
 namespace sinter::cpu_impl {
 
 // The functions of src/kernels.cpp, which choose.
 namespace variants {
 #define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
+SINTER_VARIANTS(SINTER_DECLARED)
 #undef SINTER_DECLARED
 }  // namespace variants
 
@@ -55,13 +85,11 @@ SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
   void name<T> parameters {                              \
     variants::name arguments;                            \
   }
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
+SINTER_VARIANTS(SINTER_FORWARDED)
 #undef SINTER_FORWARDED
 #elif SINTER_COMPILED
 #define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
-SINTER_VARIANT_KERNELS(SINTER_HELD, float)
-SINTER_VARIANT_KERNELS(SINTER_HELD, double)
+SINTER_VARIANTS(SINTER_HELD)
 #undef SINTER_HELD
 #endif
 

@@ -166,7 +166,7 @@ struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, ele
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   /// Does sinter::compiled hold its kernels for several sets of instructions?
-  static constexpr bool has_variants = std::is_same_v<element_of<A>, float> || std::is_same_v<element_of<A>, double>;
+  static constexpr bool has_variants = floating_element<element_of<A>>;
   using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                   detail::larger(A::order, B::order)>;
   using T = element_of<A>;
