@@ -2,8 +2,8 @@
 """Programs that must not compile, and the least different ones that must.
 
 Every tests/compile_fail/NAME.cpp is compiled twice. With SINTER_MUST_FAIL defined it must be rejected, and the output
-must fit what its comments say; without it, it must compile without a warning. Several of the latter are compiled together, each
-in a namespace of its own, and alone where that fails. The comments, each on a line of its own:
+must fit what its comments say; without it, it must compile without a warning. Several are compiled together, each in a namespace of its
+own, and alone where that does not do. The comments, each on a line of its own:
 
   // EXPECT: regex          is found in the output
   // EXPECT-GCC: regex      the same for g++ only; -CLANG, -NVCC likewise
@@ -33,7 +33,12 @@ FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0", "
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wno-unused-result", "-Werror"]  # twins need no use for what they compute
 DEFAULT_LINES = {"gcc": 12, "clang": 25, "nvcc": 12}
 INCLUDED_FROM = re.compile(r"^In file included from |^ +from [^ ]+:\d+[:,]$")
-TOGETHER = 20  # twins in one compilation
+TOGETHER = 20  # cases in one compilation
+INCLUDE = re.compile(r"^#include <(sinter/.*)>", re.M)
+NAMESPACE = "case_"  # in front of a case's name, where it is compiled with others
+DIAGNOSTIC = re.compile(r": (?:fatal )?(error|note|warning): ")
+# What g++ says before the diagnostic that it belongs to.
+CONTEXT = re.compile(r"^In file included from |^ +from [^ ]+:\d+[:,]$|: (?:In|At) [^:]*[^;]*:$|: +(?:recursively )?required (?:from|by) ")
 COMMENT = re.compile(r"^//\s*([A-Z]+(?:-[A-Z]+)*):\s*(.+?)\s*$", re.M)
 
 
@@ -141,34 +146,83 @@ class Compiler:
         return tools.run([self.command[0], *precompiled, *self.command[1:], *warnings, *define, *end, file])
 
 
-def check(compiler, case, twin_compiles=False):
-    """None if the case passes, else what is wrong; the twin may be known to compile."""
+def check(compiler, case, is_rejected=False, twin_compiles=False):
+    """None if the case passes, else what is wrong; what was found together with other cases is not compiled again."""
     if case.mistake:
         return case.mistake
-    code, output = compiler.compile(case.file, must_fail=True)
-    if code == 0:
-        return "compiles with SINTER_MUST_FAIL, but must not"
-    wrong = list(case.misfits(output))
-    if code not in (1, 2) or "internal compiler error" in output:
-        wrong.append(f"the compiler itself failed, with exit code {code}")
-    if wrong:
-        return "\n".join([*wrong, "output with SINTER_MUST_FAIL:", *output.splitlines()[:60]])
+    if not is_rejected:
+        code, output = compiler.compile(case.file, must_fail=True)
+        if code == 0:
+            return "compiles with SINTER_MUST_FAIL, but must not"
+        wrong = list(case.misfits(output))
+        if code not in (1, 2) or "internal compiler error" in output:
+            wrong.append(f"the compiler itself failed, with exit code {code}")
+        if wrong:
+            return "\n".join([*wrong, "output with SINTER_MUST_FAIL:", *output.splitlines()[:60]])
     code, output = (0, "") if twin_compiles else compiler.compile(case.file, must_fail=False)
     if code != 0:
         return "\n".join(["the twin, without SINTER_MUST_FAIL, does not compile:", *output.splitlines()[:60]])
     return None
 
 
+def compile_together(compiler, files, folder, must_fail):
+    """Exit code and output of one source with all the files, each in a namespace."""
+    source = folder / f"{'rejected' if must_fail else 'twins'}_{files[0].stem}.cpp"
+    # Headers come before the namespaces, which would hold them otherwise, and once: g++ takes one precompiled header.
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    heads = {name for text in texts.values() for name in INCLUDE.findall(text)} - {"sinter/sinter.hpp"}
+    source.write_text("".join(f"#include <{name}>\n" for name in ["sinter/sinter.hpp", *sorted(heads)]) +
+                      "".join(f'namespace {NAMESPACE}{file.stem} {{\n#line 1 "{file}"\n{INCLUDE.sub("", text)}\n}}\n'
+                              for file, text in texts.items()))
+    return compiler.compile(source, must_fail)
+
+
+def beside_others(files):
+    """Those that may stand beside others: a pragma would reach the next file, and Sinter's namespace is not inside another."""
+    return [file for file in files if not re.search(r"#pragma|^namespace sinter\b", file.read_text(encoding="utf-8"), re.M)]
+
+
 def compiling_together(compiler, files, folder):
-    """Those of the files whose twins compile in one source, each in a namespace; all or none. A pragma would reach the next file."""
-    together = [file for file in files if "#pragma" not in file.read_text(encoding="utf-8")]
-    source = folder / f"twins_{files[0].stem}.cpp"
-    # Other rooms' headers come before the namespaces, which would hold them otherwise.
-    others = {name for file in together for name in re.findall(r"^#include <(sinter/.*)>", file.read_text(encoding="utf-8"), re.M)}
-    heads = ["sinter/sinter.hpp", *sorted(others)]
-    source.write_text("".join(f"#include <{name}>\n" for name in heads) +
-                      "".join(f'namespace twin_{file.stem} {{\n#include "{file}"\n}}\n' for file in together))
-    return together if compiler.compile(source, must_fail=False)[0] == 0 else []
+    """Those of the files whose twins compile in one source; all or none."""
+    together = beside_others(files)
+    return together if together and compile_together(compiler, together, folder, must_fail=False)[0] == 0 else []
+
+
+def messages_of(output, files):
+    """The part of the output that each file is the cause of."""
+    blocks, has_diagnostic = [], True
+    for line in output.splitlines():
+        kind = DIAGNOSTIC.search(line)
+        if CONTEXT.search(line) or (kind and kind[1] == "error"):
+            if has_diagnostic:
+                blocks.append([])
+            has_diagnostic = False
+        if kind:
+            if kind[1] == "note" and not has_diagnostic and len(blocks) > 1:  # its context belongs to the error before
+                context = blocks.pop()
+                blocks[-1] += context
+            has_diagnostic = True
+        if blocks:
+            blocks[-1].append(line)
+    parts = {file: [] for file in files}
+    for block in blocks:
+        head = [line for line in block if re.search(r"\berror\b", line)]
+        cause = next((file for line in head + block for file in files if str(file) in line), None)
+        if cause:
+            parts[cause] += block
+    return {file: re.sub(rf"\b{NAMESPACE}{file.stem}::", "", "\n".join(lines)) for file, lines in parts.items()}
+
+
+def rejected_together(compiler, files, folder):
+    """Those of the files that one source with all of them is rejected for, in the words that they ask for."""
+    together = beside_others(files)
+    if not together:
+        return []
+    code, output = compile_together(compiler, together, folder, must_fail=True)
+    if code != 1 or "internal compiler error" in output:
+        return []
+    return [file for file, text in messages_of(output, together).items()
+            if re.search(r"\berror\b", text) and not list(Case(file, compiler.kind).misfits(text))]
 
 
 SELF_TEST = {  # source -> what the harness must say of it; None: passes
@@ -191,17 +245,26 @@ SELF_TEST = {  # source -> what the harness must say of it; None: passes
 
 
 def self_test(compiler):
-    failures = []
+    failures, files = [], []
     with tempfile.TemporaryDirectory() as folder:
         for number, (text, verdict) in enumerate(SELF_TEST.items()):
+            file = Path(folder) / f"number_{number}.cpp"
+            file.write_text(text)
+            files.append(file)
             if "#warning" in text and compiler.kind == "nvcc":
                 continue
-            file = Path(folder) / f"case_{number}.cpp"
-            file.write_text(text)
             result = check(compiler, Case(file, compiler.kind))
             if (verdict is None) != (result is None) or (verdict and not re.search(verdict, result)):
                 failures.append((f"self-test {number}", f"{text}expected: {verdict or 'passes'}\ngot: {result}"))
-    tools.report("compile-fail harness", failures, len(SELF_TEST))
+        if compiler.kind != "nvcc":
+            rejected = rejected_together(compiler, files, Path(folder))
+            expected = [file for file, verdict in zip(files, SELF_TEST.values()) if verdict in (None, "the twin")]
+            if not set(expected) <= set(rejected):
+                failures.append(("self-test together", f"expected at least {expected}\ngot: {rejected}"))
+            for file in rejected:
+                if list(Case(file, compiler.kind).misfits(compiler.compile(file, must_fail=True)[1])):
+                    failures.append(("self-test together", f"{file.name} is rejected in other words alone"))
+    tools.report("compile-fail harness", failures, len(SELF_TEST) + 1)
 
 
 def main():
@@ -233,10 +296,11 @@ def main():
     new = [file for file in files if keys[file] not in passed]
     ordered = sorted(new, key=includes_rooms)
     groups = [ordered[first:first + TOGETHER] for first in range(0, len(new), TOGETHER)] if compiler.kind != "nvcc" else []
-    twins = set(sum(tools.parallel(lambda group: compiling_together(compiler, group, compiler.scratch), groups), []))
+    twins, rejected = (set(sum(tools.parallel(lambda group: together(compiler, group, compiler.scratch), groups), []))
+                       for together in (compiling_together, rejected_together))
 
     def one(file):
-        problem = check(compiler, Case(file, compiler.kind), file in twins)
+        problem = check(compiler, Case(file, compiler.kind), file in rejected, file in twins)
         if problem:
             return file.stem, problem
         passed.add(keys[file])
