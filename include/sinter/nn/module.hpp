@@ -24,6 +24,9 @@ struct use_the_element_type_and_rank_that_its_forward_takes;
 template <class>
 struct module_that_is_no_template_of_device_and_kind;
 struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
+template <class>
+struct module_that_stays_on_its_devices;
+struct move_the_modules_that_it_was_made_of;
 
 namespace nn {
 
@@ -74,6 +77,14 @@ template <class M>
 concept has_plain_twin = requires { typename kind_changed<M, plain>::type; };
 template <class M, class D>
 concept has_twin_on = requires { typename M::template rebind<D, typename M::kind>; };
+
+/// Why M has no twin on a device. What has a plain twin does say its types, but is tied to its devices.
+template <class M>
+using no_twin = std::conditional_t<
+    has_plain_twin<M>,
+    sinter::detail::mistake<module_that_stays_on_its_devices<M>, move_the_modules_that_it_was_made_of>,
+    sinter::detail::mistake<module_that_is_no_template_of_device_and_kind<M>,
+                            declare_it_template_device_D_class_Kind_or_give_it_a_rebind>>;
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
@@ -188,8 +199,8 @@ class module : public detail::module_types<Self> {
     detail::walk(nullptr, put, copy, self());
     return copy;
   }
-  template <device D, class S = Self, class Problem = module_that_is_no_template_of_device_and_kind<S>,
-            class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+  template <device D, class S = Self, class Problem = typename detail::no_twin<S>::problem,
+            class Fix = typename detail::no_twin<S>::fix>
     requires(!detail::has_twin_on<S, D>)
   void to() const = delete;
 
