@@ -5,14 +5,10 @@
 // out in double.
 #pragma once
 
-#include "sinter/cpu/machine.hpp"
+#include "sinter/cpu/epilogue.hpp"
 #include "sinter/expr/reducer.hpp"
 
 namespace sinter::cpu_impl {
-
-class epilogue;
-/// Runs `after`, where there is one, on results [begin, end), which are in place.
-void finish_range(const epilogue* after, index_t begin, index_t end);
 
 /// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
 template <class T>

@@ -252,16 +252,16 @@ void in_runs_of_rows(index_t rows, index_t n, index_t most, thread_pool& pool, c
 }
 
 /// run_rows of short rows.
-template <class Op, class T, class Epilogue>
+template <class Op, class T>
 void run_short_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-                    const Epilogue* after, thread_pool& pool) {
+                    const epilogue* after, thread_pool& pool) {
   using C = compute_type<T>;
   if (rows * n == 0) return;
   const producer<C> p(l, is_leaf);
   in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t together) {
     alignas(64) typename producer<C>::buffer_type produced, made;
     const tile_worker<Op, C> worker{op, n};
-    std::optional<typename Epilogue::rows> finish;
+    std::optional<epilogue::rows> finish;
     if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(C)), streams_rows(out, rows, n));
     for (index_t first = begin; first < end; first += together) {
       const index_t count = end - first < together ? end - first : together;

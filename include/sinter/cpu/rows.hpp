@@ -279,14 +279,14 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
 
 /// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
 /// row. An epilogue takes the last step of a row with it, and writes it to its place.
-template <class Op, class T, class Epilogue>
+template <class Op, class T>
 void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-              const Epilogue* after, thread_pool& pool) {
+              const epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    std::optional<typename Epilogue::rows> finish;
+    std::optional<epilogue::rows> finish;
     if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
     for (index_t at = first; at < last; ++at) {
       T* const y = out + at * n;
