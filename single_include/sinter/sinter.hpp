@@ -6937,6 +6937,9 @@ struct use_the_element_type_and_rank_that_its_forward_takes;
 template <class>
 struct module_that_is_no_template_of_device_and_kind;
 struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
+template <class>
+struct module_that_stays_on_its_devices;
+struct move_the_modules_that_it_was_made_of;
 
 namespace nn {
 
@@ -6988,6 +6991,14 @@ concept has_plain_twin = requires { typename kind_changed<M, plain>::type; };
 template <class M, class D>
 concept has_twin_on = requires { typename M::template rebind<D, typename M::kind>; };
 
+/// Why M has no twin on a device. What has a plain twin does say its types, but is tied to its devices.
+template <class M>
+using no_twin = std::conditional_t<
+    has_plain_twin<M>,
+    sinter::detail::mistake<module_that_stays_on_its_devices<M>, move_the_modules_that_it_was_made_of>,
+    sinter::detail::mistake<module_that_is_no_template_of_device_and_kind<M>,
+                            declare_it_template_device_D_class_Kind_or_give_it_a_rebind>>;
+
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
 struct rebound {};
@@ -6997,12 +7008,18 @@ struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
 
+/// What is wrong with an E that is no tensor: a pending says it itself.
+template <class E>
+using no_tensor =
+    std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
+                       sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
+
 /// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
 /// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
   using E = bare<X>;
-  if constexpr (!expression<E>) return sinter::detail::no_operands<E>{};
+  if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M>)
     return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
@@ -7084,10 +7101,6 @@ class module : public detail::module_types<Self> {
   template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
   void operator()(X&&) const = delete;
-  template <class X, class Problem = module_called_with_what_is_no_tensor<detail::bare<X>>,
-            class Fix = pass_a_tensor_or_a_variable>
-    requires(!expression<X> && std::is_same_v<sinter::detail::no_operands<X>, sinter::detail::not_operands>)
-  void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
@@ -7099,8 +7112,8 @@ class module : public detail::module_types<Self> {
     detail::walk(nullptr, put, copy, self());
     return copy;
   }
-  template <device D, class S = Self, class Problem = module_that_is_no_template_of_device_and_kind<S>,
-            class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+  template <device D, class S = Self, class Problem = typename detail::no_twin<S>::problem,
+            class Fix = typename detail::no_twin<S>::fix>
     requires(!detail::has_twin_on<S, D>)
   void to() const = delete;
 
@@ -10617,6 +10630,8 @@ struct [[nodiscard]] reduce_expr
   static constexpr bool differentiable_twice = is_sum;
   using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
+  static constexpr bool has_variants =
+      (std::is_same_v<T, float> || std::is_same_v<T, double>) && !std::is_same_v<Out, bool>;
   static constexpr const char* explained_as() { return Op::name; }
 
   reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
@@ -13038,35 +13053,33 @@ struct computed_again_op : cast_op<T, T> {
 /// Is a value of Op computed again in less time than it is read from memory? What consists of such ops is computed
 /// where a convolution reads it, and not stored.
 template <class Op>
-inline constexpr bool is_quick = false;
-template <>
-inline constexpr bool is_quick<add_op> = true;
-template <>
-inline constexpr bool is_quick<subtract_op> = true;
-template <>
-inline constexpr bool is_quick<multiply_op> = true;
-template <>
-inline constexpr bool is_quick<negate_op> = true;
-template <>
-inline constexpr bool is_quick<relu_op> = true;
+inline constexpr bool is_quick =
+    std::is_same_v<Op, add_op> || std::is_same_v<Op, subtract_op> || std::is_same_v<Op, multiply_op> ||
+    std::is_same_v<Op, negate_op> || std::is_same_v<Op, relu_op>;
 template <class T>
 inline constexpr bool is_quick<computed_again_op<T>> = true;
 
-/// How many tensors of rank R a formula of quick ops reads; no less than 9 for other formulas.
+/// What a formula consists of: quick ops alone, and so many tensors or variables of rank R.
 template <int R, class E>
-inline constexpr int images_read = 9;
-template <int R, class E>
-  requires(sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>)
-inline constexpr int images_read<R, E> = !sinter::detail::is_constant<E> && E::rank == R;
+struct formula_parts {
+  static constexpr bool quick =
+      sinter::detail::is_tensor<E> || sinter::detail::is_variable<E> || sinter::detail::is_constant<E>;
+  static constexpr int images = quick && !sinter::detail::is_constant<E> && rank_of<E> == R;
+};
 template <int R, class Op, class... A>
-inline constexpr int images_read<R, map_expr<Op, A...>> = is_quick<Op> ? (images_read<R, A> + ...) : 9;
+struct formula_parts<R, map_expr<Op, A...>> {
+  static constexpr bool quick = is_quick<Op> && (formula_parts<R, A>::quick && ...);
+  static constexpr int images = (formula_parts<R, A>::images + ...);
+};
 /// Is E a formula of one image and of numbers for its channels, such as relu((x - mean) * scale + shift)? That image is
 /// kept for backward in place of the formula's value; of several, more would be kept.
 template <class E>
 inline constexpr bool is_quick_formula = false;
 template <class Op, class... A>
-inline constexpr bool is_quick_formula<map_expr<Op, A...>> =
-    images_read<map_expr<Op, A...>::rank, map_expr<Op, A...>> == 1;
+inline constexpr bool is_quick_formula<map_expr<Op, A...>> = [] {
+  using parts = formula_parts<map_expr<Op, A...>::rank, map_expr<Op, A...>>;
+  return parts::quick && parts::images == 1;
+}();
 
 /// What is wrong with operands of these types, x and weights of rank R.
 template <int R, class X, class W, class... B>
@@ -13148,9 +13161,8 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
-    if (options.padding_mode != pad_mode::constant) {
+    if (options.padding_mode != pad_mode::constant)
       pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
-    }
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -13190,8 +13202,8 @@ struct image_type<Op, X> {
 template <class Op, class X>
 using image_of = typename image_type<Op, X>::type;
 
-/// x with what op's padding mode puts around it, evaluated: op then has no padding to do. A formula that kernels take
-/// is left as it is, and to them.
+/// x as op takes it: evaluated, with what the padding mode puts around it, so that op has no padding to do; or the
+/// formula as it is, around which the kernels put it.
 template <int N, bool Bias, class X, class W>
 auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
   using Image = image_of<ops::conv_op<N, Bias>, X>;
@@ -13209,6 +13221,7 @@ auto surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
     return evaluated<X>(eval(pad(std::forward<X>(x), amounts, mode)));
   }
 }
+
 }  // namespace detail
 
 /// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
@@ -13599,6 +13612,7 @@ struct [[nodiscard]] cross_entropy_expr
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
+  static constexpr bool has_variants = std::is_same_v<T, float> || std::is_same_v<T, double>;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
   cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
@@ -15990,7 +16004,7 @@ struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, ele
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   /// Does sinter::compiled hold its kernels for several sets of instructions?
-  static constexpr bool has_variants = std::is_same_v<element_of<A>, float> || std::is_same_v<element_of<A>, double>;
+  static constexpr bool has_variants = floating_element<element_of<A>>;
   using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                   detail::larger(A::order, B::order)>;
   using T = element_of<A>;
@@ -18444,6 +18458,607 @@ struct report {
 // memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes
 // out in double.
 
+// sinter/cpu/epilogue.hpp: elementwise work on what another kernel of the host devices makes, part by part.
+
+// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
+
+// sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
+
+#include <system_error>
+
+// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
+// exceptions trap.
+
+namespace sinter::cpu_impl::detail {
+
+#if defined(__SSE2__)
+
+inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
+
+inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
+inline void set_float_control(std::uint64_t control) noexcept {
+  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
+}
+
+#elif defined(__aarch64__)
+
+inline std::uint64_t float_control() noexcept {
+  std::uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
+
+#else
+
+inline std::uint64_t float_control() noexcept { return 0; }
+inline void set_float_control(std::uint64_t) noexcept {}
+
+#endif
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
+
+#include <cstdio>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+inline constexpr int most_threads = 4096;
+
+inline void pause_processor() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
+class backoff {
+ public:
+  bool spin() noexcept {
+    if (step_ == pausing_steps + yielding_steps) return false;
+    if (++step_ > pausing_steps) std::this_thread::yield();
+    else
+      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
+    return true;
+  }
+
+ private:
+  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
+  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
+  int step_ = 0;
+};
+
+#if defined(__linux__)
+
+SINTER_SHARED cpu_set_t usable_processors() noexcept;
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
+
+/// The node's processors that this process may use; all usable ones where that leaves none.
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
+
+inline void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+inline int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+#else
+
+inline void pin_to_node(int) noexcept {}
+inline int usable_processor_count(int) noexcept { return 0; }
+
+#endif
+
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+SINTER_SHARED int default_threads(int node);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED cpu_set_t usable_processors() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
+}
+
+SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return set;
+  int first = 0;
+  while (std::fscanf(file, "%d", &first) == 1) {
+    int last = first, separator = std::fgetc(file);
+    if (separator == '-') {
+      if (std::fscanf(file, "%d", &last) != 1) break;
+      separator = std::fgetc(file);
+    }
+    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
+    if (separator != ',') break;
+  }
+  std::fclose(file);
+  return set;
+}
+
+SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
+  const cpu_set_t usable = usable_processors();
+  if (node < 0) return usable;
+  const cpu_set_t local = node_processors(node);
+  cpu_set_t both;
+  CPU_AND(&both, &usable, &local);
+  return CPU_COUNT(&both) == 0 ? usable : both;
+}
+
+SINTER_SHARED int default_threads(int node) {
+  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    const long threads = std::strtol(text, &end, 10);
+    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
+    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
+                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
+  }
+  const int usable = usable_processor_count(node);
+  if (usable > 0) return usable;
+  const unsigned threads = std::thread::hardware_concurrency();
+  return threads == 0 ? 1 : static_cast<int>(threads);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter {
+namespace cpu_impl {
+
+/// A fixed team of threads that shares out the tasks of one `run` at a time.
+///
+/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
+/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
+/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
+class thread_pool {
+ public:
+  using task_body = void (*)(void* context, index_t task);
+
+  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
+  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+  ~thread_pool() { stop_workers(); }
+
+  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
+
+  /// Takes effect at once when the pool is idle, otherwise before its next run.
+  void resize(int threads) {
+    target_.store(checked(threads), std::memory_order_relaxed);
+    if (!acquire()) return;
+    adapt();
+    release();
+  }
+
+  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
+  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
+  /// thread holds it, the tasks run one after the other on the calling thread.
+  void run(index_t tasks, task_body body, void* context);
+
+  /// Calls `f(task)` for every task in [0, tasks); see `run`.
+  template <class F>
+  void parallel_for(index_t tasks, F&& f) {
+    using callable = std::remove_reference_t<F>;
+    run(
+        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
+        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+  }
+
+  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
+  void close() noexcept {
+    target_.store(1, std::memory_order_relaxed);
+    if (!acquire()) return;
+    stop_workers();
+    release();
+  }
+
+  /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
+  const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
+
+  /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    if (step == sinter::detail::fork_step::before) return team_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
+      workers_.clear();
+      ticket_.store(0, std::memory_order_relaxed);
+      sleepers_.store(0, std::memory_order_relaxed);
+      stop_.store(false, std::memory_order_relaxed);
+      caller_sleeps_.store(0, std::memory_order_relaxed);
+      failed_.store(false, std::memory_order_relaxed);
+      ::new (static_cast<void*>(&error_)) std::exception_ptr;
+      release();
+    }
+    team_.unlock();
+  }
+
+ private:
+  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
+  static constexpr index_t max_batch = index_t{1} << 31;
+
+  /// The pool whose run is measured on this thread.
+  static thread_pool*& measured_pool() noexcept {
+    static constinit thread_local thread_pool* pool = nullptr;
+    return pool;
+  }
+  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
+  class busy_time {
+   public:
+    explicit busy_time(thread_pool& pool) noexcept
+        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
+          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
+      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
+    }
+    busy_time(const busy_time&) = delete;
+    busy_time& operator=(const busy_time&) = delete;
+    ~busy_time() {
+      if (pool_ != nullptr) measured_pool() = before_;
+    }
+
+   private:
+    thread_pool *pool_, *before_ = nullptr;
+    sinter::detail::usage_clock clock_;
+  };
+
+  static int checked(int threads) {
+    if (threads < 1 || threads > detail::most_threads)
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                           threads, "; the calling thread counts as one"});
+    return threads;
+  }
+
+  bool acquire() noexcept {
+    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
+  }
+  void release() noexcept { busy_.store(false, std::memory_order_release); }
+
+  static void run_inline(index_t tasks, task_body body, void* context);
+
+  void run_batch(index_t tasks, task_body body, void* context);
+
+  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
+  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
+  void wake(index_t useful) noexcept;
+
+  void done_waiting(index_t tasks) noexcept {
+    caller_sleeps_.store(1, std::memory_order_seq_cst);
+    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
+    caller_sleeps_.store(0, std::memory_order_relaxed);
+  }
+
+  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
+  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
+  // done.
+  void work(std::uint64_t own_control) noexcept;
+
+  void worker() noexcept;
+
+  void adapt() noexcept;
+
+  void stop_workers() noexcept;
+
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  std::atomic<task_body> body_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<index_t> tasks_{0}, base_{0};
+  std::atomic<std::uint64_t> float_control_{0};
+  alignas(64) std::atomic<int> epoch_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<index_t> done_{0};
+  std::atomic<int> caller_sleeps_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<int> target_;
+  int node_;
+  sinter::detail::usage_counter usage_;
+  std::mutex team_;  ///< held while the list of workers changes
+  std::vector<std::thread> workers_;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
+// them; what is registered beside each ends its workers at exit.
+
+/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
+/// `value_error` where it is set to no number of threads.
+SINTER_SHARED thread_pool& host_pool();
+
+/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
+SINTER_SHARED thread_pool& numa_pool(int node);
+
+/// The pool of a host device.
+template <device D>
+thread_pool& pool_of() {
+  if constexpr (std::is_same_v<D, cpu>) return host_pool();
+  else return numa_pool(device_ordinal_v<D>);
+}
+
+namespace detail {
+
+// Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
+// that holds a copy of it, as the files of sinter_variants() do.
+inline constinit std::atomic<thread_pool*> pool_of_host{nullptr};
+
+struct pool_of_node {
+  int node;
+  pool_of_node* next;
+  thread_pool pool;
+};
+inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
+
+}  // namespace detail
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
+  if (tasks <= 0) return;
+  const busy_time measured(*this);
+  if (tasks == 1) return body(context, 0);
+  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+  if (workers_.empty()) {
+    release();
+    return run_inline(tasks, body, context);
+  }
+  for (index_t first = 0; first < tasks; first += max_batch) {
+    base_.store(first, std::memory_order_relaxed);
+    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+  }
+  std::exception_ptr error = std::move(error_);
+  error_ = nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  release();
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
+  std::exception_ptr error;
+  for (index_t task = 0; task < tasks; ++task) {
+    try {
+      body(context, task);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
+  body_.store(body, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  tasks_.store(tasks, std::memory_order_relaxed);
+  const std::uint64_t control = detail::float_control();
+  float_control_.store(control, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
+  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+  wake(tasks - 1);
+  work(control);
+  detail::backoff wait;
+  while (done_.load(std::memory_order_acquire) != tasks)
+    if (!wait.spin()) done_waiting(tasks);
+}
+
+SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+  if (sleeping == 0) return;
+  if (useful >= sleeping) return epoch_.notify_all();
+  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
+}
+
+SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
+  index_t finished = 0;
+  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  while ((ticket & count_mask) != 0) {
+    const task_body body = body_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const index_t tasks = tasks_.load(std::memory_order_relaxed);
+    const index_t base = base_.load(std::memory_order_relaxed);
+    const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
+    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (control != own_control) detail::set_float_control(own_control = control);
+    try {
+      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+    } catch (...) {
+      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+    }
+    ++finished;
+    ticket = ticket_.load(std::memory_order_acquire);
+  }
+  if (finished == 0) return;
+  done_.fetch_add(finished, std::memory_order_seq_cst);
+  if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+    caller_sleeps_.store(0, std::memory_order_seq_cst);
+    caller_sleeps_.notify_one();
+  }
+}
+
+SINTER_SHARED void thread_pool::worker() noexcept {
+  measured_pool() = this;
+  if (node_ >= 0) detail::pin_to_node(node_);
+  int seen = epoch_.load(std::memory_order_seq_cst);
+  while (true) {
+    work(detail::float_control());
+    detail::backoff wait;
+    int now = epoch_.load(std::memory_order_seq_cst);
+    while (now == seen) {
+      if (stop_.load(std::memory_order_relaxed)) return;
+      if (!wait.spin()) {
+        sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        epoch_.wait(seen, std::memory_order_seq_cst);
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      now = epoch_.load(std::memory_order_seq_cst);
+    }
+    seen = now;
+    if (stop_.load(std::memory_order_relaxed)) return;
+  }
+}
+
+SINTER_SHARED void thread_pool::adapt() noexcept {
+  const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
+  if (workers_.size() > wanted) stop_workers();
+  const std::lock_guard lock(team_);
+  try {
+    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+  } catch (const std::system_error&) {
+    // The system grants no more threads: go on with those there are.
+    target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // No memory for more just now: the next run tries again.
+  }
+}
+
+SINTER_SHARED void thread_pool::stop_workers() noexcept {
+  const std::lock_guard lock(team_);
+  if (workers_.empty()) return;
+  stop_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  epoch_.notify_all();
+  for (std::thread& thread : workers_) thread.join();
+  workers_.clear();
+  stop_.store(false, std::memory_order_relaxed);
+}
+
+SINTER_SHARED thread_pool& host_pool() {
+  return sinter::detail::make_once(detail::pool_of_host, [] {
+    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    std::atexit([] {
+      if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
+}
+
+SINTER_SHARED thread_pool& numa_pool(int node) {
+  using entry = detail::pool_of_node;
+  auto& first = detail::first_pool_of_node;
+  const auto find = [node](entry* e) {
+    while (e != nullptr && e->node != node) e = e->next;
+    return e;
+  };
+  entry* head = first.load(std::memory_order_acquire);
+  if (entry* const known = find(head)) return known->pool;
+  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  if (head == nullptr)
+    std::atexit([] {
+      for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)
+        e->pool.close();
+    });
+  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (entry* const known = find(head)) return known->pool;
+    added->next = head;
+  }
+  return added.release()->pool;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace cpu_impl
+
+// Names in messages.
+template <class>
+struct threads_of_a_gpu;
+struct set_those_of_cpu_or_numa;
+
+/// Sets how many threads host device D computes with, the caller included. Results do not depend on it.
+/// Errors: value_error for less than 1 and more than 4096.
+///
+///     set_num_threads<numa<0>>(2);
+///     set_num_threads(4);  // of device cpu
+template <device D = cpu>
+  requires is_cpu_v<D>
+void set_num_threads(int threads) {
+  cpu_impl::pool_of<D>().resize(threads);
+}
+template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
+  requires is_cuda_v<D>
+void set_num_threads(int) = delete;
+
+/// How many threads host device D computes with.
+template <device D = cpu>
+  requires is_cpu_v<D>
+int num_threads() {
+  return cpu_impl::pool_of<D>().size();
+}
+
+}  // namespace sinter
+
+namespace sinter::cpu_impl {
+
+/// What a kernel calls, if anything, on parts of its result while they are in cache: once for every element, on
+/// complete tiles [r0, r1) x [c0, c1) of a matrix, by the thread which finished them. It must not call a kernel.
+struct tile_epilogue {
+  void (*run)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
+  void* ctx = nullptr;
+
+  explicit operator bool() const { return run != nullptr; }
+  void operator()(index_t r0, index_t r1, index_t c0, index_t c1) const {
+    if (run != nullptr) run(ctx, r0, r1, c0, c1);
+  }
+};
+
+/// C(m,n) = A(m,k) B(k,n), or C += A B where `accumulate` is set. A and B have any strides, negative ones included; C
+/// is row-major with row stride `ldc` and overlaps neither.
+template <class T>
+struct gemm_args {
+  index_t m, n, k;
+  const T* a;
+  index_t a_row, a_col;
+  const T* b;
+  index_t b_row, b_col;
+  T* c;
+  index_t ldc;
+  bool accumulate;
+  tile_epilogue after = {};
+};
+
+namespace detail {
+
+constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
+
+constexpr index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
+
+/// `count` things in `parts` shares as equal as can be: the first of share `part`.
+constexpr index_t share_begin(index_t count, index_t parts, index_t part) {
+  return count / parts * part + smaller(part, count % parts);
+}
+
+/// Runs the tasks of a product on the pool, or here if it is too small to share.
+template <class T, class F>
+void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f) {
+  constexpr double least_products = 1e6;
+  if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
+    for (index_t task = 0; task < tasks; ++task) f(task);
+  else pool.parallel_for(tasks, f);
+}
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
 // sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
 
 // sinter/cpu/loop.hpp: runs one compiled kernel over an index space, with threads and partial sums.
@@ -20604,551 +21219,6 @@ SINTER_SHARED void prepared_loop::run_tiles(index_t begin, index_t end, char* co
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-// sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
-
-#include <system_error>
-
-// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
-// exceptions trap.
-
-namespace sinter::cpu_impl::detail {
-
-#if defined(__SSE2__)
-
-inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
-
-inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
-inline void set_float_control(std::uint64_t control) noexcept {
-  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
-}
-
-#elif defined(__aarch64__)
-
-inline std::uint64_t float_control() noexcept {
-  std::uint64_t control;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return control;
-}
-inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
-
-#else
-
-inline std::uint64_t float_control() noexcept { return 0; }
-inline void set_float_control(std::uint64_t) noexcept {}
-
-#endif
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
-
-#include <cstdio>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-inline constexpr int most_threads = 4096;
-
-inline void pause_processor() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
-class backoff {
- public:
-  bool spin() noexcept {
-    if (step_ == pausing_steps + yielding_steps) return false;
-    if (++step_ > pausing_steps) std::this_thread::yield();
-    else
-      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
-    return true;
-  }
-
- private:
-  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
-  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
-  int step_ = 0;
-};
-
-#if defined(__linux__)
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept;
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
-
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-SINTER_SHARED int default_threads(int node);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-SINTER_SHARED int default_threads(int node) {
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
-                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
-  }
-  const int usable = usable_processor_count(node);
-  if (usable > 0) return usable;
-  const unsigned threads = std::thread::hardware_concurrency();
-  return threads == 0 ? 1 : static_cast<int>(threads);
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter {
-namespace cpu_impl {
-
-/// A fixed team of threads that shares out the tasks of one `run` at a time.
-///
-/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
-/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
-/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
-class thread_pool {
- public:
-  using task_body = void (*)(void* context, index_t task);
-
-  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
-  thread_pool(const thread_pool&) = delete;
-  thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() { stop_workers(); }
-
-  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
-
-  /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads) {
-    target_.store(checked(threads), std::memory_order_relaxed);
-    if (!acquire()) return;
-    adapt();
-    release();
-  }
-
-  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
-  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
-  /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context);
-
-  /// Calls `f(task)` for every task in [0, tasks); see `run`.
-  template <class F>
-  void parallel_for(index_t tasks, F&& f) {
-    using callable = std::remove_reference_t<F>;
-    run(
-        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
-  }
-
-  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept {
-    target_.store(1, std::memory_order_relaxed);
-    if (!acquire()) return;
-    stop_workers();
-    release();
-  }
-
-  /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
-  const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
-
-  /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept {
-    if (step == sinter::detail::fork_step::before) return team_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
-      workers_.clear();
-      ticket_.store(0, std::memory_order_relaxed);
-      sleepers_.store(0, std::memory_order_relaxed);
-      stop_.store(false, std::memory_order_relaxed);
-      caller_sleeps_.store(0, std::memory_order_relaxed);
-      failed_.store(false, std::memory_order_relaxed);
-      ::new (static_cast<void*>(&error_)) std::exception_ptr;
-      release();
-    }
-    team_.unlock();
-  }
-
- private:
-  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
-  static constexpr index_t max_batch = index_t{1} << 31;
-
-  /// The pool whose run is measured on this thread.
-  static thread_pool*& measured_pool() noexcept {
-    static constinit thread_local thread_pool* pool = nullptr;
-    return pool;
-  }
-  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
-  class busy_time {
-   public:
-    explicit busy_time(thread_pool& pool) noexcept
-        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
-          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
-      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
-    }
-    busy_time(const busy_time&) = delete;
-    busy_time& operator=(const busy_time&) = delete;
-    ~busy_time() {
-      if (pool_ != nullptr) measured_pool() = before_;
-    }
-
-   private:
-    thread_pool *pool_, *before_ = nullptr;
-    sinter::detail::usage_clock clock_;
-  };
-
-  static int checked(int threads) {
-    if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
-                                           threads, "; the calling thread counts as one"});
-    return threads;
-  }
-
-  bool acquire() noexcept {
-    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-  }
-  void release() noexcept { busy_.store(false, std::memory_order_release); }
-
-  static void run_inline(index_t tasks, task_body body, void* context);
-
-  void run_batch(index_t tasks, task_body body, void* context);
-
-  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
-  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept;
-
-  void done_waiting(index_t tasks) noexcept {
-    caller_sleeps_.store(1, std::memory_order_seq_cst);
-    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-  }
-
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
-  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
-  // done.
-  void work(std::uint64_t own_control) noexcept;
-
-  void worker() noexcept;
-
-  void adapt() noexcept;
-
-  void stop_workers() noexcept;
-
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
-  std::atomic<task_body> body_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  std::atomic<index_t> tasks_{0}, base_{0};
-  std::atomic<std::uint64_t> float_control_{0};
-  alignas(64) std::atomic<int> epoch_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<index_t> done_{0};
-  std::atomic<int> caller_sleeps_{0};
-  std::atomic<bool> failed_{false};
-  std::exception_ptr error_;
-  alignas(64) std::atomic<bool> busy_{false};
-  std::atomic<int> target_;
-  int node_;
-  sinter::detail::usage_counter usage_;
-  std::mutex team_;  ///< held while the list of workers changes
-  std::vector<std::thread> workers_;
-  sinter::detail::fork_watch watch_{*this};
-};
-
-// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; what is registered beside each ends its workers at exit.
-
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
-/// `value_error` where it is set to no number of threads.
-SINTER_SHARED thread_pool& host_pool();
-
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-SINTER_SHARED thread_pool& numa_pool(int node);
-
-/// The pool of a host device.
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
-}
-
-namespace detail {
-
-// Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
-// that holds a copy of it, as the files of sinter_variants() do.
-inline constinit std::atomic<thread_pool*> pool_of_host{nullptr};
-
-struct pool_of_node {
-  int node;
-  pool_of_node* next;
-  thread_pool pool;
-};
-inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
-
-}  // namespace detail
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
-  if (tasks <= 0) return;
-  const busy_time measured(*this);
-  if (tasks == 1) return body(context, 0);
-  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-  if (workers_.empty()) {
-    release();
-    return run_inline(tasks, body, context);
-  }
-  for (index_t first = 0; first < tasks; first += max_batch) {
-    base_.store(first, std::memory_order_relaxed);
-    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-  }
-  std::exception_ptr error = std::move(error_);
-  error_ = nullptr;
-  failed_.store(false, std::memory_order_relaxed);
-  release();
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
-  std::exception_ptr error;
-  for (index_t task = 0; task < tasks; ++task) {
-    try {
-      body(context, task);
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
-  body_.store(body, std::memory_order_relaxed);
-  context_.store(context, std::memory_order_relaxed);
-  tasks_.store(tasks, std::memory_order_relaxed);
-  const std::uint64_t control = detail::float_control();
-  float_control_.store(control, std::memory_order_relaxed);
-  done_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-  wake(tasks - 1);
-  work(control);
-  detail::backoff wait;
-  while (done_.load(std::memory_order_acquire) != tasks)
-    if (!wait.spin()) done_waiting(tasks);
-}
-
-SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-  if (sleeping == 0) return;
-  if (useful >= sleeping) return epoch_.notify_all();
-  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-}
-
-SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
-  index_t finished = 0;
-  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while ((ticket & count_mask) != 0) {
-    const task_body body = body_.load(std::memory_order_relaxed);
-    void* const context = context_.load(std::memory_order_relaxed);
-    const index_t tasks = tasks_.load(std::memory_order_relaxed);
-    const index_t base = base_.load(std::memory_order_relaxed);
-    const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
-    if (control != own_control) detail::set_float_control(own_control = control);
-    try {
-      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-    } catch (...) {
-      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-    }
-    ++finished;
-    ticket = ticket_.load(std::memory_order_acquire);
-  }
-  if (finished == 0) return;
-  done_.fetch_add(finished, std::memory_order_seq_cst);
-  if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-    caller_sleeps_.store(0, std::memory_order_seq_cst);
-    caller_sleeps_.notify_one();
-  }
-}
-
-SINTER_SHARED void thread_pool::worker() noexcept {
-  measured_pool() = this;
-  if (node_ >= 0) detail::pin_to_node(node_);
-  int seen = epoch_.load(std::memory_order_seq_cst);
-  while (true) {
-    work(detail::float_control());
-    detail::backoff wait;
-    int now = epoch_.load(std::memory_order_seq_cst);
-    while (now == seen) {
-      if (stop_.load(std::memory_order_relaxed)) return;
-      if (!wait.spin()) {
-        sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        epoch_.wait(seen, std::memory_order_seq_cst);
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-      }
-      now = epoch_.load(std::memory_order_seq_cst);
-    }
-    seen = now;
-    if (stop_.load(std::memory_order_relaxed)) return;
-  }
-}
-
-SINTER_SHARED void thread_pool::adapt() noexcept {
-  const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-  if (workers_.size() > wanted) stop_workers();
-  const std::lock_guard lock(team_);
-  try {
-    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-  } catch (const std::system_error&) {
-    // The system grants no more threads: go on with those there are.
-    target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    // No memory for more just now: the next run tries again.
-  }
-}
-
-SINTER_SHARED void thread_pool::stop_workers() noexcept {
-  const std::lock_guard lock(team_);
-  if (workers_.empty()) return;
-  stop_.store(true, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  epoch_.notify_all();
-  for (std::thread& thread : workers_) thread.join();
-  workers_.clear();
-  stop_.store(false, std::memory_order_relaxed);
-}
-
-SINTER_SHARED thread_pool& host_pool() {
-  return sinter::detail::make_once(detail::pool_of_host, [] {
-    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
-    std::atexit([] {
-      if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
-    });
-    return one.release();
-  });
-}
-
-SINTER_SHARED thread_pool& numa_pool(int node) {
-  using entry = detail::pool_of_node;
-  auto& first = detail::first_pool_of_node;
-  const auto find = [node](entry* e) {
-    while (e != nullptr && e->node != node) e = e->next;
-    return e;
-  };
-  entry* head = first.load(std::memory_order_acquire);
-  if (entry* const known = find(head)) return known->pool;
-  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
-  if (head == nullptr)
-    std::atexit([] {
-      for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)
-        e->pool.close();
-    });
-  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    if (entry* const known = find(head)) return known->pool;
-    added->next = head;
-  }
-  return added.release()->pool;
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace cpu_impl
-
-// Names in messages.
-template <class>
-struct threads_of_a_gpu;
-struct set_those_of_cpu_or_numa;
-
-/// Sets how many threads host device D computes with, the caller included. Results do not depend on it.
-/// Errors: value_error for less than 1 and more than 4096.
-///
-///     set_num_threads<numa<0>>(2);
-///     set_num_threads(4);  // of device cpu
-template <device D = cpu>
-  requires is_cpu_v<D>
-void set_num_threads(int threads) {
-  cpu_impl::pool_of<D>().resize(threads);
-}
-template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
-  requires is_cuda_v<D>
-void set_num_threads(int) = delete;
-
-/// How many threads host device D computes with.
-template <device D = cpu>
-  requires is_cpu_v<D>
-int num_threads() {
-  return cpu_impl::pool_of<D>().size();
-}
-
-}  // namespace sinter
 
 namespace sinter::cpu_impl {
 
@@ -21475,6 +21545,166 @@ inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::re
 
 namespace sinter::cpu_impl {
 
+using sinter::detail::any_shape;
+using sinter::detail::leaf_ref;
+using sinter::detail::sink_ref;
+
+inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
+  operand o;
+  o.data = static_cast<char*>(leaf.data);
+  o.size = leaf.element_size;
+  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
+  return o;
+}
+
+inline operand to_operand(const sink_ref& sink, int rank) {
+  operand o;
+  o.data = static_cast<char*>(sink.data);
+  o.size = sink.element_size;
+  o.add = sink.add;
+  for (int d = 0; d < rank; ++d) o.strides[d] = sink.strides[d];
+  return o;
+}
+
+/// Moves axis 1 of a loop and its operands behind the others: rows of the matrix (pixels, channels) come one by one.
+inline void put_channels_last(loop& l) {
+  int order[max_rank] = {};
+  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+  order[l.rank - 1] = 1;
+  for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
+  for (int s = 0; s < l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.out[s].strides);
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
+
+/// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
+class epilogue {
+ public:
+  /// Elements [begin, end) of the dense result, in place.
+  void range(index_t begin, index_t end) const;
+  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
+  /// place.
+  class rows {
+   public:
+    /// Values of size bytes; do results go past the cache?
+    rows(const epilogue& e, int size, bool stream) : loop_(reading_made(e, size)) {
+      if (stream) loop_.set_stream();
+      loop_.set_row_end(&end_);
+    }
+    rows(const rows&) = delete;
+    rows& operator=(const rows&) = delete;
+
+    /// Elements [begin, end) of the result, the first of which is made from the value at `made`.
+    void run(index_t begin, index_t end, const void* made, const row_end& what) {
+      for (int s = 0; s < loop_.shape().inputs; ++s)
+        if (is_made_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+      end_ = what;
+      epilogue::run(loop_, begin, end, out_[0]);
+    }
+
+   private:
+    // A leaf where the result goes can only be the kernel::made, since the result is new.
+    loop reading_made(const epilogue& e, int size) {
+      const loop l = e.copy(in_, out_);
+      for (int s = 0; s < l.inputs; ++s) {
+        is_made_[s] = in_[s].data == out_[0].data;
+        if (is_made_[s]) in_[s].size = size;
+      }
+      return l;
+    }
+
+    operand in_[max_operands];
+    operand out_[1];
+    bool is_made_[max_operands] = {};
+    row_end end_;
+    prepared_loop loop_;
+  };
+
+  /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
+  /// matrix, or of images with the channels last, whose rows are pixels.
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const;
+
+ protected:
+  loop l_;
+
+ private:
+  loop copy(operand* in, operand* out) const {
+    loop l = l_;
+    l.in = in;
+    l.out = out;
+    for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
+    out[0] = *l_.out;
+    return l;
+  }
+  static void run(const prepared_loop& p, index_t begin, index_t end, const operand& out) {
+    char* const base[1] = {out.data};
+    const bool add[1] = {false};
+    p.run(begin, end, base, add);
+  }
+};
+
+template <class T, class K>
+class fused_epilogue : public epilogue {
+ public:
+  fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
+    l_.rank = shape.rank;
+    for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];
+    l_.inputs = K::leaves;
+    l_.outputs = 1;
+    l_.in = in_;
+    l_.out = out_;
+    l_.fn = forward_kernel<K, T>;
+    l_.plan = &plan_;
+    out_[0] = to_operand(sink, shape.rank);
+    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape);
+  }
+  fused_epilogue(const fused_epilogue&) = delete;
+  fused_epilogue& operator=(const fused_epilogue&) = delete;
+
+ private:
+  K plan_;
+  operand in_[pass_of<K::leaves + 1>];
+  operand out_[1];
+};
+
+inline tile_epilogue tiles_of(const epilogue* after) {
+  if (after == nullptr) return {};
+  return {[](void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
+            static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
+          },
+          const_cast<epilogue*>(after)};
+}
+
+/// Runs `after`, where there is one, on results [begin, end), which are in place.
+inline void finish_range(const epilogue* after, index_t begin, index_t end) {
+  if (after != nullptr) after->range(begin, end);
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
+  operand in[max_operands];
+  operand out[1];
+  run(prepared_loop(copy(in, out)), begin, end, out[0]);
+}
+
+SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
+  operand in[max_operands];
+  operand out[1];
+  loop l = copy(in, out);
+  put_channels_last(l);
+  const auto use_columns = [&](operand& o) { o.data += c0 * o.strides[l.rank - 1] * o.size; };
+  for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
+  use_columns(out[0]);
+  const index_t width = l.shape[l.rank - 1] = c1 - c0;
+  run(prepared_loop(l), r0 * width, r1 * width, out[0]);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
 /// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
 template <class T>
 class producer {
@@ -21482,7 +21712,7 @@ class producer {
   static constexpr index_t run = 4096;
   using buffer_type = T[run];
 
-  producer(loop& l, bool is_leaf) : p_(l) {
+  producer(const loop& l, bool is_leaf) : p_(l) {
     if (is_leaf) {
       index_t step = 1;
       bool dense = true;
@@ -21542,9 +21772,9 @@ using sinter::detail::fold_shape;
 /// Elements of a row that one task takes where rows are longer.
 inline constexpr index_t row_piece = 65536;
 
-/// Calls done(begin, end) when results [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                 const epilogue* after) {
   constexpr index_t run = producer<T>::run;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
@@ -21568,7 +21798,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
       for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
       out[row] = R::finish(total);
     }
-    done(index_t{0}, s.outer);
+    finish_range(after, index_t{0}, s.outer);
     return;
   }
   const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
@@ -21588,7 +21818,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     } else {
       for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
     }
-    done(begin, end);
+    finish_range(after, begin, end);
   });
 }
 
@@ -21626,8 +21856,9 @@ void fold_columns(typename R::state* total, index_t n, index_t begin, index_t en
   }
 }
 
-template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                    const epilogue* after) {
   using state = typename R::state;
   constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
@@ -21665,7 +21896,7 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
       for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
-      done(at, at + n);
+      finish_range(after, at, at + n);
     } else {
       for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
     }
@@ -21677,15 +21908,16 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
     out[i] = R::finish(total);
   }
-  done(index_t{0}, n);
+  finish_range(after, index_t{0}, n);
 }
 
 /// So many rows of few columns are folded as one of many columns.
 inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
 
 /// reduce_columns of long columns, so few that they do not fill a vector.
-template <class R, class T, class Out, class Done>
-void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+template <class R, class T>
+void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                        const epilogue* after) {
   using state = typename R::state;
   const index_t together = rows_together(s), wide = together * s.inner;
   const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
@@ -21719,12 +21951,14 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thr
       for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
       out[o * s.inner + i] = R::finish(total);
     }
-  done(index_t{0}, s.outer * s.inner);
+  finish_range(after, index_t{0}, s.outer * s.inner);
 }
 
-/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
-template <class R, class T, class Out, class Done>
-void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
+/// the epilogue runs on them part by part.
+template <class T, class R>
+void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
+            const epilogue* after) {
   const fold_shape s = sinter::detail::order_axes(
       l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
   sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
@@ -21732,10 +21966,10 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
   const producer<T> p(l, is_leaf);
   if constexpr (R::template vectorised<T>) {
     if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
-      return reduce_few_columns<R>(p, s, out, pool, done);
+      return reduce_few_columns<R>(p, s, out, pool, after);
   }
-  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
-  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, after);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, after);
 }
 
 }  // namespace sinter::cpu_impl
@@ -21777,50 +22011,6 @@ SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bi
 }  // namespace sinter::cpu_impl
 // sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
 
-// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
-
-namespace sinter::cpu_impl {
-
-/// C(m,n) = A(m,k) B(k,n), or C += A B where `accumulate` is set. A and B have any strides, negative ones included; C
-/// is row-major with row stride `ldc` and overlaps neither. `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called
-/// once for every element of C, on complete tiles [r0, r1) x [c0, c1), by the thread which finished them. It must not
-/// call `gemm`.
-template <class T>
-struct gemm_args {
-  index_t m, n, k;
-  const T* a;
-  index_t a_row, a_col;
-  const T* b;
-  index_t b_row, b_col;
-  T* c;
-  index_t ldc;
-  bool accumulate;
-  void (*epilogue)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1);
-  void* ctx;
-};
-
-namespace detail {
-
-constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
-
-constexpr index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
-
-/// `count` things in `parts` shares as equal as can be: the first of share `part`.
-constexpr index_t share_begin(index_t count, index_t parts, index_t part) {
-  return count / parts * part + smaller(part, count % parts);
-}
-
-/// Runs the tasks of a product on the pool, or here if it is too small to share.
-template <class T, class F>
-void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f) {
-  constexpr double least_products = 1e6;
-  if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
-    for (index_t task = 0; task < tasks; ++task) f(task);
-  else pool.parallel_for(tasks, f);
-}
-
-}  // namespace detail
-}  // namespace sinter::cpu_impl
 // sinter/cpu/detail/gemm_in_place.hpp: the product where one matrix is narrow and the other's rows are read unpacked.
 
 // sinter/cpu/detail/gemm_kernel.hpp: the innermost product, a tile of C held in vector registers.
@@ -22229,9 +22419,8 @@ struct in_place_product {
         }
       }
     }
-    if (args.epilogue == nullptr) return;
-    if (swapped) args.epilogue(args.ctx, 0, args.m, begin, end);
-    else args.epilogue(args.ctx, begin, end, 0, args.n);
+    if (swapped) args.after(0, args.m, begin, end);
+    else args.after(begin, end, 0, args.n);
   }
 
   void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {
@@ -22341,7 +22530,7 @@ struct narrow_product {
         for (; c + lanes <= c1; c += lanes) math::write(y + c, math::simd<float, lanes>::load(x + c));
         for (; c < c1; ++c) y[c] = x[c];
       }
-      if (args.epilogue != nullptr) args.epilogue(args.ctx, r0, r1, c0, c1);
+      args.after(r0, r1, c0, c1);
     }
   };
 };
@@ -22492,7 +22681,7 @@ struct packed_product {
           }
       }
     }
-    if (args.epilogue != nullptr && k0 + ke == args.k) args.epilogue(args.ctx, row, row + rows, n0, n1);
+    if (k0 + ke == args.k) args.after(row, row + rows, n0, n1);
   }
 };
 
@@ -22516,7 +22705,7 @@ void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
                static_cast<word>(args.b[p * args.b_row + j * args.b_col]);
       row[j] = static_cast<T>(sum);
     }
-    if (args.epilogue != nullptr) args.epilogue(args.ctx, i, i + 1, 0, args.n);
+    args.after(i, i + 1, 0, args.n);
   });
 }
 
@@ -22670,6 +22859,10 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 // sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
 // several are run, and what the library was compiled for.
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace sinter {
 
 /// Sets of vector instructions, from the smallest.
@@ -22686,7 +22879,9 @@ namespace detail {
 inline bool processor_has([[maybe_unused]] instruction_set set) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;  // not every compiler knows its name
+  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (set == instruction_set::avx2) return avx2;
   if (set == instruction_set::avx512)
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -23008,14 +23203,14 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
 
 /// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
 /// row. An epilogue takes the last step of a row with it, and writes it to its place.
-template <class Op, class T, class Epilogue>
+template <class Op, class T>
 void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-              const Epilogue* after, thread_pool& pool) {
+              const epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    std::optional<typename Epilogue::rows> finish;
+    std::optional<epilogue::rows> finish;
     if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
     for (index_t at = first; at < last; ++at) {
       T* const y = out + at * n;
@@ -23041,8 +23236,8 @@ void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* s
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows,
-                       index_t n, thread_pool& pool) {
+void run_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse,
+                       index_t rows, index_t n, thread_pool& pool) {
   const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
@@ -23058,8 +23253,8 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g,
-                           T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+void reverse_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse,
+                           const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
   using C = compute_type<T>;
   const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
@@ -23327,16 +23522,16 @@ void in_runs_of_rows(index_t rows, index_t n, index_t most, thread_pool& pool, c
 }
 
 /// run_rows of short rows.
-template <class Op, class T, class Epilogue>
+template <class Op, class T>
 void run_short_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-                    const Epilogue* after, thread_pool& pool) {
+                    const epilogue* after, thread_pool& pool) {
   using C = compute_type<T>;
   if (rows * n == 0) return;
   const producer<C> p(l, is_leaf);
   in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t together) {
     alignas(64) typename producer<C>::buffer_type produced, made;
     const tile_worker<Op, C> worker{op, n};
-    std::optional<typename Epilogue::rows> finish;
+    std::optional<epilogue::rows> finish;
     if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(C)), streams_rows(out, rows, n));
     for (index_t first = begin; first < end; first += together) {
       const index_t count = end - first < together ? end - first : together;
@@ -23416,9 +23611,10 @@ typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t f
   return s;
 }
 
-/// Lines of n neighbours. Calls done(begin, end) when elements [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
+/// Lines of n neighbours; the epilogue runs on elements that are in place.
+template <class R, class T, class Out>
+void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool,
+               const epilogue* after) {
   constexpr index_t run = producer<T>::run;
   const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
     alignas(64) typename producer<T>::buffer_type buffer;
@@ -23426,7 +23622,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       const index_t m = end - i < run ? end - i : run;
       s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
     }
-    done(row * n + begin, row * n + end);
+    finish_range(after, row * n + begin, row * n + end);
   };
   if (n > row_piece && rows < 16) {
     const index_t pieces = (n + row_piece - 1) / row_piece;
@@ -23454,7 +23650,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       const index_t m = end - row < together ? end - row : together;
       const T* const x = p.get(row * n, m * n, buffer);
       for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
-      done(row * n, (row + m) * n);
+      finish_range(after, row * n, (row + m) * n);
     }
   });
 }
@@ -23508,12 +23704,12 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
 
 /// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
 /// order.
-template <class R, class T, class Out, class Done>
-void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
+template <class R, class T, class Out>
+void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const epilogue* after) {
   const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
   if (s.outer * s.reduced * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
-  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, done);
+  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, after);
   else scan_columns<R>(p, s, out, pool);
 }
 
@@ -23654,27 +23850,7 @@ void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k
 
 namespace sinter::cpu_impl {
 
-using sinter::detail::any_shape;
-using sinter::detail::leaf_ref;
 using sinter::detail::matrix_ref;
-using sinter::detail::sink_ref;
-
-inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
-  operand o;
-  o.data = static_cast<char*>(leaf.data);
-  o.size = leaf.element_size;
-  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
-  return o;
-}
-
-inline operand to_operand(const sink_ref& sink, int rank) {
-  operand o;
-  o.data = static_cast<char*>(sink.data);
-  o.size = sink.element_size;
-  o.add = sink.add;
-  for (int d = 0; d < rank; ++d) o.strides[d] = sink.strides[d];
-  return o;
-}
 
 SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
                              operand* in);
@@ -23718,100 +23894,6 @@ inline void run_map(const map_call& call, const any_shape& shape, thread_pool& p
   else run_map_of<max_operands>(call, shape, pool);
 }
 
-/// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
-class epilogue {
- public:
-  /// Elements [begin, end) of the dense result, in place.
-  void range(index_t begin, index_t end) const;
-  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
-  /// place.
-  class rows {
-   public:
-    /// Values of size bytes; do results go past the cache?
-    rows(const epilogue& e, int size, bool stream) : loop_(reading_made(e, size)) {
-      if (stream) loop_.set_stream();
-      loop_.set_row_end(&end_);
-    }
-    rows(const rows&) = delete;
-    rows& operator=(const rows&) = delete;
-
-    /// Elements [begin, end) of the result, the first of which is made from the value at `made`.
-    void run(index_t begin, index_t end, const void* made, const row_end& what) {
-      for (int s = 0; s < loop_.shape().inputs; ++s)
-        if (is_made_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
-      end_ = what;
-      epilogue::run(loop_, begin, end, out_[0]);
-    }
-
-   private:
-    // A leaf where the result goes can only be the kernel::made, since the result is new.
-    loop reading_made(const epilogue& e, int size) {
-      const loop l = e.copy(in_, out_);
-      for (int s = 0; s < l.inputs; ++s) {
-        is_made_[s] = in_[s].data == out_[0].data;
-        if (is_made_[s]) in_[s].size = size;
-      }
-      return l;
-    }
-
-    operand in_[max_operands];
-    operand out_[1];
-    bool is_made_[max_operands] = {};
-    row_end end_;
-    prepared_loop loop_;
-  };
-
-  /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
-  /// matrix, or of images with the channels last, whose rows are pixels.
-  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const;
-
- protected:
-  loop l_;
-
- private:
-  loop copy(operand* in, operand* out) const {
-    loop l = l_;
-    l.in = in;
-    l.out = out;
-    for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
-    out[0] = *l_.out;
-    return l;
-  }
-  static void run(const prepared_loop& p, index_t begin, index_t end, const operand& out) {
-    char* const base[1] = {out.data};
-    const bool add[1] = {false};
-    p.run(begin, end, base, add);
-  }
-};
-
-template <class T, class K>
-class fused_epilogue : public epilogue {
- public:
-  fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
-    l_.rank = shape.rank;
-    for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];
-    l_.inputs = K::leaves;
-    l_.outputs = 1;
-    l_.in = in_;
-    l_.out = out_;
-    l_.fn = forward_kernel<K, T>;
-    l_.plan = &plan_;
-    out_[0] = to_operand(sink, shape.rank);
-    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape);
-  }
-  fused_epilogue(const fused_epilogue&) = delete;
-  fused_epilogue& operator=(const fused_epilogue&) = delete;
-
- private:
-  K plan_;
-  operand in_[pass_of<K::leaves + 1>];
-  operand out_[1];
-};
-
-inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
-  static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
-}
-
 /// c (+)= a b; c is dense along its rows.
 template <class T>
 void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
@@ -23829,10 +23911,7 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
   args.c = static_cast<T*>(c.data);
   args.ldc = c.row_stride;
   args.accumulate = accumulate;
-  if (e != nullptr) {
-    args.epilogue = &run_epilogue_tile;
-    args.ctx = const_cast<epilogue*>(e);
-  }
+  args.after = tiles_of(e);
   gemm(args, pool);
 }
 
@@ -23865,30 +23944,6 @@ SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& sh
   l.plan = plan;
   for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
   return l;
-}
-
-SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
-  operand in[max_operands];
-  operand out[1];
-  run(prepared_loop(copy(in, out)), begin, end, out[0]);
-}
-
-SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-  operand in[max_operands];
-  operand out[1];
-  loop l = copy(in, out);
-  int order[max_rank] = {};
-  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-  order[l.rank - 1] = 1;
-  const auto use_columns = [&](operand& o) {
-    sinter::detail::reorder_axes(order, l.rank, o.strides);
-    o.data += c0 * o.strides[l.rank - 1] * o.size;
-  };
-  for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
-  use_columns(out[0]);
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
-  const index_t width = l.shape[l.rank - 1] = c1 - c0;
-  run(prepared_loop(l), r0 * width, r1 * width, out[0]);
 }
 
 #endif  // SINTER_DEFINES
@@ -23934,18 +23989,14 @@ struct backend<D> {
     sink_ref dense;
     dense.element_size = sizeof(T);
     cpu_impl::set_dense_output(l, dense, to);
-    cpu_impl::reduce<R, T>(l, kernel::is_leaf<K>, reduced, out, pool(), [e](index_t begin, index_t end) {
-      if (e != nullptr) e->range(begin, end);
-    });
+    cpu_impl::reduce<T>(R{}, kernel::is_leaf<K>, l, reduced, out, pool(), e);
   }
 
   /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
   template <class R, class E, class Out>
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
-        if (after != nullptr) after->range(begin, end);
-      });
+      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), after);
     });
   }
 
@@ -24145,14 +24196,12 @@ struct conv_image {
   conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
 };
 
-/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and
-/// `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called as that of gemm_args: once for every element, on complete
-/// tiles of the matrix (pixels, channels), by the thread which finished them. It must not call `gemm` or a convolution.
+/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and `after` is
+/// called on tiles of the matrix (pixels, channels).
 template <class T>
 struct conv_finish {
   const T* bias = nullptr;
-  void (*epilogue)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
-  void* ctx = nullptr;
+  tile_epilogue after = {};
 };
 
 namespace detail {
@@ -24257,11 +24306,7 @@ struct patches {
   index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
   /// Is the matrix of patches the image itself?
-  bool is_image() const {
-    for (const conv_axis& a : axes)
-      if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
-    return true;
-  }
+  bool is_image() const { return axes[0].is_identity() && axes[1].is_identity() && axes[2].is_identity(); }
 
   /// The same patches, with some pixels of the image in memory: of this thread, until its next call, where the image is
   /// made. All channels are one group then, and axis 0 has one plane.
@@ -24339,35 +24384,23 @@ struct patches {
   }
 };
 
-/// An image that is made, whole in memory.
+/// Holds the whole image of `a`, which is made, in memory while this lives; where it is not `wanted`, does nothing.
 template <class T>
 class whole_image {
  public:
-  whole_image(const patches<T>& of, thread_pool& pool) : memory_(elements_of(of)) {
+  whole_image(patches<T>& a, bool wanted, thread_pool& pool) : memory_(wanted ? a.batch * a.image_stride : 0) {
+    if (!wanted) return;
     constexpr index_t at_once = 16384;
-    const index_t count = elements_of(of);
+    const index_t count = a.batch * a.image_stride;
     pool.parallel_for(ceil_div(count, at_once), [&](index_t task) {
       const index_t begin = task * at_once, end = smaller(begin + at_once, count);
-      of.image.make(of.image.ctx, begin, end, memory_.data() + begin);
+      a.image.make(a.image.ctx, begin, end, memory_.data() + begin);
     });
+    a.data = memory_.data();
   }
-  const T* data() const { return memory_.data(); }
 
  private:
-  static index_t elements_of(const patches<T>& p) { return p.batch * p.image_stride; }
   temporary_array<T> memory_;
-};
-
-/// Holds the image of `a` in memory while it lives, where tasks with such boxes would make it often.
-template <class T>
-class image_for_tasks {
- public:
-  image_for_tasks(patches<T>& a, const pixel_box& box, index_t tasks, thread_pool& pool) {
-    if (a.is_made_often(box, tasks)) a.data = whole_.emplace(a, pool).data();
-  }
-
- private:
-  std::optional<whole_image<T>> whole_;
 };
 
 /// Goes through the rows of the matrix of patches.
@@ -24655,8 +24688,8 @@ struct patch_product {
     column_parts =
         pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
     const index_t middle = row_blocks / 2 * rows_per_task;
-    const image_for_tasks<T> image(a, a.pixels_met(middle, smaller(middle + rows_per_task, rows)),
-                                   row_blocks * column_parts, pool);
+    const pixel_box box = a.pixels_met(middle, smaller(middle + rows_per_task, rows));
+    const whole_image<T> whole(a, a.is_made_often(box, row_blocks * column_parts), pool);
     pool.parallel_for(row_blocks * column_parts,
                       [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
   }
@@ -24754,11 +24787,11 @@ struct patch_product {
     if (finish.bias != nullptr)
       for (index_t i = 0; i < p.count; ++i)
         add_elements(c.data + p.to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
-    if (finish.epilogue == nullptr) return;
+    if (!finish.after) return;
     const index_t step = p.dense ? p.count : 1;
     for (index_t i = 0; i < p.count; i += step) {
       const index_t row = (c.offset + p.to[i]) / c.row_length;
-      finish.epilogue(finish.ctx, row, row + step, first_column + c0, first_column + c1);
+      finish.after(row, row + step, first_column + c0, first_column + c1);
     }
   }
 };
@@ -24846,9 +24879,9 @@ struct depthwise_product {
         index_t to = walk.image() * c.image;
         for (int axis = 0; axis < 3; ++axis) to += walk.at(axis) * c.step[axis];
         compute_row(walk.line(), c.data + to);
-        if (finish.epilogue == nullptr) continue;
+        if (!finish.after) continue;
         const index_t row = (c.offset + to) / c.row_length;
-        finish.epilogue(finish.ctx, row, row + 1, 0, a.channels);
+        finish.after(row, row + 1, 0, a.channels);
       }
     });
   }
@@ -25750,10 +25783,10 @@ struct winograd_product {
       at_once = std::clamp(ceil_div(ceil_div(grid.count, wanted), segment_rows) * segment_rows, fewest_tiles, at_once);
     blocks = ceil_div(grid.count, at_once);
     column_parts = pool.size() == 1 || blocks >= wanted ? 1 : smaller(ceil_div(wanted, blocks), ceil_div(b.strips, 4));
-    const index_t middle = share_begin(grid.count, blocks, blocks / 2),
-                  end = share_begin(grid.count, blocks, blocks / 2 + 1);
-    const image_for_tasks<T> image(a, grid.pixels_met(a.axes, middle, end, b.cut.points()), blocks * column_parts,
-                                   pool);
+    const index_t middle = share_begin(grid.count, blocks, blocks / 2);
+    const index_t end = share_begin(grid.count, blocks, blocks / 2 + 1);
+    const pixel_box box = grid.pixels_met(a.axes, middle, end, b.cut.points());
+    const whole_image<T> whole(a, a.is_made_often(box, blocks * column_parts), pool);
     pool.parallel_for(blocks * column_parts,
                       [&](index_t task) { compute_block(task / column_parts, task % column_parts); });
   }
@@ -25838,12 +25871,12 @@ struct winograd_product {
         to_results(t.result_points + i * result_width, t.result_stride, c1 - c0, t.bias,
                    {line + column * c.step[2] + first_column + c0, c.step[1], c.step[2]}, height,
                    smaller(grid.tile, across.out - column), add);
-      if (finish.epilogue == nullptr) continue;
+      if (!finish.after) continue;
       const index_t end = smaller(column, across.out), run = c.step[2] == c.row_length ? end - begin : 1;
       for (index_t y = 0; y < height; ++y)
         for (index_t x = begin; x < end; x += run) {
           const index_t first = (c.offset + (line - c.data) + y * c.step[1] + x * c.step[2]) / c.row_length;
-          finish.epilogue(finish.ctx, first, first + run, first_column + c0, first_column + c1);
+          finish.after(first, first + run, first_column + c0, first_column + c1);
         }
     }
   }
@@ -26118,14 +26151,11 @@ void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 
-/// Has `product` compute with the image of `a`, which it refers to; in memory where the product's tasks would make it
-/// often.
+/// Has `product` compute with the image of `a`, to which it refers.
 template <class T, class Product>
 void compute_weights(patches<T>& a, Product&& product, T* dw, const conv_weight_strides& strides, T* sums, bool add,
                      thread_pool& pool) {
-  if (!product.makes_often()) return product.compute(dw, strides, sums, add, pool);
-  const whole_image<T> whole(a, pool);
-  a.data = whole.data();
+  const whole_image<T> whole(a, product.makes_often(), pool);
   product.compute(dw, strides, sums, add, pool);
 }
 
@@ -26146,8 +26176,7 @@ void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stri
 template <class T>
 void multiply_narrow_image(patches<T> x, const patches<T>& dy, T* dw, const conv_weight_strides& strides, bool add,
                            thread_pool& pool) {
-  std::optional<whole_image<T>> whole;
-  if (x.is_made()) x.data = whole.emplace(x, pool).data();
+  const whole_image<T> whole(x, x.is_made(), pool);
   weight_product<T>(dy, x.data, x.channels, x.pixel_stride)
       .compute(dw, {strides.channel, strides.filter, {}}, nullptr, add, pool);
 }
@@ -26165,11 +26194,11 @@ inline bool is_depthwise(const conv_shape& s) {
 }  // namespace detail
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
-/// filters) of y; see conv_shape. x and y do not overlap. Where x is made there is one group; a task makes the pixels
-/// that it reads. Every bit of the result is the same for any number of
-/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each
-/// channel; nothing is kept for later calls. Floats may go by Winograd's tiles, see winograd_for, with more rounding
-/// than sums of products have; exact_convolution keeps them from it.
+/// filters) of y; see conv_shape. x and y do not overlap. An image that is made has one group and one plane; a task
+/// makes the pixels that it reads. Every bit of the result is the same for any number of threads. Besides the packed
+/// weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each channel, and is kept for
+/// later calls; an image that tasks would make twice is made once, in memory of its own. Floats may go by Winograd's
+/// tiles, see winograd_for, with more rounding than sums of products have; exact_convolution keeps them from it.
 ///
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
@@ -26681,13 +26710,8 @@ class made_image {
 
  private:
   static loop channels_last(loop l) {
-    int order[max_rank] = {};
-    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-    order[l.rank - 1] = 1;
-    for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
-    sinter::detail::reorder_axes(order, l.rank, l.shape);
-    index_t step = 1;
-    for (int d = l.rank - 1; d >= 0; --d, step *= l.shape[d + 1]) l.out[0].strides[d] = step;
+    put_channels_last(l);
+    sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);
     return l;
   }
 
@@ -26718,10 +26742,7 @@ struct kernels<Op, D> {
       if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
     } else {
       cpu_impl::conv_finish<T> finish;
-      if (after != nullptr) {
-        finish.epilogue = &cpu_impl::run_epilogue_tile;
-        finish.ctx = const_cast<Epilogue*>(after);
-      }
+      finish.after = cpu_impl::tiles_of(after);
       const auto run = [&](const T* b) {
         finish.bias = b;
         if constexpr (Op::transposed)
@@ -26755,17 +26776,18 @@ struct kernels<Op, D> {
   template <class X, class F>
   static void with_image(const Op& op, const X& x, const extents<Op::rank_of_images>& w, const F& f) {
     using T = element_of<X>;
-    if constexpr (is_tensor<X>) return f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
+    const auto with_value = [&](const Op& o, const images<T>& value) {
+      const images<T> image = value.to_memory_format(channels_last);
+      f(o, cpu_impl::conv_image<T>(image.data()), image.shape());
+    };
+    if constexpr (is_tensor<X>) f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
     else if (pads_by_copy(op)) {
       Op inside = op;
       inside.options.padding = 0;
-      const images<T> whole = eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode))
-                                  .to_memory_format(channels_last);
-      f(inside, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+      with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode)));
     } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
                !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
-      const images<T> whole = eval(untrack(x)).to_memory_format(channels_last);
-      f(op, cpu_impl::conv_image<T>(whole.data()), whole.shape());
+      with_value(op, eval(untrack(x)));
     } else {
       cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
         const cpu_impl::made_image made(l);
@@ -27243,15 +27265,6 @@ I as_place(index_t tap) {
   return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
 }
 
-/// What is called on finished parts of the matrix (pixels, channels) of a result, if anything is; see conv_finish.
-struct tile_epilogue {
-  void (*run)(void* ctx, index_t p0, index_t p1, index_t c0, index_t c1) = nullptr;
-  void* ctx = nullptr;
-  void operator()(index_t p0, index_t p1, index_t c0, index_t c1) const {
-    if (run != nullptr) run(ctx, p0, p1, c0, c1);
-  }
-};
-
 template <bool Saves, class T>
 void max_pool_saving(const ops::pool_extents& e, const T* x, T* y, const place_memory& places,
                      const tile_epilogue& after, thread_pool& pool) {
@@ -27425,10 +27438,6 @@ inline void find_places(const ops::pool_extents& e, const place_memory& places, 
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
 }
 
-inline tile_epilogue tiles_of(const epilogue* after) {
-  return {after != nullptr ? &run_epilogue_tile : nullptr, const_cast<epilogue*>(after)};
-}
-
 template <device D>
 place_memory memory_of(const ops::pool_places<D>& p) {
   place_memory m;
@@ -27493,9 +27502,9 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
 
 }  // namespace sinter::detail
 
-// All of these kernels, templates of the element type T: KERNEL(T, name, parameters, arguments).
+// Kernels of the element type T: KERNEL(T, name, parameters, arguments).
 #define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \
-  KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))                                        \
+  SINTER_VARIANT_PRODUCT(KERNEL, T)                                                                                   \
   KERNEL(T, conv_forward,                                                                                             \
          (const conv_shape& s, const conv_image<T>& x, const T* w, const conv_weight_strides& w_strides, T* y,        \
           bool add, const conv_finish<T>& finish, thread_pool& pool),                                                 \
@@ -27524,15 +27533,43 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
       (const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add, thread_pool& pool), \
       (e, divisor, g, dx, add, pool))                                                                                 \
   KERNEL(T, moments_of_columns, (const T* x, index_t rows, index_t columns, T* mean, T* variance, thread_pool& pool), \
-         (x, rows, columns, mean, variance, pool))
+         (x, rows, columns, mean, variance, pool))                                                                    \
+  KERNEL(T, run_cross_entropy,                                                                                        \
+         (const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n,          \
+          thread_pool& pool),                                                                                         \
+         (l, is_leaf, labels, loss, lse, rows, n, pool))                                                              \
+  KERNEL(T, reverse_cross_entropy,                                                                                    \
+         (const loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows,     \
+          index_t n, bool add, thread_pool& pool),                                                                    \
+         (l, is_leaf, labels, lse, g, dx, rows, n, add, pool))                                                        \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, sum_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, prod_reducer, T)                                                                \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, logsumexp_reducer, T)                                                           \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, max_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, min_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, argmax_reducer, std::int64_t)                                                   \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, argmin_reducer, std::int64_t)
+
+#define SINTER_VARIANT_REDUCTION(KERNEL, T, reducer, result)                                                        \
+  KERNEL(T, reduce,                                                                                                 \
+         (sinter::detail::reducer<T> r, bool is_leaf, loop& l, const bool* reduced, result* out, thread_pool& pool, \
+          const epilogue* after),                                                                                   \
+         (r, is_leaf, l, reduced, out, pool, after))
+#define SINTER_VARIANT_PRODUCT(KERNEL, T) KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))
+
+// All of them.
+#define SINTER_VARIANTS(KERNEL)          \
+  SINTER_VARIANT_KERNELS(KERNEL, float)  \
+  SINTER_VARIANT_KERNELS(KERNEL, double) \
+  SINTER_VARIANT_PRODUCT(KERNEL, half)   \
+  SINTER_VARIANT_PRODUCT(KERNEL, bfloat16)
 
 namespace sinter::cpu_impl {
 
 // The functions of src/kernels.cpp, which choose.
 namespace variants {
 #define SINTER_DECLARED(T, name, parameters, arguments) void name parameters;
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, float)
-SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
+SINTER_VARIANTS(SINTER_DECLARED)
 #undef SINTER_DECLARED
 }  // namespace variants
 
@@ -27542,31 +27579,24 @@ SINTER_VARIANT_KERNELS(SINTER_DECLARED, double)
   void name<T> parameters {                              \
     variants::name arguments;                            \
   }
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, float)
-SINTER_VARIANT_KERNELS(SINTER_FORWARDED, double)
+SINTER_VARIANTS(SINTER_FORWARDED)
 #undef SINTER_FORWARDED
 #elif SINTER_COMPILED
 #define SINTER_HELD(T, name, parameters, arguments) SINTER_INSTANCE void name<T> parameters;
-SINTER_VARIANT_KERNELS(SINTER_HELD, float)
-SINTER_VARIANT_KERNELS(SINTER_HELD, double)
+SINTER_VARIANTS(SINTER_HELD)
 #undef SINTER_HELD
 #endif
 
 }  // namespace sinter::cpu_impl
 
 #if SINTER_COMPILED
-namespace sinter {
-
-namespace cpu_impl {
+namespace sinter::cpu_impl {
 
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
 SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&, thread_pool&);
 
-#define SINTER_INSTANCES_OF(T)                                                                                         \
-  SINTER_INSTANCE void run_cross_entropy<T>(loop&, bool, const std::int64_t*, T*, T*, index_t, index_t, thread_pool&); \
-  SINTER_INSTANCE void reverse_cross_entropy<T>(loop&, bool, const std::int64_t*, const T*, const T*, T*, index_t,     \
-                                                index_t, bool, thread_pool&);                                          \
-  SINTER_INSTANCE void gather<T>(const gather_shape&, const T*, const std::int64_t*, T*, thread_pool&);                \
+#define SINTER_INSTANCES_OF(T)                                                                          \
+  SINTER_INSTANCE void gather<T>(const gather_shape&, const T*, const std::int64_t*, T*, thread_pool&); \
   SINTER_INSTANCE void scatter_add<T, T>(const gather_shape&, T*, const std::int64_t*, const T*, thread_pool&);
 SINTER_INSTANCES_OF(float)
 SINTER_INSTANCES_OF(double)
@@ -27574,21 +27604,7 @@ SINTER_INSTANCES_OF(double)
 SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_t*, const std::int64_t*, std::int64_t*,
                                           thread_pool&);
 
-}  // namespace cpu_impl
-
-namespace detail {
-
-// Reductions of plain tensors.
-#define SINTER_INSTANCES_OF(reducer, T)                                                                         \
-  SINTER_INSTANCE void backend<cpu>::reduce<reducer, T, kernel::leaf<T, false>>(                                \
-      const kernel::leaf<T, false>&, const any_shape&, const leaf_ref*, const bool*, typename reducer::result*, \
-      const cpu_impl::epilogue*);
-SINTER_INSTANCES_OF(sum_reducer<float>, float)
-SINTER_INSTANCES_OF(sum_reducer<double>, double)
-#undef SINTER_INSTANCES_OF
-
-}  // namespace detail
-}  // namespace sinter
+}  // namespace sinter::cpu_impl
 #endif
 #if SINTER_WITH_PARALLEL
 // sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
