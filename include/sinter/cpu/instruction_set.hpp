@@ -45,11 +45,14 @@ inline bool processor_has([[maybe_unused]] instruction_set set) {
 inline instruction_set choose_instruction_set() {
   constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
   const char* const wanted = std::getenv("SINTER_ISA");
+  bool is_known = false;
   for (const instruction_set set : all) {
     if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
     if (processor_has(set)) return set;
+    is_known = true;
   }
-  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which this processor does not have; it has", wanted);
+  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which %s; it has", wanted,
+               is_known ? "this processor does not have" : "is none of the sets that this processor may have");
   for (const instruction_set set : all)
     if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
   std::fprintf(stderr, "\n");

@@ -52,6 +52,7 @@ int main() {
   const std::string name = build_info().substr(build_info().rfind(' ') + 1);
   well = well && explain(matmul(a, b)).find(" on cpu (kernels for " + name + ")") != std::string::npos;
   well = well && explain(sinter::sum(a, 0)).find(" on cpu (kernels for " + name + ")") != std::string::npos;
+  well = well && explain(sinter::sum(a * 2, 0)).find(" on cpu, ") != std::string::npos;
   well = well && explain(a + 1).find(" on cpu, ") != std::string::npos;
   std::cout << build_info() << "\n" << (well ? "well" : "not well") << " " << r.loss << "\n";
   return well ? 0 : 1;
