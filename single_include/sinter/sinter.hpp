@@ -10630,8 +10630,8 @@ struct [[nodiscard]] reduce_expr
   static constexpr bool differentiable_twice = is_sum;
   using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr bool has_variants =
-      (std::is_same_v<T, float> || std::is_same_v<T, double>) && !std::is_same_v<Out, bool>;
+  static constexpr bool has_variants = (std::is_same_v<T, float> || std::is_same_v<T, double>) &&
+                                       !std::is_same_v<Out, bool> && (detail::is_tensor<E> || detail::is_variable<E>);
   static constexpr const char* explained_as() { return Op::name; }
 
   reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
@@ -22895,11 +22895,14 @@ inline bool processor_has([[maybe_unused]] instruction_set set) {
 inline instruction_set choose_instruction_set() {
   constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
   const char* const wanted = std::getenv("SINTER_ISA");
+  bool is_known = false;
   for (const instruction_set set : all) {
     if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
     if (processor_has(set)) return set;
+    is_known = true;
   }
-  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which this processor does not have; it has", wanted);
+  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which %s; it has", wanted,
+               is_known ? "this processor does not have" : "is none of the sets that this processor may have");
   for (const instruction_set set : all)
     if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
   std::fprintf(stderr, "\n");
