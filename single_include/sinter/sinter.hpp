@@ -10630,8 +10630,8 @@ struct [[nodiscard]] reduce_expr
   static constexpr bool differentiable_twice = is_sum;
   using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr bool has_variants = (std::is_same_v<T, float> || std::is_same_v<T, double>) &&
-                                       !std::is_same_v<Out, bool> && (detail::is_tensor<E> || detail::is_variable<E>);
+  static constexpr bool has_variants = floating_element<T> && !narrow_element<T> && !std::is_same_v<Out, bool> &&
+                                       (detail::is_tensor<E> || detail::is_variable<E>);
   static constexpr const char* explained_as() { return Op::name; }
 
   reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
@@ -13612,7 +13612,7 @@ struct [[nodiscard]] cross_entropy_expr
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
-  static constexpr bool has_variants = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  static constexpr bool has_variants = !narrow_element<T>;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
   cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
@@ -26744,8 +26744,7 @@ struct kernels<Op, D> {
       const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
       if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
     } else {
-      cpu_impl::conv_finish<T> finish;
-      finish.after = cpu_impl::tiles_of(after);
+      cpu_impl::conv_finish<T> finish{nullptr, cpu_impl::tiles_of(after)};
       const auto run = [&](const T* b) {
         finish.bias = b;
         if constexpr (Op::transposed)

@@ -75,8 +75,7 @@ struct kernels<Op, D> {
       const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
       if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
     } else {
-      cpu_impl::conv_finish<T> finish;
-      finish.after = cpu_impl::tiles_of(after);
+      cpu_impl::conv_finish<T> finish{nullptr, cpu_impl::tiles_of(after)};
       const auto run = [&](const T* b) {
         finish.bias = b;
         if constexpr (Op::transposed)

@@ -53,7 +53,7 @@ struct [[nodiscard]] cross_entropy_expr
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
-  static constexpr bool has_variants = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  static constexpr bool has_variants = !narrow_element<T>;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
   cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {

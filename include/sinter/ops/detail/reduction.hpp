@@ -74,8 +74,8 @@ struct [[nodiscard]] reduce_expr
   static constexpr bool differentiable_twice = is_sum;
   using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr bool has_variants = (std::is_same_v<T, float> || std::is_same_v<T, double>) &&
-                                       !std::is_same_v<Out, bool> && (detail::is_tensor<E> || detail::is_variable<E>);
+  static constexpr bool has_variants = floating_element<T> && !narrow_element<T> && !std::is_same_v<Out, bool> &&
+                                       (detail::is_tensor<E> || detail::is_variable<E>);
   static constexpr const char* explained_as() { return Op::name; }
 
   reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
