@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#define SINTER_WITH_DATA 1      // datasets and files, which sinter.hpp leaves out otherwise
-#define SINTER_WITH_PARALLEL 1  // and models over several devices and ranks
+#define SINTER_WITH_DATA 1   // datasets and files, which sinter.hpp leaves out otherwise
+#define SINTER_WITH_RANKS 1  // and training on several ranks
 #include <sinter/sinter.hpp>
 
 #include "command_line.hpp"

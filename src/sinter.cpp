@@ -4,4 +4,5 @@
 #include <sinter/data.hpp>
 #include <sinter/io.hpp>
 #include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>

@@ -56,9 +56,12 @@
 #ifndef SINTER_WITH_DATA
 #define SINTER_WITH_DATA 0
 #endif
-// The same for parallel.hpp, models over several devices.
+// The same for parallel.hpp, models over several devices, and for ranks.hpp, training on several ranks.
 #ifndef SINTER_WITH_PARALLEL
 #define SINTER_WITH_PARALLEL 0
+#endif
+#ifndef SINTER_WITH_RANKS
+#define SINTER_WITH_RANKS 0
 #endif
 
 // 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option

@@ -1,4 +1,5 @@
-// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp) and several devices (parallel.hpp).
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp) and ranks
+// (ranks.hpp).
 #pragma once
 
 #include "sinter/config.hpp"
@@ -29,4 +30,7 @@
 #include "sinter/random.hpp"
 #if SINTER_WITH_PARALLEL
 #include "sinter/parallel.hpp"
+#endif
+#if SINTER_WITH_RANKS
+#include "sinter/ranks.hpp"
 #endif

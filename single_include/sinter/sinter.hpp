@@ -26,7 +26,8 @@
 // SOFTWARE.
 #pragma once
 
-// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp) and several devices (parallel.hpp).
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp) and ranks
+// (ranks.hpp).
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -85,9 +86,12 @@
 #ifndef SINTER_WITH_DATA
 #define SINTER_WITH_DATA 0
 #endif
-// The same for parallel.hpp, models over several devices.
+// The same for parallel.hpp, models over several devices, and for ranks.hpp, training on several ranks.
 #ifndef SINTER_WITH_PARALLEL
 #define SINTER_WITH_PARALLEL 0
+#endif
+#ifndef SINTER_WITH_RANKS
+#define SINTER_WITH_RANKS 0
 #endif
 
 // 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
@@ -48069,883 +48073,6 @@ void checkpointed(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
-// own, ranks compare their calls, and the first failure is final.
-
-// sinter/parallel/transport.hpp: how a backend of communicators moves bytes between ranks, and what ranks tell each
-// other.
-
-// sinter/parallel/communicator.hpp: what a communicator is, its errors, and the results that are still on their way.
-
-namespace sinter {
-
-/// How all_reduce joins the elements of the ranks: `reduction::sum`, or `reduction::max`, which gives NaN where an
-/// element is NaN.
-class rank_reduction {
- public:
-  constexpr rank_reduction(reduction::sum_t) : is_max_(false) {}  // NOLINT: implicit on purpose
-  constexpr rank_reduction(reduction::max_t) : is_max_(true) {}   // NOLINT
-  constexpr bool is_max() const { return is_max_; }
-
- private:
-  bool is_max_;
-};
-
-/// What went wrong between ranks.
-enum class communication_failure {
-  timeout,    ///< a rank did not take part in time
-  peer_lost,  ///< a rank has ended
-  mismatch,   ///< two ranks made different calls
-  aborted,    ///< a rank has given up, and said why
-  backend     ///< the library below reports an error
-};
-
-/// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
-/// first failure of a communicator is final: all its later calls throw the same error at once.
-class communication_error : public error {
- public:
-  communication_error(const char* text, communication_failure kind, int rank, int peer, index_t number,
-                      std::string name)
-      : error(text), kind_(kind), rank_(rank), peer_(peer), number_(number), name_(std::move(name)) {}
-
-  communication_failure kind() const { return kind_; }
-  int rank() const { return rank_; }                 ///< the rank that throws
-  int peer() const { return peer_; }                 ///< the rank to blame; -1 where it is not known
-  index_t number() const { return number_; }         ///< of the collective, from 1; 0 for send, receive and abort
-  const std::string& name() const { return name_; }  ///< as given to the call
-
- private:
-  communication_failure kind_;
-  int rank_, peer_;
-  index_t number_;
-  std::string name_;
-};
-
-/// Seconds that communication has taken so far.
-struct communication_time {
-  double under_way = 0;  ///< calls were, the time in which they waited for other ranks included
-  double waited = 0;     ///< the program did nothing but wait for a call
-
-  communication_time& operator+=(const communication_time& other) {
-    under_way += other.under_way;
-    waited += other.waited;
-    return *this;
-  }
-};
-
-namespace detail {
-
-using communication_clock = std::chrono::steady_clock;
-inline double seconds_since(communication_clock::time_point start) {
-  return std::chrono::duration<double>(communication_clock::now() - start).count();
-}
-
-/// The state of an asynchronous call, as a backend keeps it.
-class work_state {
- public:
-  virtual ~work_state() = default;
-  virtual bool done() const = 0;
-  /// Returns when the call is over, and throws its error. With a limit the communicator fails after so many seconds.
-  virtual void wait(std::optional<double> limit) = 0;
-};
-
-}  // namespace detail
-
-/// The result of a call that runs beside the program: a tensor, or nothing for send and barrier. It owns the memory
-/// that the call reads and writes. The destructor waits for the call; after a failure of a backend that may still write
-/// to the memory, that memory is never freed.
-///
-///     auto sum = ranks.all_reduce(gradients);
-///     prepare_the_next_batch();
-///     tensor total = sum.get();
-template <class Value>
-class [[nodiscard]] work {
- public:
-  work() = default;
-  work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
-  work(work&&) noexcept = default;
-  void operator=(work&& other) noexcept {  // no result: nvcc would warn of one that nobody uses
-    finish();
-    state_ = std::move(other.state_);
-    value_ = std::move(other.value_);
-  }
-  ~work() { finish(); }
-
-  /// True once get() would not wait, or nothing is left to get.
-  bool done() const { return state_ == nullptr || state_->done(); }
-  /// Waits, and hands the result over, once. Errors: communication_error, each time; value_error where it was taken
-  /// already.
-  Value get() { return take(std::nullopt); }
-  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included. That ends
-  /// the communicator on all ranks for good: it is for giving up, and not for looking again later, which done() is for.
-  /// Errors: value_error for seconds below 0.
-  Value get(double seconds) { return take(seconds); }
-
- private:
-  Value take(std::optional<double> limit) {
-    if (state_ == nullptr) throw value_error("work: the result was taken already");
-    if (limit.has_value() && !(*limit >= 0))
-      detail::refuse<value_error>(
-          {"work: get(", *limit, "): give a number of seconds from 0 on, or get() without one"});
-    state_->wait(limit);
-    state_ = nullptr;
-    return std::move(value_);
-  }
-  void finish() noexcept {
-    if (state_ == nullptr) return;
-    try {
-      state_->wait(std::nullopt);
-    } catch (...) {  // NOLINT: the communicator keeps the error, and its next call throws it
-    }
-    state_ = nullptr;
-  }
-
-  std::shared_ptr<detail::work_state> state_;
-  Value value_;
-};
-template <>
-class [[nodiscard]] work<void> {
- public:
-  work() = default;
-  explicit work(std::shared_ptr<detail::work_state> state) : inner_(std::move(state), nothing{}) {}
-  bool done() const { return inner_.done(); }
-  void get() { inner_.get(); }
-  void get(double seconds) { inner_.get(seconds); }
-
- private:
-  struct nothing {};
-  work<nothing> inner_;
-};
-
-/// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
-/// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
-///
-///     all_reduce(x, by, name)       the sum or maximum over the ranks, in the memory of x
-///     broadcast(x, root, name)      x of rank root, in the memory of x
-///     all_gather(x, name)           (n) on each => (size() n): x of rank 0, 1, ...
-///     reduce_scatter(x, name)       (size() n) on each => (n): part r of the sum
-///     send(x, to, tag)              nothing, once x may be freed
-///     receive<T, D>(n, from, tag)   x of the sender; what one rank sends to another arrives in order
-///     barrier(name)                 nothing, once all ranks called it
-///     split(color, key)             a communicator of the ranks that gave the same color, in the order of (key, rank)
-///     abort(reason)                 all ranks fail with "aborted by rank r: reason"
-template <class C>
-concept communicator =
-    std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {
-      { constant.rank() } -> std::same_as<int>;
-      { constant.size() } -> std::same_as<int>;
-      { constant.name() } -> std::convertible_to<std::string>;
-      { C::template reaches<cpu> } -> std::convertible_to<bool>;
-      { c.barrier(name) } -> std::same_as<work<void>>;
-      { c.split(0, 0) } -> std::same_as<C>;
-      c.abort(reason);
-    };
-
-/// A communicator that works on tensors in the memory of D.
-template <class C, class D>
-concept communicator_on =
-    communicator<C> && device<D> && C::template reaches<D> && requires(C& c, tensor<float, 1, D> x) {
-      { c.all_reduce(x, reduction::sum, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
-      { c.broadcast(x, 0, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
-      { c.all_gather(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
-      { c.reduce_scatter(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
-      { c.send(x, 0, 0) } -> std::same_as<work<void>>;
-      { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
-    };
-
-namespace detail {
-
-/// f(). Where it throws, give_up(text of the exception) runs before the exception goes on.
-template <class F, class GiveUp>
-decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
-  try {
-    return std::forward<F>(f)();
-  } catch (const std::exception& e) {
-    give_up(e.what());
-    throw;
-  } catch (...) {
-    give_up("an exception that is no std::exception");
-    throw;
-  }
-}
-
-/// run_rank(), with f in which `note` is called before the other ranks are told.
-template <class C, class F, class Note>
-decltype(auto) run_rank(C world, F&& f, const Note& note) {
-  C given = world;  // f may move it away
-  return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
-                     [&](const char* reason) {
-                       note();
-                       world.abort(reason);
-                     });
-}
-
-}  // namespace detail
-
-/// f(world), for a program that is one rank. An exception of f is told to the other ranks, whose calls throw "aborted
-/// by rank r: its text"; without it they only see that this rank has ended. Returns what f returns. Errors: those of f.
-///
-///     socket_communicator world(socket_options::from_environment());
-///     run_rank(world, [](socket_communicator& ranks) { train(ranks); });
-template <communicator C, class F>
-decltype(auto) run_rank(C world, F&& f) {
-  return detail::run_rank(std::move(world), std::forward<F>(f), [] {});
-}
-
-// Names that appear in the error message of a deleted overload.
-template <class D>
-struct communicator_does_not_reach;
-template <class T>
-struct communicator_cannot_add_elements_of;
-template <int Rank>
-struct communicator_takes_flat_tensors_and_not_rank;
-struct copy_it_with_dot_to_a_device_that_it_reaches;
-struct pass_a_communicator_that_reaches_it_as_well;
-struct convert_it_with_cast;
-struct write_dot_flatten;
-struct assign_it_to_a_tensor_first;
-
-namespace detail {
-
-/// Elements that ranks can add.
-template <class T>
-inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::int32_t, std::int64_t>;
-
-template <class C, class X, bool Adds>
-constexpr auto find_communication_mistake() {
-  if constexpr (!expression<X>) return no_operands<X>{};
-  else if constexpr (!C::template reaches<device_of<X>>)
-    return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
-  else if constexpr (is_variable<X>)
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  else if constexpr (!is_tensor<X>)
-    return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
-  else if constexpr (rank_of<X> != 1)
-    return mistake<communicator_takes_flat_tensors_and_not_rank<rank_of<X>>, write_dot_flatten>{};
-  else if constexpr (Adds && !can_be_summed<element_of<X>>)
-    return mistake<communicator_cannot_add_elements_of<element_of<X>>, convert_it_with_cast>{};
-  else return fitting<element_of<X>>{};
-}
-/// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
-template <class C, class X, bool Adds = false>
-using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
-
-/// Errors: shape_error for a tensor without a value or whose elements do not lie side by side.
-template <class T, class D>
-void require_flat(const char* op, const tensor<T, 1, D>& x) {
-  if (!x.defined()) refuse_undefined(op);
-  if (!x.is_contiguous()) refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
-}
-/// Errors: index_error.
-inline void require_rank(const char* op, int r, int size) {
-  if (r < 0 || r >= size) refuse<index_error>({op, ": there is no rank ", r, " among ", size});
-}
-/// Errors: shape_error.
-inline void require_equal_parts(const char* op, index_t n, int size) {
-  if (n % size != 0)
-    refuse<shape_error>({op, ": ", n, " elements are not ", size,
-                         " equal parts; append zeros up to a multiple of the number of ranks"});
-}
-/// Errors: value_error.
-inline void require_color(int color) {
-  if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
-}
-/// The options that all communicators have. Errors: value_error, which names the option.
-SINTER_COLD inline void require_options(const char* communicator, double timeout, index_t checked_calls) {
-  if (!(timeout > 0)) refuse<value_error>({communicator, ": timeout is ", timeout, " seconds; give more than 0"});
-  if (checked_calls < 0)
-    refuse<value_error>({communicator, ": checked_calls is ", checked_calls, "; give 0 for none, or more"});
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter::detail {
-
-enum class operation : std::uint8_t {
-  all_reduce,
-  broadcast,
-  all_gather,
-  reduce_scatter,
-  barrier,
-  split,
-  send,
-  receive
-};
-
-inline const char* operation_name(operation op) {
-  constexpr const char* names[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
-                                   "barrier",    "split",     "send",       "receive"};
-  return names[static_cast<int>(op)];
-}
-
-/// A call as ranks tell each other of it. It has no padding, so that it can be sent as it is between equal machines.
-struct call_header {
-  std::int64_t number = 0;  ///< of the collective on this communicator, from 1
-  std::int64_t count = 0;   ///< elements
-  std::uint64_t hash = 0;   ///< of the name
-  std::int32_t root = 0;    ///< of broadcast; the tag of messages
-  operation op = operation::barrier;
-  element_kind element = element_kind::uint8;
-  std::uint8_t is_max = 0;  ///< of all_reduce
-  std::uint8_t name_length = 0;
-  char name[40] = {};  ///< its beginning, for messages
-
-  bool operator==(const call_header& other) const {
-    return number == other.number && count == other.count && hash == other.hash && root == other.root &&
-           op == other.op && element == other.element && is_max == other.is_max;
-  }
-};
-static_assert(sizeof(call_header) == 72);
-
-/// FNV-1a.
-inline std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return h;
-}
-
-inline call_header make_header(operation op, element_kind element, std::size_t count, int root, bool is_max,
-                               std::string_view name) {
-  call_header h;
-  h.op = op;
-  h.element = element;
-  h.count = static_cast<std::int64_t>(count);
-  h.root = root;
-  h.is_max = is_max ? 1 : 0;
-  h.hash = hash_of(name);
-  h.name_length = static_cast<std::uint8_t>(name.size() < sizeof h.name ? name.size() : sizeof h.name);
-  if (h.name_length > 0) std::memcpy(h.name, name.data(), h.name_length);
-  return h;
-}
-
-/// "all_reduce (max) of 8 float 'loss', its collective number 3".
-SINTER_COLD inline std::string text_of(const call_header& h) {
-  std::string text = operation_name(h.op);
-  if (h.is_max != 0) text += " (max)";
-  if (h.op != operation::barrier && h.op != operation::split)
-    text += joined({" of ", h.count, " ", element_name(h.element)});
-  if (h.name_length > 0) text += " '" + std::string(h.name, h.name_length) + "'";
-  if (h.op == operation::broadcast) text += joined({" from rank ", h.root});
-  if (h.op == operation::send || h.op == operation::receive) text += joined({" with tag ", h.root});
-  if (h.number > 0) text += joined({", its collective number ", h.number});
-  return text;
-}
-
-inline std::size_t bytes_of(const call_header& h) {
-  return static_cast<std::size_t>(h.count) * element_size(h.element);
-}
-
-/// Why a communicator failed, as a transport says it and ranks tell it to each other.
-struct trouble {
-  communication_failure kind = communication_failure::backend;
-  int peer = -1;
-  std::string text;
-};
-/// Longer texts are cut off where ranks tell each other of a trouble.
-inline constexpr std::size_t longest_text = 4096;
-
-[[noreturn]] SINTER_COLD inline void throw_mismatch(int a, const call_header& of_a, int b, const call_header& of_b,
-                                                    int peer) {
-  throw trouble{communication_failure::mismatch, peer,
-                joined({"mismatch: rank ", a, " calls ", text_of(of_a), ", and rank ", b, " calls ", text_of(of_b),
-                        "; all ranks must make the same calls in the same order"})};
-}
-
-/// A message fits what its receiver expects where elements and tag are the same.
-inline bool is_same_message(const call_header& sent, const call_header& expected) {
-  return sent.count == expected.count && sent.element == expected.element && sent.root == expected.root;
-}
-/// Errors: a trouble that names both ranks.
-inline void require_same_message(int from, const call_header& sent, int me, const call_header& expected) {
-  if (!is_same_message(sent, expected)) throw_mismatch(from, sent, me, expected, from);
-}
-
-/// A rank's arguments of split.
-struct color_and_key {
-  std::int32_t color, key;
-};
-/// The ranks of one color, in the order of (key, rank).
-inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int color) {
-  std::vector<int> ranks;
-  for (std::size_t r = 0; r < all.size(); ++r)
-    if (all[r].color == color) ranks.push_back(static_cast<int>(r));
-  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
-  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
-  return ranks;
-}
-
-/// "rank 2" or "ranks 2, 3".
-SINTER_COLD inline std::string rank_list(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
-
-/// t seconds after `from`; centuries are enough.
-inline communication_clock::time_point after(communication_clock::time_point from, double t) {
-  using seconds = std::chrono::duration<double>;
-  return from + std::chrono::duration_cast<communication_clock::duration>(seconds(t < 1e9 ? (t > 0 ? t : 0) : 1e9));
-}
-
-/// Until when a transport may wait. A thread that waits for the result may bring it forward.
-class deadline {
- public:
-  deadline() = default;
-  /// So many seconds later than `base`, also when that is changed.
-  deadline(const deadline& base, double later) : base_(&base), later_(later) {}
-  communication_clock::time_point at() const {
-    if (base_ != nullptr) return base_->is_set() ? after(base_->at(), later_) : base_->at();
-    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
-  }
-  bool is_set() const { return at() != communication_clock::time_point::max(); }
-  bool is_over() const { return communication_clock::now() >= at(); }
-  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
-
- private:
-  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
-  const deadline* base_ = nullptr;
-  double later_ = 0;
-};
-
-/// Memory on its way to or from another rank.
-struct transfer {
-  call_header header;
-  int peer = 0;
-  bool outgoing = false;
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  std::shared_ptr<void> state;  ///< the transport's
-};
-
-/// The part of a communicator that moves bytes between ranks. All calls but wake() come from one thread. Errors: a
-/// `trouble`. Collectives return, or throw, soon after `until` is over or is_interrupted().
-class transport {
- public:
-  virtual ~transport() = default;
-  virtual const char* name() const = 0;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  /// False where a collective may wait for ever inside a library.
-  virtual bool keeps_time() const { return true; }
-
-  /// The headers of all ranks. It is the barrier, too.
-  virtual std::vector<call_header> exchange(const call_header& mine, const deadline& until) = 0;
-  virtual void all_reduce(const call_header& what, std::byte* data, const deadline& until) = 0;
-  virtual void broadcast(const call_header& what, std::byte* data, const deadline& until) = 0;
-  virtual void all_gather(const call_header& what, const std::byte* mine, std::byte* all, const deadline& until) = 0;
-  virtual void reduce_scatter(const call_header& what, const std::byte* all, std::byte* mine,
-                              const deadline& until) = 0;
-  virtual std::unique_ptr<transport> split(const call_header& what, int color, int key, const deadline& until) = 0;
-
-  virtual void start(transfer& t) = 0;
-  /// Moves on what was started. True once t is over.
-  virtual bool test(transfer& t) = 0;
-
-  /// Tells the other ranks, as well as it can, why this one gives up.
-  virtual void tell(const trouble& why) noexcept = 0;
-  /// The last call where nothing failed.
-  virtual void close() {}
-  /// Ends what waits inside; from any thread.
-  virtual void wake() {}
-
-  bool is_interrupted() const { return interrupted_.load(std::memory_order_acquire); }
-  void interrupt() {
-    interrupted_.store(true, std::memory_order_release);
-    wake();
-  }
-  /// For loops that wait: a trouble where the wait has to end. `missing`: for whom.
-  void give_up(const deadline& until, const char* doing, const std::vector<int>& missing) const {
-    if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
-    if (until.is_over() && !missing.empty())
-      throw trouble{communication_failure::timeout, missing.front(),
-                    joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
-  }
-
- private:
-  std::atomic<bool> interrupted_{false};
-};
-
-}  // namespace sinter::detail
-
-namespace sinter::detail {
-
-struct communication_limits {
-  double timeout = 300;
-  index_t checked_calls = 100;
-};
-
-/// The state of a communicator that its thread sees.
-struct channel {
-  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
-    const char* const always = std::getenv("SINTER_COMM_CHECK");
-    if (always != nullptr && std::string_view(always) == "1")
-      limits.checked_calls = std::numeric_limits<index_t>::max();
-  }
-
-  const std::unique_ptr<transport> over;
-  communication_limits limits;
-  deadline until;
-
-  std::mutex mutex;  ///< of what follows
-  std::condition_variable changed;
-  std::shared_ptr<const communication_error> failure;
-  trouble why;
-  bool told = false, is_stuck = false;
-  int unfinished = 0;
-  communication_time spent;
-  communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
-
-  communication_clock::time_point end_of_call(communication_clock::time_point started) const {
-    const auto end = after(started, limits.timeout);
-    return limit < end ? limit : end;
-  }
-
-  /// Under the mutex. A new error each time, as threads must not share one.
-  [[noreturn]] SINTER_COLD void throw_failure() const {
-    throw communication_error(failure->what(), failure->kind(), failure->rank(), failure->peer(), failure->number(),
-                              failure->name());
-  }
-
-  /// The first failure stays. A call that waits in the transport ends.
-  void fail(const trouble& t, const call_header* during, const std::string& name) {
-    {
-      const std::lock_guard lock(mutex);
-      if (failure != nullptr) return;
-      const int me = over->rank();
-      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
-      if (during != nullptr) {
-        text += operation_name(during->op);
-        if (during->number > 0) text += joined({" number ", during->number});
-        if (!name.empty()) text += " '" + name + "'";
-        text += ": ";
-      }
-      why = t;
-      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
-                                                            during != nullptr ? during->number : 0, name);
-      changed.notify_all();
-    }
-    over->interrupt();
-  }
-};
-
-/// One call, from its post to its end.
-struct call {
-  std::shared_ptr<channel> on;
-  call_header header;
-  std::string name;
-  std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
-  transfer moves;                                    ///< of a message
-  std::shared_ptr<void> memory;                      ///< what the call reads and writes
-
-  bool is_over = false;  ///< this and what follows: under the mutex of the channel
-  communication_clock::time_point started{};
-  bool has_failed = false;
-
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
-  bool done() const {
-    const std::lock_guard lock(on->mutex);
-    return is_over || on->is_stuck;
-  }
-  void end(bool well) {
-    const std::lock_guard lock(on->mutex);
-    has_failed = !well;
-    is_over = true;
-    run = nullptr;
-    --on->unfinished;
-    on->spent.under_way += seconds_since(started);
-    on->changed.notify_all();
-  }
-
-  /// Returns once the call is over. Errors: the failure of the communicator.
-  void wait(std::optional<double> seconds) {
-    std::unique_lock lock(on->mutex);
-    if (seconds.has_value() && !is_over) {
-      on->limit = after(communication_clock::now(), *seconds);
-      if (on->limit < on->until.at()) on->until.set(on->limit);
-      lock.unlock();
-      on->over->wake();
-      lock.lock();
-    }
-    const auto start = communication_clock::now();
-    while (!is_over) {
-      if (on->over->keeps_time()) on->changed.wait(lock);
-      else keep_time(lock);
-    }
-    on->spent.waited += seconds_since(start);
-    on->limit = communication_clock::time_point::max();
-    if (has_failed) on->throw_failure();
-  }
-
- private:
-  /// For a library that may never return: waits for a moment, and makes the communicator fail where the time is over.
-  void keep_time(std::unique_lock<std::mutex>& lock) {
-    if (on->is_stuck) on->throw_failure();
-    const bool runs = started != communication_clock::time_point{};
-    // Later than the thread would end by itself where it still looks at the time.
-    const auto end = runs ? after(on->end_of_call(started), 0.5) : communication_clock::time_point::max();
-    const auto look = after(communication_clock::now(), 0.05);
-    on->changed.wait_until(lock, end < look ? end : look);
-    if (is_over || on->is_stuck || communication_clock::now() < end) return;
-    lock.unlock();
-    on->fail({communication_failure::timeout, -1,
-              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
-             &header, name);
-    lock.lock();
-    on->is_stuck = true;
-    on->changed.notify_all();
-  }
-};
-
-/// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
-/// The thread holds what it uses, so that it may be left behind where a library never comes back.
-class communication_thread {
- public:
-  communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
-  communication_thread(const communication_thread&) = delete;
-  communication_thread& operator=(const communication_thread&) = delete;
-  ~communication_thread() {
-    {
-      const std::lock_guard lock(queue_->mutex);
-      queue_->closing = true;
-      queue_->changed.notify_all();
-    }
-    if (is_left_behind_) thread_.detach();
-    else thread_.join();
-  }
-
-  void post(std::shared_ptr<call> c) {
-    {
-      const std::lock_guard lock(c->on->mutex);
-      ++c->on->unfinished;
-    }
-    add([c] { run(c); }, c->is_message() ? c : nullptr);
-  }
-  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
-  /// must stay. Errors: those of f.
-  template <class F>
-  bool call_last(F f, double seconds = 1e9) {
-    struct result {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_over = false;
-      std::exception_ptr failure;
-    };
-    auto r = std::make_shared<result>();
-    const auto end = after(communication_clock::now(), seconds);
-    add(
-        [r, f] {
-          std::exception_ptr thrown;
-          try {
-            f();
-          } catch (...) {
-            thrown = std::current_exception();
-          }
-          const std::lock_guard lock(r->mutex);
-          r->failure = std::move(thrown);
-          r->is_over = true;
-          r->changed.notify_all();
-        },
-        nullptr);
-    std::unique_lock lock(r->mutex);
-    r->changed.wait_until(lock, end, [&] { return r->is_over; });
-    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
-    return r->is_over;
-  }
-  void leave_behind() { is_left_behind_ = true; }
-
- private:
-  struct item {
-    std::function<void()> run;
-    std::shared_ptr<call> message;
-  };
-  struct queue {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<item> items;
-    bool closing = false;
-
-    void serve() {
-      std::vector<std::shared_ptr<call>> open;
-      std::unique_lock lock(mutex);
-      while (true) {
-        const auto woken = [&] { return !items.empty() || closing; };
-        if (open.empty()) changed.wait(lock, woken);
-        else changed.wait_for(lock, std::chrono::microseconds(200), woken);
-        if (items.empty() && closing && open.empty()) return;
-        item next;
-        if (!items.empty()) {
-          next = std::move(items.front());
-          items.pop_front();
-        }
-        lock.unlock();
-        if (next.run) next.run();
-        if (next.message) open.push_back(std::move(next.message));
-        std::erase_if(open, [](const auto& c) { return move_on(c); });
-        next = {};
-        lock.lock();
-      }
-    }
-  };
-
-  void add(std::function<void()> f, std::shared_ptr<call> message) {
-    const std::lock_guard lock(queue_->mutex);
-    queue_->items.push_back({std::move(f), std::move(message)});
-    queue_->changed.notify_all();
-  }
-
-  /// f(), whose error becomes the failure of c's communicator; true where it has none.
-  template <class F>
-  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
-    channel& on = *c->on;
-    try {
-      {
-        const std::lock_guard lock(on.mutex);
-        if (on.failure != nullptr) throw trouble{};
-      }
-      f();
-      return true;
-    } catch (const trouble& t) {
-      on.fail(t, &c->header, c->name);
-    } catch (const std::exception& e) {
-      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
-    } catch (...) {  // of a function of the program, such as a log
-      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
-    }
-    std::shared_ptr<const communication_error> failure;
-    {
-      const std::lock_guard lock(on.mutex);
-      failure = on.failure;
-      if (std::exchange(on.told, true)) failure = nullptr;
-    }
-    if (failure != nullptr) on.over->tell(on.why);
-    return false;
-  }
-  static void run(const std::shared_ptr<call>& c) {
-    channel& on = *c->on;
-    {
-      const std::lock_guard lock(on.mutex);
-      c->started = communication_clock::now();
-      on.until.set(on.end_of_call(c->started));
-    }
-    const bool ok = guarded(c, [&] {
-      if (c->is_message()) return on.over->start(c->moves);
-      const bool is_checked = c->header.number <= on.limits.checked_calls || c->header.op == operation::barrier;
-      if (is_checked) compare(on.over->exchange(c->header, on.until));
-      if (c->run) c->run(*on.over, *c);
-    });
-    if (c->is_message()) return;  // move_on() ends it
-    c->end(ok);
-  }
-  /// Errors: a trouble that names rank 0 and the first rank whose call is another one.
-  static void compare(const std::vector<call_header>& all) {
-    for (std::size_t r = 1; r < all.size(); ++r)
-      if (!(all[r] == all[0])) throw_mismatch(0, all[0], static_cast<int>(r), all[r], static_cast<int>(r));
-  }
-
-  /// True once the message is over.
-  static bool move_on(const std::shared_ptr<call>& c) {
-    channel& on = *c->on;
-    bool is_over = false;
-    const bool ok = guarded(c, [&] {
-      is_over = on.over->test(c->moves);
-      if (is_over) return;
-      std::unique_lock lock(on.mutex);
-      const auto end = on.end_of_call(c->started);
-      lock.unlock();
-      if (communication_clock::now() >= end)
-        throw trouble{communication_failure::timeout, c->moves.peer,
-                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
-    });
-    if (!ok) {
-      // A library may still write there.
-      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
-    }
-    if (!ok || is_over) c->end(ok);
-    return !ok || is_over;
-  }
-
-  std::shared_ptr<queue> queue_;
-  bool is_left_behind_ = false;
-  std::thread thread_;
-};
-
-/// A communicator as its handles and its unfinished results share it.
-class communication : public std::enable_shared_from_this<communication> {
- public:
-  communication(std::unique_ptr<transport> over, communication_limits limits,
-                std::shared_ptr<communication_thread> thread)
-      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
-  communication(const communication&) = delete;
-  communication& operator=(const communication&) = delete;
-  /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
-  ~communication() {
-    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
-    std::unique_lock lock(channel_->mutex);
-    channel_->changed.wait(lock, [this] { return channel_->unfinished == 0 || channel_->is_stuck; });
-    const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
-    lock.unlock();
-    if (is_stuck) thread_->leave_behind();
-    else if (!failed) {
-      try {
-        thread_->call_last([c = channel_] { c->over->close(); });
-      } catch (...) {  // NOLINT: there is nobody left to tell
-      }
-    }
-  }
-
-  const transport& over() const { return *channel_->over; }
-  const communication_limits& limits() const { return channel_->limits; }
-  communication_time time_spent() const {
-    const std::lock_guard lock(channel_->mutex);
-    return channel_->spent;
-  }
-  const std::shared_ptr<communication_thread>& thread() const { return thread_; }
-
-  /// Starts a call. Errors: the failure of the communicator.
-  std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
-    {
-      const std::lock_guard lock(channel_->mutex);
-      if (channel_->failure != nullptr) channel_->throw_failure();
-    }
-    c->on = channel_;
-    if (!c->is_message()) c->header.number = ++calls_;
-    c->moves.header = c->header;
-    thread_->post(c);
-    return std::make_shared<shared_call>(shared_from_this(), c);
-  }
-
-  /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
-  void abort(const std::string& reason) {
-    channel_->fail(
-        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
-        nullptr, {});
-    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
-    c->on = channel_;
-    thread_->post(c);
-    std::unique_lock lock(channel_->mutex);
-    channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
-                                 [&] { return c->is_over || channel_->is_stuck; });
-  }
-
- private:
-  /// A call as its result holds it, with the communicator; the thread holds the call alone.
-  struct shared_call final : work_state {
-    shared_call(std::shared_ptr<communication> the_owner, std::shared_ptr<call> the_call)
-        : owner(std::move(the_owner)), one(std::move(the_call)) {}
-    bool done() const override { return one->done(); }
-    void wait(std::optional<double> limit) override { one->wait(limit); }
-    std::shared_ptr<communication> owner;
-    std::shared_ptr<call> one;
-  };
-
-  std::shared_ptr<channel> channel_;
-  std::shared_ptr<communication_thread> thread_;
-  index_t calls_ = 0;
-  int exceptions_ = std::uncaught_exceptions();
-};
-
-}  // namespace sinter::detail
 // sinter/parallel/copy_worker.hpp: the one thread per device on which copies to it run beside the program.
 
 namespace sinter::detail {
@@ -49080,6 +48207,8 @@ copy_worker& copy_worker_of() {
 
 // sinter/parallel/replica_set.hpp: the replicas of a module on several devices, and the threads they run on.
 
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
 // sinter/parallel/replicas.hpp: the parameters and buffers of a module beside those of its copy on another device.
 
 namespace sinter::nn::detail {
@@ -49339,6 +48468,7 @@ auto replica_of(const M& m) {
 }
 
 }  // namespace sinter::nn::detail
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
 // sinter/parallel/team.hpp: the parts of one computation at the same time, each on a thread of its own.
 
 namespace sinter::detail {
@@ -50192,2966 +49322,8 @@ void data_parallel(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/distributed.hpp: a model that several ranks train together, each with samples of its own.
-
-// sinter/parallel/gradient_exchange.hpp: the steps of several ranks: what they tell each other before a backward pass,
-// and the sums of their gradients during it.
-
-// sinter/parallel/gradient_buckets.hpp: the gradients of a model in buckets, each of which is summed over the ranks as
-// soon as a backward pass has made its last gradient.
-
-// sinter/parallel/rank_state.hpp: the ranks begin with the same model: its list of parameters and buffers is compared,
-// and their values are those of rank 0.
-
-namespace sinter::nn::detail {
-
-/// One of several communicators, which reaches D: the first that does.
-template <class D, class First, class... Rest>
-auto& communicator_for(First& first, Rest&... rest) {
-  if constexpr (First::template reaches<D>) return first;
-  else return communicator_for<D>(rest...);
-}
-/// What is wrong with parameters on D for communicators C.
-template <class D, class... C>
-constexpr auto find_reach_mistake() {
-  if constexpr ((C::template reaches<D> || ...)) return sinter::detail::fitting<D>{};
-  else return sinter::detail::mistake<communicator_does_not_reach<D>, pass_a_communicator_that_reaches_it_as_well>{};
-}
-template <class X, class... C>
-using reach_mistake = decltype(find_reach_mistake<device_of<X>, C...>());
-
-/// Goes through the types of a model, as far as they tell, for the first device that no C reaches.
-template <class Found, class... C>
-struct find_unreached {
-  using found = Found;
-};
-template <class Found, class... C, class X>
-auto operator+(find_unreached<Found, C...> so_far, std::type_identity<X>) {
-  if constexpr (!std::is_void_v<Found> || !(is_module<X> || is_stored<X>)) return so_far;
-  else if constexpr (device<device_of<X>> && !(C::template reaches<device_of<X>> || ...))
-    return find_unreached<device_of<X>, C...>{};
-  else if constexpr (requires { X::template fold_types<find_unreached<void, C...>, X>(); })
-    return decltype(X::template fold_types<find_unreached<void, C...>, X>()){};  // declared, never defined
-  else if constexpr (requires { typename X::output_device; })
-    return so_far + std::type_identity<buffer<float, 0, typename X::output_device>>{};
-  else return so_far;
-}
-template <class M, class... C>
-constexpr auto find_model_mistake() {
-  using found = typename decltype(find_unreached<void, C...>{} + std::type_identity<M>{})::found;
-  if constexpr (std::is_void_v<found>) return sinter::detail::fitting<M>{};
-  else
-    return sinter::detail::mistake<communicator_does_not_reach<found>, pass_a_communicator_that_reaches_it_as_well>{};
-}
-/// What is wrong with a model M for communicators C.
-template <class M, class... C>
-using model_mistake = decltype(find_model_mistake<bare<M>, C...>());
-
-/// True for a module that holds tasks, of which a step uses some: `offloaded`.
-template <class M>
-concept holds_tasks = requires { requires M::holds_tasks; };
-
-/// Calls f(name, member, task) for all parameters and buffers of m. `task` counts the tasks from 1; what belongs to
-/// none has 0.
-template <class F>
-class task_walk {
- public:
-  explicit task_walk(const F& f) : f_(f) {}
-
-  template <class M>
-  void run(const member_name* outer, const M& m, int task = 0) {
-    if constexpr (is_erased<M>) {
-      m.each_member(outer, visitor{*this, task});
-    } else {
-      M::visit(
-          [&](sinter::detail::text_piece own, const auto& member) {
-            const member_name name{outer, own};
-            if constexpr (is_module<bare<decltype(member)>>) run(&name, member, holds_tasks<M> ? ++tasks_ : task);
-            else visitor{*this, task}(name, member);
-          },
-          m);
-    }
-  }
-
- private:
-  struct visitor {
-    task_walk& self;
-    int task;
-    template <class X>
-    void operator()(const member_name& name, const X& x) const {
-      if constexpr (is_stored<X>) self.f_(name, x, task);
-    }
-    template <class M>
-    void erased(const member_name* name, const M& m) const {
-      self.run(name, m, task);
-    }
-  };
-
-  const F& f_;
-  int tasks_ = 0;
-};
-template <class M, class F>
-void each_with_task(const M& m, const F& f) {
-  task_walk<F>(f).run(nullptr, m);
-}
-
-/// A line for each parameter and buffer: its name, and what it is.
-template <class M>
-std::vector<std::pair<std::string, std::string>> member_table(const M& m) {
-  std::vector<std::pair<std::string, std::string>> table;
-  std::vector<std::pair<const void*, std::string>> seen;
-  each_with_task(m, [&](const member_name& name, const auto& x, int) {
-    using X = bare<decltype(x)>;
-    const std::string own = name.text();
-    std::string what = is_buffer<X> ? "buffer" : "parameter";
-    if (!x.defined()) {
-      what += " without a value";
-    } else {
-      const auto value = stored_value(x);
-      what += sinter::detail::joined({" of shape ", value.shape(), " and type ", element_name<element_of<X>>()});
-      if (!value.is_contiguous()) what += sinter::detail::joined({", with strides ", value.strides()});
-      const void* const memory = sinter::detail::access::data(value);
-      const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == memory; });
-      if (same != seen.end() && x.numel() > 0) what += ", the same as '" + same->second + "'";
-      else seen.emplace_back(memory, own);
-    }
-    table.emplace_back(own, what);
-  });
-  return table;
-}
-
-/// FNV-1a.
-inline std::uint64_t text_hash(std::string_view text) {
-  std::uint64_t h = 14695981039346656037u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return h;
-}
-
-/// The texts of all ranks, in their order.
-template <class C>
-std::vector<std::string> gather_texts(C& ranks, const std::string& mine, std::string_view name) {
-  const auto length = [&](const std::string& s) { return static_cast<std::int64_t>(s.size()); };
-  const tensor<std::int64_t, 1> lengths = ranks.all_gather(tensor<std::int64_t, 1>{length(mine)}, name).get();
-  const index_t longest = *std::max_element(lengths.begin(), lengths.end());
-  tensor<std::uint8_t, 1> padded = zeros<std::uint8_t>({longest});
-  std::copy(mine.begin(), mine.end(), padded.begin());
-  const tensor<std::uint8_t, 1> all = ranks.all_gather(padded, name).get();
-  std::vector<std::string> texts;
-  for (index_t r = 0; r < ranks.size(); ++r) {
-    const std::uint8_t* const first = all.data() + r * longest;
-    texts.emplace_back(first, first + lengths(r));
-  }
-  return texts;
-}
-
-/// Errors, on all ranks: value_error that names the first rank whose model differs from that of rank 0, and where.
-template <class C, class M>
-void require_same_model(C& ranks, const M& m) {
-  std::string text;
-  for (const auto& [name, what] : member_table(m)) text += name + "\n" + what + "\n";
-  const auto own = static_cast<std::int64_t>(text_hash(text));
-  const tensor<std::int64_t, 1> hashes = ranks.all_gather(tensor<std::int64_t, 1>{own}, "models").get();
-  if (std::all_of(hashes.begin(), hashes.end(), [&](std::int64_t h) { return h == hashes(0); })) return;
-  const std::vector<std::string> texts = gather_texts(ranks, text, "models");
-  const auto line = [](std::string_view& rest) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view first = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    return first;
-  };
-  for (std::size_t r = 1; r < texts.size(); ++r) {
-    if (texts[r] == texts[0]) continue;
-    std::string_view here = texts[r], there = texts[0];
-    while (!here.empty() && !there.empty()) {
-      const std::string_view name = line(here), what = line(here), name0 = line(there), what0 = line(there);
-      if (name == name0 && what == what0) continue;
-      sinter::detail::refuse<value_error>({"distributed: the models differ: rank ", static_cast<index_t>(r), " has '",
-                                           name, "', a ", what, ", where rank 0 has '", name0, "', a ", what0,
-                                           "; build the same model on all ranks"});
-    }
-    const bool more = !here.empty();
-    std::string_view rest = more ? here : there;
-    sinter::detail::refuse<value_error>(
-        {"distributed: the models differ: ", more ? "" : "only rank 0 and not ", "rank ", static_cast<index_t>(r),
-         " has '", line(rest), more ? "', which rank 0 has not" : "'", "; build the same model on all ranks"});
-  }
-}
-
-/// The parameters and buffers of all ranks get the values of rank 0.
-template <class M, class... C>
-void spread_state(const M& m, C&... ranks) {
-  sinter::detail::addresses seen;
-  each_with_task(m, [&](const member_name&, const auto& x, int) {
-    using X = bare<decltype(x)>;
-    if constexpr (sinter::detail::is_fitting<reach_mistake<X, C...>>) {
-      if (!x.defined()) return;
-      const auto value = stored_value(x);
-      if (value.numel() == 0 || !seen.add(sinter::detail::access::data(value))) return;
-      const auto of_rank_0 = value.clone();
-      const auto flat = sinter::detail::access::in_memory_order(of_rank_0);
-      communicator_for<device_of<X>>(ranks...).broadcast(flat, 0, "state of rank 0").get();
-      value.in_place() = of_rank_0;
-    }
-  });
-}
-
-}  // namespace sinter::nn::detail
-
-namespace sinter::nn::detail {
-
-using sinter::detail::access;
-using sinter::detail::state_ptr;
-
-/// Its address stands for an element type on a device.
-template <class T, class D>
-inline constexpr char bucket_kind = 0;
-
-class gradient_bucket;
-
-/// A parameter, free of its type. Its gradient lies in a bucket.
-class bucket_leaf {
- public:
-  bucket_leaf(state_ptr s, index_t size, std::size_t element_bytes, int of_task)
-      : state(std::move(s)), numel(size), bytes(static_cast<std::size_t>(size) * element_bytes), task(of_task) {}
-  virtual ~bucket_leaf() = default;
-  bucket_leaf(const bucket_leaf&) = delete;
-  bucket_leaf& operator=(const bucket_leaf&) = delete;
-
-  /// Equal for leaves that share buckets: those of one element type on one device.
-  virtual const void* kind() const = 0;
-  virtual std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) = 0;
-  /// `slice`: the tensor of rank 1 where the gradient lies from now on.
-  virtual void move_to(const void* slice) = 0;
-  /// The gradient, if there is one, goes to memory of its own.
-  virtual void move_out() = 0;
-  virtual void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) = 0;
-
-  const state_ptr state;
-  const index_t numel;
-  const std::size_t bytes;
-  const int task;  ///< from 1; 0: of no task
-  gradient_bucket* bucket = nullptr;
-  std::size_t place = 0;      ///< in its bucket
-  bool had_gradient = false;  ///< before the pass
-};
-
-/// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.
-class gradient_bucket {
- public:
-  explicit gradient_bucket(std::vector<bucket_leaf*> l) : leaves(std::move(l)) {
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      leaves[i]->bucket = this;
-      leaves[i]->place = i;
-    }
-  }
-  virtual ~gradient_bucket() = default;
-  gradient_bucket(const gradient_bucket&) = delete;
-  gradient_bucket& operator=(const gradient_bucket&) = delete;
-
-  /// Multiplies the gradients that leaves have already; by 0 also what is no number.
-  virtual void scale(double factor) = 0;
-  /// A leaf has no gradient: it adds zeros.
-  virtual void zero(std::size_t place) = 0;
-  /// Starts the sum.
-  virtual void start(bool compress, std::string_view name) = 0;
-  /// Waits for it. Leaves that have a gradient on any rank have it here, too.
-  virtual void finish() = 0;
-  virtual index_t bytes() const = 0;
-  /// Of the gradients alone, by which buckets are made.
-  index_t gradient_bytes() const {
-    std::size_t all = 0;
-    for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
-    return static_cast<index_t>(all);
-  }
-
-  const std::vector<bucket_leaf*> leaves;
-  std::size_t missing = 0;  ///< leaves that the pass has not told of
-  bool started = false;
-  double ready = 0;  ///< seconds from the begin of the pass to its last gradient
-};
-
-template <class T, device D, class C>
-class typed_bucket final : public gradient_bucket {
-  /// Of a slice, so that each begins at a multiple of 64 bytes.
-  static constexpr index_t granule = 64 / static_cast<index_t>(sizeof(T));
-
- public:
-  typed_bucket(std::vector<bucket_leaf*> l, C& ranks) : gradient_bucket(std::move(l)), ranks_(ranks) {
-    index_t end = 0;
-    for (const bucket_leaf* leaf : leaves) {
-      begins_.push_back(end);
-      end += (leaf->numel + granule - 1) / granule * granule;
-    }
-    gradients_ = end;
-    memory_ = zeros<T, D>(extents<1>{{end + count()}});
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      const tensor<T, 1, D> place = slice(i);
-      leaves[i]->move_to(&place);
-    }
-  }
-
-  void scale(double factor) override {
-    if (factor == 1) return;
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      if (leaves[i]->state->has_kept) slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
-  }
-  void zero(std::size_t place) override { slice(place).in_place() = T(0); }
-
-  void start(bool compress, std::string_view name) override {
-    auto mine = zeros<T>(extents<1>{{count()}});
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      if (leaves[i]->state->has_kept) mine.data()[i] = T(1);
-    counts().in_place() = mine.template to<D>();
-    started = true;
-    if constexpr (std::is_same_v<T, float>) {
-      if (compress) {
-        packed_ = ranks_.all_reduce(eval(cast<bfloat16>(memory_)), reduction::sum, name);
-        is_packed_ = true;
-        return;
-      }
-    }
-    sum_ = ranks_.all_reduce(memory_, reduction::sum, name);
-  }
-  void finish() override {
-    if (is_packed_) {
-      if constexpr (std::is_same_v<T, float>) memory_.in_place() = cast<float>(packed_.get());
-    } else {
-      sum_.get();
-    }
-    started = is_packed_ = false;
-    const auto ranks_with = counts().template to<cpu>();
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      if (static_cast<float>(ranks_with.data()[i]) > 0) leaves[i]->state->has_kept = true;
-  }
-  index_t bytes() const override { return memory_.numel() * static_cast<index_t>(sizeof(T)); }
-
- private:
-  index_t count() const { return static_cast<index_t>(leaves.size()); }
-  tensor<T, 1, D> slice(std::size_t i) const { return memory_.slice(0, begins_[i], begins_[i] + leaves[i]->numel); }
-  tensor<T, 1, D> counts() const { return memory_.slice(0, gradients_, gradients_ + count()); }
-
-  C& ranks_;
-  std::vector<index_t> begins_;
-  index_t gradients_ = 0;
-  tensor<T, 1, D> memory_;  ///< the gradients, then the counts
-  work<tensor<T, 1, D>> sum_;
-  work<tensor<bfloat16, 1, D>> packed_;
-  bool is_packed_ = false;
-};
-
-template <class V, class C>
-class typed_leaf final : public bucket_leaf {
-  using T = element_of<V>;
-  using D = device_of<V>;
-
- public:
-  typed_leaf(const V& v, C& ranks, int of_task)
-      : bucket_leaf(access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
-
-  const void* kind() const override { return &bucket_kind<T, D>; }
-  std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) override {
-    return std::make_unique<typed_bucket<T, D, C>>(std::move(leaves), ranks_);
-  }
-  void move_to(const void* slice) override {
-    sinter::detail::give_home(parameter_, *static_cast<const tensor<T, 1, D>*>(slice));
-  }
-  void move_out() override { sinter::detail::take_home(parameter_); }
-  void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) override {
-    to.add(parameter_, std::move(ready), std::move(unused));
-  }
-
- private:
-  V parameter_;
-  C& ranks_;
-};
-
-}  // namespace sinter::nn::detail
-
-namespace sinter::nn {
-
-struct distributed_options {
-  index_t bucket_bytes = 25 << 20;       ///< gradients that are summed in one call, unless one alone is larger
-  index_t first_bucket_bytes = 1 << 20;  ///< of the bucket that is complete first
-  bool compress = false;                 ///< float gradients are sent as bfloat16; see distributed
-  bool merge_buffers = true;             ///< after each backward; else by merge_buffers()
-};
-
-/// What a rank did in its last backward(), in seconds; see plan.
-struct step_trace {
-  struct bucket {
-    index_t bytes;  ///< of its gradients
-    double ready;   ///< from the begin of the pass to the last gradient of the bucket
-  };
-  double forward = 0;    ///< from begin() to backward()
-  double backward = 0;   ///< the pass
-  double waited = 0;     ///< after the pass, for the sums
-  double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
-  std::vector<bucket> buckets = {};
-  std::vector<index_t> buffers = {};  ///< bytes of each sum of buffers, after the pass
-};
-
-/// Sums over the steps of a rank so far.
-struct distributed_report {
-  index_t steps = 0;
-  index_t samples = 0;      ///< of all ranks
-  index_t bytes = 0;        ///< of gradients that this rank has put into sums
-  communication_time time;  ///< of all calls of its communicators, those of other users included; none of NCCL's
-
-  /// The part of communication that computation hid, 0 to 1.
-  double hidden() const { return time.under_way > 0 ? std::max(0., 1 - time.waited / time.under_way) : 1; }
-};
-
-namespace detail {
-
-/// What the ranks tell each other before a pass: sums over the ranks. Idle ranks have no samples.
-struct step_word {
-  index_t samples = 0, idle = 0, finished = 0, stopping = 0;
-  static constexpr index_t bytes = 4 * sizeof(std::int64_t);
-};
-
-/// Steps over the ranks of `C`, which reaches the host.
-template <class C>
-class gradient_exchange {
- public:
-  gradient_exchange(C& world, const distributed_options& options) : world_(world), options_(options) {
-    if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
-      sinter::detail::refuse<value_error>({"distributed: buckets of ", options.bucket_bytes, " and ",
-                                           options.first_bucket_bytes, " bytes; give at least 1"});
-  }
-  gradient_exchange(const gradient_exchange&) = delete;
-  gradient_exchange& operator=(const gradient_exchange&) = delete;
-  ~gradient_exchange() {
-    for (const auto& leaf : leaves_) {
-      try {
-        leaf->move_out();
-      } catch (...) {  // no memory: the gradient stays in the bucket, which lives as long
-      }
-    }
-  }
-
-  /// A parameter whose device `ranks` reaches. One that was added before is left out. Errors: value_error for a
-  /// variable over memory of another one, and for a parameter of another `distributed`.
-  template <class V, class Ranks>
-  void add(const std::string& name, const V& v, Ranks& ranks, int task) {
-    const state_ptr& state = access::state_of(v);
-    if (!state || !seen_.add(state.get())) return;
-    if (v.numel() > 0 && !memory_.add(access::data(access::value_of(v))))
-      sinter::detail::refuse<value_error>(
-          {"distributed: '", name, "' of shape ", v.shape(),
-           " is a second variable over the memory of another parameter; to tie weights, use one variable twice"});
-    if (state->at_home)
-      sinter::detail::refuse<value_error>(
-          {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
-    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
-    tasks_ = std::max(tasks_, task);
-    bucket_leaf& l = *leaf;
-    const auto number = static_cast<std::int32_t>(leaves_.size());
-    leaf->listen(
-        listener_,
-        [this, &l, number] {
-          ready_.push_back(number);
-          tell(l);
-        },
-        [this, &l] { tell(l); });
-    leaves_.push_back(std::move(leaf));
-  }
-  /// Once all parameters were added: the first buckets, from the last layer to the first.
-  void make_buckets() {
-    std::vector<std::int32_t> order;
-    for (std::size_t i = leaves_.size(); i-- > 0;) order.push_back(static_cast<std::int32_t>(i));
-    make_buckets(order);
-  }
-
-  void begin(index_t samples, bool finished) {
-    if (samples < 0)
-      sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
-    if (begun_ && agreed().samples > 0)
-      sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
-    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, samples == 0 ? 1 : 0, finished ? 1 : 0, stop_ ? 1 : 0},
-                                reduction::sum, "samples of the step");
-    begun_ = true;
-    known_ = false;
-    own_ = samples;
-    began_ = sinter::detail::communication_clock::now();
-  }
-  bool has_begun() const { return begun_; }
-  /// Waits for the words of the other ranks.
-  const step_word& agreed() {
-    if (!known_) {
-      const tensor<std::int64_t, 1> sums = coming_.get();
-      word_ = {sums(0), sums(1), sums(2), sums(3)};
-      known_ = true;
-    }
-    return word_;
-  }
-  /// No pass follows.
-  void skip() { begun_ = false; }
-  void ask_to_stop(bool stop) { stop_ = stop; }
-
-  /// The share of this rank's samples. Errors: value_error where no rank has samples.
-  double weight() {
-    const step_word& w = agreed();
-    if (w.samples == 0)
-      sinter::detail::refuse<value_error>({"distributed: backward of a step in which no rank has samples"});
-    return static_cast<double>(own_) / static_cast<double>(w.samples);
-  }
-  index_t samples() const { return own_; }
-
-  /// pass(listener) runs the backward pass with a seed of weight(); null: only what was gathered before is summed. What
-  /// a rank without samples gets from its pass is left out.
-  template <class Pass>
-  void run(const Pass& pass) {
-    const double share = weight();
-    begun_ = false;
-    trace_ = {};
-    trace_.forward = sinter::detail::seconds_since(began_);
-    next_ = 0;
-    ready_.clear();
-    for (const auto& bucket : buckets_) {
-      bucket->scale(share);
-      bucket->missing = bucket->leaves.size();
-    }
-    for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
-    pass_began_ = sinter::detail::communication_clock::now();
-    if constexpr (std::is_null_pointer_v<Pass>) {
-      for (const auto& leaf : leaves_) tell(*leaf);
-    } else {
-      pass(listener_);
-    }
-    trace_.backward = sinter::detail::seconds_since(pass_began_);
-    start_tasks();
-    const auto end = sinter::detail::communication_clock::now();
-    for (const auto& bucket : buckets_)
-      if (bucket->started) bucket->finish();
-    trace_.waited = sinter::detail::seconds_since(end);
-    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->gradient_bytes(), bucket->ready});
-    ++report_.steps;
-    report_.samples += word_.samples;
-    if (plans_left_ > 0) plan();
-  }
-  void drop_gradients() noexcept {
-    for (const auto& leaf : leaves_) leaf->state->drop_kept();
-    begun_ = false;
-  }
-
-  const distributed_report& report() const { return report_; }
-  const step_trace& trace() const { return trace_; }
-  step_trace& trace() { return trace_; }
-
- private:
-  void tell(bucket_leaf& l) {
-    gradient_bucket& b = *l.bucket;
-    if (own_ == 0 || !l.state->has_kept) b.zero(l.place);
-    if (own_ == 0 && !l.had_gradient) l.state->drop_kept();
-    if (--b.missing > 0) return;
-    b.ready = sinter::detail::seconds_since(pass_began_);
-    // In one order on all ranks. Tasks wait until the ranks know which of them are used.
-    while (next_ < common_ && buckets_[next_]->missing == 0) start(next_++);
-  }
-  void start(std::size_t i) {
-    gradient_bucket& b = *buckets_[i];
-    b.start(options_.compress, sinter::detail::joined({"gradients ", static_cast<index_t>(i)}));
-    report_.bytes += b.bytes();
-  }
-  /// The buckets of tasks that any rank has used.
-  void start_tasks() {
-    if (tasks_ == 0) return;
-    auto used = zeros<std::int32_t>(extents<1>{{tasks_}});
-    for (const auto& leaf : leaves_)
-      if (leaf->task > 0 && leaf->state->has_kept) used.data()[leaf->task - 1] = 1;
-    used = world_.all_reduce(used, reduction::sum, "tasks").get();
-    for (std::size_t i = common_; i < buckets_.size(); ++i)
-      if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
-  }
-
-  /// In the order in which gradients were complete on rank 0, the same for all ranks.
-  void plan() {
-    std::vector<char> is_ready(leaves_.size(), 0);
-    auto order = tensor<std::int32_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(leaves_.size()) + 1}});
-    index_t end = 0;
-    for (const std::int32_t i : ready_) {
-      order.data()[++end] = i;
-      is_ready[static_cast<std::size_t>(i)] = 1;
-    }
-    for (std::size_t i = leaves_.size(); i-- > 0;)
-      if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
-    order.data()[0] = ready_.empty() ? 0 : 1;
-    order = world_.broadcast(order, 0, "order of gradients").get();
-    --plans_left_;
-    if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
-    plans_left_ = 0;
-    make_buckets({order.data() + 1, order.data() + order.numel()});
-  }
-  /// First those of no task, in the order in which they will be complete.
-  void make_buckets(const std::vector<std::int32_t>& order) {
-    std::vector<std::unique_ptr<gradient_bucket>> made;
-    struct open_bucket {
-      const void* kind;
-      bool is_first = true;
-      std::size_t bytes = 0;
-      std::vector<bucket_leaf*> leaves{};
-    };
-    const auto close = [&made](open_bucket& b) {
-      if (!b.leaves.empty()) made.push_back(b.leaves[0]->make_bucket(std::move(b.leaves)));
-      b.leaves.clear();
-      b.bytes = 0;
-      b.is_first = false;
-    };
-    for (int task = 0; task <= tasks_; ++task) {
-      std::vector<open_bucket> open;
-      for (const std::int32_t i : order) {
-        bucket_leaf& l = *leaves_[static_cast<std::size_t>(i)];
-        if (l.task != task) continue;
-        auto at = std::find_if(open.begin(), open.end(), [&](const open_bucket& b) { return b.kind == l.kind(); });
-        if (at == open.end()) at = open.insert(at, {l.kind()});
-        const index_t limit = at->is_first ? options_.first_bucket_bytes : options_.bucket_bytes;
-        if (at->bytes + l.bytes > static_cast<std::size_t>(limit)) close(*at);
-        at->leaves.push_back(&l);
-        at->bytes += l.bytes;
-      }
-      for (open_bucket& b : open) close(b);
-      if (task == 0) common_ = made.size();
-    }
-    buckets_ = std::move(made);
-  }
-
-  C& world_;
-  distributed_options options_;
-  gradient_listener listener_;
-  std::vector<std::unique_ptr<bucket_leaf>> leaves_;
-  std::vector<std::unique_ptr<gradient_bucket>> buckets_;
-  sinter::detail::addresses seen_, memory_;
-  std::size_t common_ = 0;  ///< buckets of no task; those of tasks come after
-  int tasks_ = 0;
-
-  work<tensor<std::int64_t, 1>> coming_;
-  step_word word_;
-  index_t own_ = 0;
-  bool begun_ = false, known_ = true, stop_ = false;
-  int plans_left_ = 3;  ///< steps after which buckets may still be put together anew
-
-  std::vector<std::int32_t> ready_;  ///< leaves in the order in which the pass told of them
-  std::size_t next_ = 0;             ///< the bucket to be summed next
-  sinter::detail::communication_clock::time_point began_{}, pass_began_{};
-  distributed_report report_;
-  step_trace trace_;
-};
-
-}  // namespace detail
-}  // namespace sinter::nn
-// sinter/parallel/rank_buffers.hpp: the buffers of a model, such as the statistics of batch norms, after a step of
-// several ranks.
-
-namespace sinter::nn::detail {
-
-/// Buffers of one element type on one device.
-class buffer_group {
- public:
-  virtual ~buffer_group() = default;
-  virtual const void* kind() const = 0;
-  virtual void start(double weight) = 0;
-  virtual void finish() = 0;
-  virtual index_t bytes() const = 0;
-};
-
-/// Where any rank has written to a buffer since the last time, it becomes the mean of the ranks' values by their
-/// weights, or where values are integers the largest.
-template <class T, device D, class C>
-class typed_buffers final : public buffer_group {
- public:
-  explicit typed_buffers(C& ranks) : ranks_(ranks) {}
-  void add(const tensor<T, 1, D>& flat) {
-    all_.push_back({flat, total_, version_of(flat)});
-    total_ += flat.numel();
-  }
-  const void* kind() const override { return &bucket_kind<T, D>; }
-
-  void start(double weight) override {
-    const auto count = static_cast<index_t>(all_.size());
-    auto changed = zeros<T>(extents<1>{{count}});
-    auto mine = zeros<T, D>(extents<1>{{total_ + count}});
-    for (index_t i = 0; i < count; ++i) {
-      const one& b = all_[static_cast<std::size_t>(i)];
-      if (version_of(b.value) != b.seen) changed.data()[i] = T(1);
-      auto place = mine.slice(0, b.begin, b.begin + b.value.numel());
-      if constexpr (!floating_element<T>) place.in_place() = b.value;
-      else if (weight != 0) place.in_place() = b.value * static_cast<compute_type<T>>(weight);
-    }
-    mine.slice(0, total_, total_ + count).in_place() = changed.template to<D>();
-    if constexpr (floating_element<T>) coming_ = ranks_.all_reduce(mine, reduction::sum, "buffers");
-    else coming_ = ranks_.all_reduce(mine, reduction::max, "buffers");
-  }
-  void finish() override {
-    const auto merged = coming_.get();
-    const auto changed = merged.slice(0, total_, merged.numel()).template to<cpu>();
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      one& b = all_[i];
-      if (static_cast<double>(changed.data()[i]) > 0)
-        b.value.in_place() = merged.slice(0, b.begin, b.begin + b.value.numel());
-      b.seen = version_of(b.value);
-    }
-  }
-  index_t bytes() const override {
-    return (total_ + static_cast<index_t>(all_.size())) * static_cast<index_t>(sizeof(T));
-  }
-
- private:
-  struct one {
-    tensor<T, 1, D> value;
-    index_t begin;
-    std::uint64_t seen;
-  };
-
-  C& ranks_;
-  std::vector<one> all_;
-  index_t total_ = 0;
-  work<tensor<T, 1, D>> coming_;
-};
-
-/// All buffers of a model.
-class rank_buffers {
- public:
-  /// A buffer that was added before is left out. Elements that ranks cannot add are not merged.
-  template <class X, class C>
-  void add(const std::string& name, const X& buffer, C& ranks) {
-    using T = element_of<X>;
-    using D = device_of<X>;
-    if constexpr (sinter::detail::can_be_summed<T>) {
-      const auto value = stored_value(buffer);
-      if (!buffer.defined() || buffer.numel() == 0 || !seen_.add(access::data(value))) return;
-      if (!value.is_dense())
-        sinter::detail::refuse<value_error>({"distributed: the buffer '", name, "' of shape ", value.shape(),
-                                             " is a view with gaps; give the module a contiguous() one"});
-      for (const auto& group : groups_)
-        if (group->kind() == &bucket_kind<T, D>)
-          return static_cast<typed_buffers<T, D, C>&>(*group).add(access::in_memory_order(value));
-      auto group = std::make_unique<typed_buffers<T, D, C>>(ranks);
-      group->add(access::in_memory_order(value));
-      groups_.push_back(std::move(group));
-    }
-  }
-  void start(double weight) {
-    for (const auto& group : groups_) group->start(weight);
-  }
-  void finish() {
-    for (const auto& group : groups_) group->finish();
-  }
-  /// Of each sum.
-  std::vector<index_t> bytes() const {
-    std::vector<index_t> all;
-    for (const auto& group : groups_) all.push_back(group->bytes());
-    return all;
-  }
-
- private:
-  std::vector<std::unique_ptr<buffer_group>> groups_;
-  sinter::detail::addresses seen_;
-};
-
-}  // namespace sinter::nn::detail
-// sinter/parallel/rank_generators.hpp: the generators of a model on several ranks, which make the same draws.
-
-namespace sinter::nn::detail {
-
-template <class M>
-index_t count_generators(M& model) {
-  index_t count = 0;
-  for_each_generator(model, [&](const member_name&, const generator&) { ++count; });
-  return count;
-}
-
-/// The generators of all ranks become those of rank 0.
-template <class M, class C>
-void spread_generators(M& model, C& ranks) {
-  const index_t count = count_generators(model);
-  if (count == 0) return;
-  auto states = tensor<std::int64_t, 1>::uninitialized(extents<1>{{2 * count}});
-  std::int64_t* to = states.data();
-  for_each_generator(model, [&](const member_name&, const generator& g) {
-    *to++ = static_cast<std::int64_t>(g.seed());
-    *to++ = static_cast<std::int64_t>(g.offset());
-  });
-  states = ranks.broadcast(states, 0, "generators of rank 0").get();
-  const std::int64_t* from = states.data();
-  for_each_generator(model, [&](const member_name&, generator& g) {
-    g = generator(static_cast<std::uint64_t>(from[0]), static_cast<std::uint64_t>(from[1]));
-    from += 2;
-  });
-}
-
-/// Each generator has made as many draws as on the rank where it has made most: a rank without samples ran no forward.
-template <class M, class C>
-void level_generators(M& model, C& ranks) {
-  const index_t count = count_generators(model);
-  if (count == 0) return;
-  auto draws = tensor<std::int64_t, 1>::uninitialized(extents<1>{{count}});
-  std::int64_t* to = draws.data();
-  for_each_generator(model,
-                     [&](const member_name&, const generator& g) { *to++ = static_cast<std::int64_t>(g.offset()); });
-  draws = ranks.all_reduce(draws, reduction::max, "draws of generators").get();
-  const std::int64_t* from = draws.data();
-  for_each_generator(
-      model, [&](const member_name&, generator& g) { g = generator(g.seed(), static_cast<std::uint64_t>(*from++)); });
-}
-
-}  // namespace sinter::nn::detail
-
-namespace sinter {
-
-// Names in messages.
-template <class>
-struct loss_that_is_no_variable;
-struct return_the_loss_as_the_model_gives_it;
-template <class>
-struct what_is_distributed_is_no_module;
-template <class>
-struct the_ranks_are_no_communicator;
-struct write_distributed_of_a_model_and_a_communicator;
-template <class>
-struct a_model_that_ends_with_this_statement;
-struct keep_the_model_in_a_variable;
-
-namespace nn {
-
-/// What one rank has seen of run(); the same on all ranks.
-struct distributed_run {
-  index_t steps = 0;
-  index_t samples = 0;   ///< of all ranks
-  double mean_loss = 0;  ///< over these
-  bool stopped = false;  ///< by ask_to_stop() of any rank
-};
-
-namespace detail {
-
-/// Sees the members of a model for communicators C.
-template <class... C>
-struct reached_members {
-  template <class X>
-    requires(sinter::detail::is_fitting<reach_mistake<X, C...>>)
-  static void admit(const X&) {}
-  template <class X, class Problem = typename reach_mistake<X, C...>::problem,
-            class Fix = typename reach_mistake<X, C...>::fix>
-  static void admit(const X&) = delete;
-};
-
-template <class M, class C>
-constexpr auto find_distributed_mistake() {
-  using sinter::detail::mistake;
-  if constexpr (!is_module<M>)
-    return mistake<what_is_distributed_is_no_module<M>, write_distributed_of_a_model_and_a_communicator>{};
-  else if constexpr (!communicator<C>)
-    return mistake<the_ranks_are_no_communicator<C>, write_distributed_of_a_model_and_a_communicator>{};
-  else return mistake<communicator_does_not_reach<cpu>, pass_a_communicator_that_reaches_it_as_well>{};
-}
-template <class M, class C>
-using distributed_mistake = decltype(find_distributed_mistake<M, C>());
-
-/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
-template <class L>
-constexpr auto find_loss_mistake() {
-  if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
-  else return sinter::detail::mistake<loss_that_is_no_variable<L>, return_the_loss_as_the_model_gives_it>{};
-}
-template <class Loader, class Loss>
-using loss_mistake =
-    decltype(find_loss_mistake<bare<decltype(std::declval<const Loss&>()(*std::begin(std::declval<Loader&>())))>>());
-
-}  // namespace detail
-
-/// What no rank can train; its constructor says why.
-template <class M, class C, class... More>
-class distributed {
- public:
-  template <class Model, class Problem = typename detail::distributed_mistake<M, C>::problem,
-            class Fix = typename detail::distributed_mistake<M, C>::fix>
-  distributed(Model&&, const C&, const More&..., distributed_options = {}) = delete;
-};
-
-/// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
-/// ranks at the same time: they compare their lists of parameters and buffers, and take over the values of rank 0.
-/// After backward(loss, n), for the mean loss of n samples, each parameter has the gradient of the mean loss of all
-/// samples of the step: gradients count n times, and are divided by the sum of n. That holds for gradients of earlier
-/// passes, too: plain loss.backward() adds to the gradients of this rank alone, and the next backward(loss, n) sums
-/// what has been gathered. So one optimizer on each rank keeps all copies equal.
-///
-///     socket_communicator world(socket_options::from_environment());
-///     nn::distributed ranks(model, world);
-///     optim::adam optimizer(model);
-///     for (auto& [x, y] : loader) {
-///       optimizer.zero_grad();
-///       ranks.backward(cross_entropy(model(x), y), x.extent(0));
-///       optimizer.step();
-///     }
-///
-/// Gradients lie in buckets of about 25 MiB, each of one element type on one device. A bucket is summed as soon as the
-/// pass has made the last gradient of it, while the pass goes on. After the first step they are put together anew, in
-/// the order in which gradients are complete. A tensor from grad() shows the gradients of later steps, too.
-///
-/// A rank may have no samples (n = 0), and use other parameters than the others do: a parameter that any rank has used
-/// has its gradient on all of them, one that none has used has none. Of modules in an `offloaded` only those that a
-/// rank has used are summed. Buffers, as the statistics of batch norms, become the mean of the ranks' values by their
-/// numbers of samples; integers become the largest. As in data_parallel(), a batch norm works on each rank's own
-/// samples. Generators in the model, as those of dropouts, make as many draws on a rank without samples as elsewhere.
-///
-/// Parameters may be on several devices: give a communicator for each kind, the first of which reaches the host.
-/// The model and the communicators must outlive it. All calls come from one thread. Do not replace a parameter
-/// meanwhile. With `.compress`, float gradients are rounded to bfloat16 before and after they are added, which changes
-/// each sum by at most 2^-7 of the sum of magnitudes.
-///
-/// Errors of the constructor, on all ranks: value_error that names a rank and a parameter where models differ. Errors
-/// of calls: communication_error; whatever a call throws, the other ranks are told, no gradient is left, and all
-/// later calls throw. Source: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training",
-/// VLDB 2020.
-template <is_module M, communicator C, communicator... More>
-  requires communicator_on<C, cpu>
-class distributed<M, C, More...> {
- public:
-  distributed(M& model, const C& world, const More&... more, distributed_options options = {})
-    requires(sinter::detail::is_fitting<detail::model_mistake<M, C, More...>>)
-      : model_(model), ranks_(world, more...), options_(options), exchange_(std::get<0>(ranks_), options) {
-    guarded([&] {
-      over_all([&](auto& first, auto&... rest) {
-        detail::require_same_model(first, model_);
-        detail::spread_state(model_, first, rest...);
-        detail::spread_generators(model_, first);
-        detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int task) {
-          using X = detail::bare<decltype(x)>;
-          detail::reached_members<C, More...>::admit(x);
-          if constexpr (sinter::detail::is_fitting<detail::reach_mistake<X, C, More...>>) {
-            auto& ranks = detail::communicator_for<device_of<X>>(first, rest...);
-            if constexpr (detail::is_buffer<X>) buffers_.add(name.text(), x, ranks);
-            else if constexpr (detail::is_variable<X>) {
-              parameters_.push_back(sinter::detail::access::state_of(x).get());
-              exchange_.add(name.text(), x, ranks, task);
-            }
-          }
-        });
-        exchange_.make_buckets();
-      });
-    });
-  }
-  template <class M0 = M, class Problem = typename detail::model_mistake<M0, C, More...>::problem,
-            class Fix = typename detail::model_mistake<M0, C, More...>::fix>
-  distributed(M&, const C&, const More&..., distributed_options = {}) = delete;
-  template <class Problem = a_model_that_ends_with_this_statement<M>, class Fix = keep_the_model_in_a_variable>
-  distributed(M&&, const C&, const More&..., distributed_options = {}) = delete;
-  distributed(const distributed&) = delete;
-  distributed& operator=(const distributed&) = delete;
-
-  int rank() const { return std::get<0>(ranks_).rank(); }
-  int size() const { return std::get<0>(ranks_).size(); }
-  M& model() const { return model_; }
-
-  /// f(world, more...), for other calls of all ranks between steps. What it throws ends the work of all ranks.
-  template <class F>
-  void with_communicators(const F& f) {
-    guarded([&] { over_all(f); });
-  }
-
-  /// Tells the other ranks how many samples this one has in the step that begins. Called before the forward pass it
-  /// costs no time; where it was not called backward() does. Errors: value_error for a negative number.
-  void begin(index_t samples) {
-    guarded([&] { exchange_.begin(samples, false); });
-  }
-  /// The samples of all ranks in the step that begin() began; waits for the others.
-  index_t samples_of_step() {
-    return guarded([&] { return exchange_.agreed().samples; });
-  }
-
-  /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
-  /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
-  /// call it, or sum_gradients(). Errors: shape_error for a loss that is not one number; value_error where no rank has
-  /// samples, where begin() was told another number, and where a parameter was replaced; those of variable::backward;
-  /// communication_error.
-  template <class T, auto S, device D, int Order>
-  void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
-    guarded([&] {
-      require_one_number(loss);
-      open_step(samples);
-      answer([&](gradient_listener& listener) {
-        const auto weight = static_cast<compute_type<T>>(exchange_.weight());
-        const tensor<T, S, D> seed = full<T, D>(loss.shape(), static_cast<T>(weight));
-        loss.backward(seed, listener, options);
-      });
-    });
-  }
-  template <class L, class Problem = loss_that_is_no_variable<L>, class Fix = return_the_loss_as_the_model_gives_it>
-  void backward(const L&, index_t, backward_options = {}) = delete;
-
-  /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
-  /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
-  void sum_gradients(index_t samples) {
-    guarded([&] {
-      open_step(samples);
-      answer(nullptr);
-    });
-  }
-
-  /// Trains on all batches of a loader. For each batch: begin(batch.size()), backward of loss(batch), a mean, then
-  /// step(). Ranks may have different numbers of batches: one that has run out takes part with no samples, and calls
-  /// step(), until all have. The samples of rank r count as number r, r + size(), ... of the step, as a
-  /// distributed_sampler gives them, so that dropout draws as if one rank had the whole batch. An exception on one rank
-  /// ends the others with "aborted by rank r: its text". Errors: those of loader, loss and step; communication_error.
-  ///
-  ///     const auto epoch = ranks.run(
-  ///         loader, [&](const auto& batch) { return cross_entropy(model(batch.inputs), batch.targets); },
-  ///         [&] {
-  ///           optimizer.step();
-  ///           optimizer.zero_grad();
-  ///         });
-  ///     std::cout << epoch.mean_loss << '\n';
-  template <class Loader, class Loss, class Step>
-    requires(sinter::detail::is_fitting<detail::loss_mistake<Loader, Loss>>)
-  distributed_run run(Loader&& loader, const Loss& loss, const Step& step) {
-    return guarded([&] {
-      distributed_run seen;
-      double sum_of_losses = 0;
-      // Forward and backward of a step; null: of a rank without samples.
-      const auto take = [&]<class Pass>(index_t n, bool finished, const Pass& pass) {
-        constexpr bool has_pass = !std::is_null_pointer_v<Pass>;
-        exchange_.begin(n, finished);
-        if constexpr (has_pass) pass();
-        const detail::step_word word = exchange_.agreed();
-        if (word.samples == 0) {
-          exchange_.skip();
-          seen.stopped = word.stopping > 0;
-          return word.finished < size() && !seen.stopped;
-        }
-        if constexpr (!has_pass) answer(nullptr);
-        const auto start = sinter::detail::communication_clock::now();
-        step();
-        exchange_.trace().optimizer = sinter::detail::seconds_since(start);
-        ++seen.steps;
-        seen.samples += word.samples;
-        seen.stopped = word.stopping > 0;
-        return !seen.stopped;
-      };
-      bool goes_on = true;
-      for (auto&& batch : loader) {
-        const index_t n = batch.size();
-        const auto pass = [&] {
-          const samples_from own(rank(), size());
-          const variable l = loss(batch);
-          require_one_number(l);
-          sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
-          backward(l, n);
-        };
-        goes_on = n > 0 ? take(n, false, pass) : take(0, false, nullptr);
-        if (!goes_on) break;
-      }
-      while (goes_on) goes_on = take(0, true, nullptr);
-      if (seen.stopped) exchange_.ask_to_stop(false);
-      const tensor<double, 1> sums =
-          std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
-      if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
-      return seen;
-    });
-  }
-  template <class Loader, class Loss, class Step, class Problem = typename detail::loss_mistake<Loader, Loss>::problem,
-            class Fix = typename detail::loss_mistake<Loader, Loss>::fix>
-  distributed_run run(Loader&&, const Loss&, const Step&) = delete;
-
-  /// All ranks leave run() after the step that they begin next; a later run() takes all batches again. Not for signal
-  /// handlers: set a flag there, and call this from loss or step.
-  void ask_to_stop() { exchange_.ask_to_stop(true); }
-
-  /// Merges the buffers of all ranks, which count alike; only needed with `.merge_buffers = false`. All ranks call it.
-  void merge_buffers() {
-    guarded([&] {
-      buffers_.start(1. / size());
-      buffers_.finish();
-    });
-  }
-
-  distributed_report report() const {
-    distributed_report r = exchange_.report();
-    const auto add = [&](const auto& c) {
-      if constexpr (requires { c.time_spent(); }) r.time += c.time_spent();
-    };
-    std::apply([&](const auto&... c) { (add(c), ...); }, ranks_);
-    return r;
-  }
-  /// Of the last backward().
-  const step_trace& trace() const { return exchange_.trace(); }
-
- private:
-  template <class F>
-  void over_all(const F& f) {
-    std::apply(f, ranks_);
-  }
-  /// f(); what it throws ends the work of all ranks.
-  template <class F>
-  auto guarded(const F& f) {
-    return sinter::detail::run_guarded(f, [this](const char* why) { give_up(why); });
-  }
-  void give_up(const char* why) noexcept {
-    exchange_.drop_gradients();
-    over_all([&](auto&... c) {
-      const auto tell = [&](auto& one) {
-        try {
-          one.abort(why);
-        } catch (...) {  // NOLINT: it has failed already
-        }
-      };
-      (tell(c), ...);
-    });
-  }
-
-  template <class Pass>
-  void answer(const Pass& pass) {
-    const double weight = exchange_.weight();
-    exchange_.run(pass);
-    if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
-    if (!options_.merge_buffers) return;
-    buffers_.start(weight);
-    buffers_.finish();
-    exchange_.trace().buffers = buffers_.bytes();
-  }
-
-  template <class L>
-  static void require_one_number(const L& loss) {
-    if (!loss.defined()) sinter::detail::refuse_undefined("distributed, loss");
-    if (loss.numel() != 1)
-      sinter::detail::refuse<shape_error>({"distributed: a loss of shape ", loss.shape(),
-                                           "; it must be one number, the mean over the samples of this rank"});
-  }
-  void open_step(index_t samples) {
-    require_same_parameters();
-    if (!exchange_.has_begun()) exchange_.begin(samples, false);
-    else if (exchange_.samples() != samples)
-      sinter::detail::refuse<value_error>({"distributed: begin() was told ", exchange_.samples(),
-                                           " samples of this rank, and the sum of gradients ", samples});
-  }
-  void require_same_parameters() {
-    std::size_t i = 0;
-    detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int) {
-      if constexpr (detail::is_variable<detail::bare<decltype(x)>>) {
-        const std::size_t number = i++;
-        if (number >= parameters_.size() || parameters_[number] != sinter::detail::access::state_of(x).get())
-          sinter::detail::refuse<value_error>(
-              {"distributed: '", name.text(), "' of shape ", x.shape(),
-               " was replaced since distributed was made; write to its value, or make distributed anew"});
-      }
-    });
-  }
-
-  M& model_;
-  std::tuple<C, More...> ranks_;
-  distributed_options options_;
-  std::vector<const sinter::detail::grad_state*> parameters_;  ///< in the order of the lists, tied ones again
-  detail::gradient_exchange<C> exchange_;
-  detail::rank_buffers buffers_;
-};
-
-template <class M, class C>
-distributed(M&&, const C&) -> distributed<std::remove_reference_t<M>, C>;
-template <class M, class C>
-distributed(M&&, const C&, distributed_options) -> distributed<std::remove_reference_t<M>, C>;
-template <class M, class C, communicator C2>
-distributed(M&&, const C&, const C2&) -> distributed<std::remove_reference_t<M>, C, C2>;
-template <class M, class C, communicator C2>
-distributed(M&&, const C&, const C2&, distributed_options) -> distributed<std::remove_reference_t<M>, C, C2>;
-
-}  // namespace nn
-}  // namespace sinter
-// sinter/parallel/hierarchical_communicator.hpp: ranks on nodes with fast links, and slower ones between nodes.
-
-// sinter/parallel/hierarchical_transport.hpp: collectives in steps: inside each node, between nodes, and inside again.
-
-namespace sinter::detail {
-
-/// Made of transports of the ranks of this node, of the first ranks of all nodes, the leaders, and of all ranks.
-class hierarchical_transport final : public transport {
-  struct place {
-    std::int32_t leader, local, node_size;
-  };
-  /// In a trouble that ranks tell each other -2 stands for rank 0 of all, -3 for rank 1, ...: numbers from 0 are those
-  /// of the transport that found it.
-  static constexpr int first_coded = -2;
-  /// Each step waits so many seconds longer than the one before: the rank that waits for the one to blame speaks first.
-  static constexpr double grace = 0.2;
-
-  template <class X>
-  static auto bytes(X* x) {
-    return reinterpret_cast<std::conditional_t<std::is_const_v<X>, const std::byte*, std::byte*>>(x);
-  }
-  template <class F>
-  void each(const F& f) {
-    f(*node_);
-    f(*leaders_);
-    f(*world_);
-  }
-  /// f(), which calls the transport that has these ranks; its trouble is told in ranks of all.
-  template <class F>
-  static auto in(const char* where, const std::vector<int>& ranks, const F& f) {
-    try {
-      return f();
-    } catch (const trouble& t) {
-      if (t.peer <= first_coded) throw trouble{t.kind, first_coded - t.peer, t.text};
-      if (t.peer < 0) throw;
-      const int peer = ranks.at(static_cast<std::size_t>(t.peer));
-      throw trouble{t.kind, peer, joined({where, ", where rank ", t.peer, " is rank ", peer, " of all: ", t.text})};
-    }
-  }
-  template <class F>
-  auto inside(const F& f) const {
-    return in("inside the node", ranks_here_, f);
-  }
-  template <class F>
-  auto between(const F& f) const {
-    return in("between the nodes", leader_ranks_, f);
-  }
-  template <class F>
-  auto over_all(const F& f) const {
-    try {
-      return f();
-    } catch (const trouble& t) {
-      if (t.peer > first_coded) throw;
-      throw trouble{t.kind, first_coded - t.peer, t.text};
-    }
-  }
-
- public:
-  /// All ranks call it. Errors: a trouble; value_error on all ranks where nodes overlap.
-  hierarchical_transport(std::unique_ptr<transport> node, std::unique_ptr<transport> world, const deadline& until)
-      : node_(std::move(node)),
-        world_(std::move(world)),
-        name_(joined({"hierarchical: ", node_->name(), ", ", world_->name()})) {
-    std::int32_t leader = world_->rank();
-    node_->broadcast(header_of(operation::broadcast, 1), bytes(&leader), until);
-    const place mine{leader, node_->rank(), node_->size()};
-    places_.resize(static_cast<std::size_t>(size()));
-    world_->all_gather(header_of(operation::all_gather, sizeof mine / sizeof leader), bytes(&mine), bytes(&places_[0]),
-                       until);
-    for (int r = 0; r < size(); ++r) {
-      if (place_of(r).leader == leader) ranks_here_.push_back(r);
-      if (place_of(r).leader == r) leader_ranks_.push_back(r);
-    }
-    std::sort(ranks_here_.begin(), ranks_here_.end(),
-              [&](int a, int b) { return place_of(a).local < place_of(b).local; });
-    require_parts_of_all();
-    leaders_ = world_->split(header_of(operation::split, 0), is_leader() ? 0 : 1, 0, until);
-  }
-
-  const char* name() const override { return name_.c_str(); }
-  int rank() const override { return world_->rank(); }
-  int size() const override { return world_->size(); }
-  bool keeps_time() const override { return node_->keeps_time() && world_->keeps_time(); }
-
-  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
-    return over_all([&] { return world_->exchange(h, until); });
-  }
-  /// The sum of a node is the same on its ranks, and that of all nodes is made once for each leader from the same
-  /// numbers.
-  void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
-    inside([&] { node_->all_reduce(h, data, until); });
-    if (nodes() == 1) return;
-    const deadline second(until, grace), third(until, 2 * grace);
-    if (is_leader()) between([&] { leaders_->all_reduce(h, data, second); });
-    inside([&] { node_->broadcast(from(0, h), data, third); });
-  }
-  void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
-    const place root = place_of(h.root);
-    const bool is_here = root.leader == place_of(rank()).leader;
-    const auto nodes_before = std::lower_bound(leader_ranks_.begin(), leader_ranks_.end(), root.leader);
-    if (is_here) inside([&] { node_->broadcast(from(root.local, h), data, until); });
-    const deadline second(until, grace), third(until, 2 * grace);
-    if (is_leader() && nodes() > 1)
-      between(
-          [&] { leaders_->broadcast(from(static_cast<int>(nodes_before - leader_ranks_.begin()), h), data, second); });
-    if (!is_here) inside([&] { node_->broadcast(from(0, h), data, third); });
-  }
-  void all_gather(const call_header& h, const std::byte* mine, std::byte* all, const deadline& until) override {
-    over_all([&] { world_->all_gather(h, mine, all, until); });
-  }
-  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* mine, const deadline& until) override {
-    over_all([&] { world_->reduce_scatter(h, all, mine, until); });
-  }
-  std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
-    auto node = inside([&] { return node_->split(h, color, key, until); });
-    auto world = over_all([&] { return world_->split(h, color, key, until); });
-    return std::make_unique<hierarchical_transport>(std::move(node), std::move(world), until);
-  }
-
-  void start(transfer& t) override {
-    over_all([&] { world_->start(t); });
-  }
-  bool test(transfer& t) override {
-    return over_all([&] { return world_->test(t); });
-  }
-
-  void tell(const trouble& why) noexcept override {
-    trouble coded{why.kind, why.peer, {}};
-    try {
-      coded.text = why.text;
-    } catch (...) {  // NOLINT: without memory without a text
-    }
-    if (why.peer >= 0) coded.peer = first_coded - why.peer;
-    each([&](transport& one) { one.tell(coded); });
-  }
-  void close() override {
-    each([](transport& one) { one.close(); });
-  }
-  void wake() override {
-    each([&](transport& one) {
-      if (is_interrupted()) one.interrupt();
-      else one.wake();
-    });
-  }
-
- private:
-  static call_header header_of(operation op, std::size_t count) {
-    return make_header(op, element_kind::int32, count, 0, false, "nodes");
-  }
-  /// The same call as a broadcast of that rank.
-  static call_header from(int root, call_header h) {
-    h.op = operation::broadcast;
-    h.root = root;
-    h.is_max = 0;
-    return h;
-  }
-
-  const place& place_of(int r) const { return places_[static_cast<std::size_t>(r)]; }
-  bool is_leader() const { return node_->rank() == 0; }
-  std::size_t nodes() const { return leader_ranks_.size(); }
-
-  SINTER_COLD void require_parts_of_all() const {
-    for (int r = 0; r < size(); ++r) {
-      const auto same = [&](const place& p) { return p.leader == place_of(r).leader; };
-      const auto n = std::count_if(places_.begin(), places_.end(), same);
-      if (n != place_of(r).node_size)
-        refuse<value_error>({"hierarchical_communicator: the node of rank ", r, " has ", place_of(r).node_size,
-                             " ranks, but ", n, " of all ranks name rank ", place_of(r).leader,
-                             " as the first of their node; give communicators that together have each rank once"});
-    }
-  }
-
-  std::unique_ptr<transport> node_, world_, leaders_;  ///< leaders_ of a rank that is none is of these others
-  std::string name_;
-  std::vector<place> places_;      ///< of all ranks
-  std::vector<int> ranks_here_;    ///< by their number in the node
-  std::vector<int> leader_ranks_;  ///< by the number of the node
-};
-
-}  // namespace sinter::detail
-// sinter/parallel/host_communicator.hpp: the calls of communicators that reach the host's memory.
-
-namespace sinter {
-
-class hierarchical_communicator;
-
-namespace detail {
-
-/// What thread_communicator, socket_communicator and mpi_communicator (Self) share; see the concept `communicator`.
-template <class Self>
-class host_communicator {
-  template <class X, bool Adds = false>
-  using mistake_of = communication_mistake<Self, X, Adds>;
-
- public:
-  /// True for `cpu` and every `numa<I>`.
-  template <class D>
-  static constexpr bool reaches = is_cpu_v<D>;
-
-  int rank() const { return state_->over().rank(); }
-  int size() const { return state_->over().size(); }
-  std::string name() const { return state_->over().name(); }
-  /// What the calls of this rank have taken so far.
-  communication_time time_spent() const { return state_->time_spent(); }
-
-  /// The sum, or maximum, of `values` over all ranks, in the memory of `values`: in the order of the ranks, half and
-  /// bfloat16 in float. float, double, half, bfloat16, int32 and int64; (n) on each => (n). Errors: shape_error for a
-  /// tensor without a value or whose elements are not side by side; communication_error.
-  template <element T, device D>
-    requires(is_cpu_v<D> && can_be_summed<T>)
-  work<tensor<T, 1, D>> all_reduce(tensor<T, 1, D> values, rank_reduction by = reduction::sum,
-                                   std::string_view name = {}) {
-    require_flat("all_reduce", values);
-    note_write(*access::storage_of(values).get());
-    auto c = make_call<T>(operation::all_reduce, values, 0, by.is_max(), name);
-    c->run = [p = bytes_of(values)](transport& over, const call& one) {
-      over.all_reduce(one.header, p, one.on->until);
-    };
-    return {state_->post(c), values};
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
-            class Fix = typename mistake_of<X, true>::fix>
-  void all_reduce(const X&, More&&...) = delete;
-
-  /// `values` of rank `root`, in the memory of each rank's `values`; (n) on each => (n), of any element type.
-  template <element T, device D>
-    requires(is_cpu_v<D>)
-  work<tensor<T, 1, D>> broadcast(tensor<T, 1, D> values, int root, std::string_view name = {}) {
-    require_flat("broadcast", values);
-    require_rank("broadcast", root, size());
-    note_write(*access::storage_of(values).get());
-    auto c = make_call<T>(operation::broadcast, values, root, false, name);
-    c->run = [p = bytes_of(values)](transport& over, const call& one) { over.broadcast(one.header, p, one.on->until); };
-    return {state_->post(c), values};
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void broadcast(const X&, More&&...) = delete;
-
-  /// (n) on each => (size() n): the values of rank 0, 1, ...; of any element type.
-  template <element T, device D>
-    requires(is_cpu_v<D>)
-  work<tensor<T, 1, D>> all_gather(tensor<T, 1, D> mine, std::string_view name = {}) {
-    require_flat("all_gather", mine);
-    auto all = tensor<T, 1, D>::uninitialized({{mine.numel() * size()}});
-    auto c = make_call<T>(operation::all_gather, mine, 0, false, name);
-    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(mine, all);
-    c->run = [from = bytes_of(mine), to = bytes_of(all)](transport& over, const call& one) {
-      over.all_gather(one.header, from, to, one.on->until);
-    };
-    return {state_->post(c), all};
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void all_gather(const X&, More&&...) = delete;
-
-  /// (size() n) on each => (n): part rank() of the sum, as all_reduce adds. Errors: shape_error for a length that
-  /// size() does not divide.
-  template <element T, device D>
-    requires(is_cpu_v<D> && can_be_summed<T>)
-  work<tensor<T, 1, D>> reduce_scatter(tensor<T, 1, D> values, std::string_view name = {}) {
-    require_flat("reduce_scatter", values);
-    require_equal_parts("reduce_scatter", values.numel(), size());
-    auto mine = tensor<T, 1, D>::uninitialized({{values.numel() / size()}});
-    auto c = make_call<T>(operation::reduce_scatter, values, 0, false, name);
-    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(values, mine);
-    c->run = [from = bytes_of(values), to = bytes_of(mine)](transport& over, const call& one) {
-      over.reduce_scatter(one.header, from, to, one.on->until);
-    };
-    return {state_->post(c), mine};
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
-            class Fix = typename mistake_of<X, true>::fix>
-  void reduce_scatter(const X&, More&&...) = delete;
-
-  /// Sends `values` to rank `to`, which receives it. What one rank sends to another is received in that order, with the
-  /// same tags. It starts once the collectives that this rank called before are over; those that it calls later do not
-  /// wait for it.
-  template <element T, device D>
-    requires(is_cpu_v<D>)
-  work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
-    require_flat("send", values);
-    require_rank("send", to, size());
-    return work<void>(state_->post(make_message<T>(operation::send, values, to, tag)));
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void send(const X&, More&&...) = delete;
-
-  /// The next n elements that rank `from` sends to this one.
-  template <element T, device D = cpu>
-    requires(is_cpu_v<D>)
-  work<tensor<T, 1, D>> receive(index_t n, int from, int tag = 0) {
-    require_rank("receive", from, size());
-    const auto values = tensor<T, 1, D>::uninitialized({{n}});
-    return {state_->post(make_message<T>(operation::receive, values, from, tag)), values};
-  }
-  template <element T, device D, class Problem = communicator_does_not_reach<D>,
-            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
-    requires(!is_cpu_v<D>)
-  work<tensor<T, 1, D>> receive(index_t, int, int = 0) = delete;
-
-  /// Is over once all ranks called it.
-  work<void> barrier(std::string_view name = {}) {
-    auto c = std::make_shared<call>();
-    c->header = make_header(operation::barrier, element_kind::uint8, 0, 0, false, name);
-    c->name = name;
-    return work<void>(state_->post(c));
-  }
-
-  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
-  /// (key, rank). Errors: value_error for a negative color.
-  Self split(int color, int key) {
-    return Self(split_off(color, key), state_->limits(), Self::thread_of_split(state_->thread()));
-  }
-
-  /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
-  /// Returns once the other ranks are told, or after two seconds where they do not listen.
-  void abort(std::string reason) { state_->abort(reason); }
-
- protected:
-  host_communicator(std::unique_ptr<transport> over, communication_limits limits,
-                    std::shared_ptr<communication_thread> thread)
-      : state_(std::make_shared<communication>(std::move(over), limits, std::move(thread))) {}
-  /// A communicator made by split() has a thread of its own.
-  static std::shared_ptr<communication_thread> thread_of_split(const std::shared_ptr<communication_thread>&) {
-    return std::make_shared<communication_thread>();
-  }
-
- private:
-  friend class sinter::hierarchical_communicator;
-
-  std::unique_ptr<transport> split_off(int color, int key) {
-    require_color(color);
-    auto made = std::make_shared<std::unique_ptr<transport>>();
-    auto c = std::make_shared<call>();
-    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
-    c->run = [made, color, key](transport& over, const call& one) {
-      *made = over.split(one.header, color, key, one.on->until);
-    };
-    state_->post(c)->wait(std::nullopt);
-    return std::move(*made);
-  }
-  /// Where the calls of a communicator of several transports run: transports of MPI work on one thread only.
-  std::shared_ptr<communication_thread> shared_thread() const {
-    auto own = Self::thread_of_split(state_->thread());
-    return own == state_->thread() ? own : nullptr;
-  }
-
-  template <class T, class D>
-  static std::byte* bytes_of(const tensor<T, 1, D>& x) {
-    return reinterpret_cast<std::byte*>(x.data());
-  }
-  template <class T, class D>
-  static std::shared_ptr<call> make_call(operation op, const tensor<T, 1, D>& x, int root, bool is_max,
-                                         std::string_view name) {
-    auto c = std::make_shared<call>();
-    c->header = make_header(op, kind_of_element<T>(), static_cast<std::size_t>(x.numel()), root, is_max, name);
-    c->name = name;
-    c->memory = std::make_shared<tensor<T, 1, D>>(x);
-    return c;
-  }
-  template <class T, class D>
-  static std::shared_ptr<call> make_message(operation op, const tensor<T, 1, D>& x, int peer, int tag) {
-    auto c = make_call<T>(op, x, tag, false, {});
-    c->moves.peer = peer;
-    c->moves.outgoing = op == operation::send;
-    c->moves.data = bytes_of(x);
-    c->moves.bytes = static_cast<std::size_t>(x.numel()) * sizeof(T);
-    return c;
-  }
-
-  std::shared_ptr<communication> state_;
-};
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-// Names in messages.
-template <class C>
-struct hierarchy_of_what_is_no_host_communicator;
-struct pass_communicators_of_threads_sockets_or_mpi;
-
-namespace detail {
-
-/// Communicators that a hierarchical_communicator is made of.
-template <class C>
-concept has_transport = std::derived_from<C, host_communicator<C>> && !std::same_as<C, hierarchical_communicator>;
-
-}  // namespace detail
-
-/// Ranks on several nodes, of which links inside are fast and links between are slow. all_reduce adds inside each node,
-/// then between the first ranks of the nodes, and spreads the sum inside; broadcast goes the same way. So a node sends
-/// and receives a tensor once, not once for each rank. Other calls go over all ranks. Nodes may have different numbers
-/// of ranks. See the concept `communicator`.
-///
-///     socket_communicator world(socket_options::from_environment());
-///     hierarchical_communicator ranks(world, 8);  // ranks 0 to 7 are on one machine, 8 to 15 on the next
-///     nn::distributed train(model, ranks);
-///
-/// The sum is the same bit by bit on all ranks and, over threads and sockets, each time. It is not that of a flat
-/// communicator: half and bfloat16 are rounded once more for each step. Where one rank fails, all do, as with any
-/// communicator; peer() is the rank among all.
-///
-/// It takes nothing from the communicators that it is made of: they stay as they were. Calls run on a thread of its
-/// own, which communicators made by split() share, so each rank makes the calls of both in one order; over MPI it is
-/// MPI's thread.
-class hierarchical_communicator : public detail::host_communicator<hierarchical_communicator> {
- public:
-  /// `node` has the ranks of this rank's node, `world` has all ranks; they may be of different kinds. All ranks call
-  /// it. Errors, on all ranks: value_error where the nodes do not have each rank once; communication_error.
-  template <detail::has_transport Inner, detail::has_transport Outer>
-  hierarchical_communicator(Inner node, Outer world)
-      : hierarchical_communicator(node.split_off(0, node.rank()), world.split_off(0, world.rank()),
-                                  world.state_->limits(), thread_for(node, world)) {}
-  /// Nodes of `ranks_per_node` ranks one after the other; the last one may have fewer. Errors: value_error for a
-  /// number below 1; communication_error.
-  template <detail::has_transport C>
-  hierarchical_communicator(C world, int ranks_per_node)
-      : hierarchical_communicator(world.split_off(node_of(world.rank(), ranks_per_node), world.rank()),
-                                  world.split_off(0, world.rank()), world.state_->limits(), thread_for(world, world)) {}
-  template <class C, class X, class Problem = hierarchy_of_what_is_no_host_communicator<C>,
-            class Fix = pass_communicators_of_threads_sockets_or_mpi>
-    requires(!detail::has_transport<C>)
-  hierarchical_communicator(const C&, const X&) = delete;
-
- private:
-  using base = detail::host_communicator<hierarchical_communicator>;
-  friend base;
-  using base::base;
-
-  hierarchical_communicator(std::unique_ptr<detail::transport> node, std::unique_ptr<detail::transport> world,
-                            detail::communication_limits limits, std::shared_ptr<detail::communication_thread> thread)
-      : base(made_of(std::move(node), std::move(world), limits, *thread), limits, thread) {}
-
-  static int node_of(int rank, int ranks_per_node) {
-    if (ranks_per_node < 1)
-      detail::refuse<value_error>({"hierarchical_communicator: ", ranks_per_node, " ranks per node; give at least 1"});
-    return rank / ranks_per_node;
-  }
-  template <class Inner, class Outer>
-  static std::shared_ptr<detail::communication_thread> thread_for(const Inner& node, const Outer& world) {
-    if (auto thread = node.shared_thread()) return thread;
-    if (auto thread = world.shared_thread()) return thread;
-    return std::make_shared<detail::communication_thread>();
-  }
-  static std::shared_ptr<detail::communication_thread> thread_of_split(
-      const std::shared_ptr<detail::communication_thread>& thread) {
-    return thread;
-  }
-  static std::unique_ptr<detail::transport> made_of(std::unique_ptr<detail::transport> node,
-                                                    std::unique_ptr<detail::transport> world,
-                                                    const detail::communication_limits& limits,
-                                                    detail::communication_thread& thread) {
-    const int rank = world->rank(), size = world->size();
-    struct parts {
-      std::unique_ptr<detail::transport> node, world, made;
-      detail::deadline until;
-    };
-    const auto p = std::make_shared<parts>();
-    p->node = std::move(node);
-    p->world = std::move(world);
-    p->until.set(detail::after(detail::communication_clock::now(), limits.timeout));
-    try {
-      thread.call_last([p] {
-        p->made = std::make_unique<detail::hierarchical_transport>(std::move(p->node), std::move(p->world), p->until);
-      });
-    } catch (const detail::trouble& t) {
-      throw communication_error(
-          detail::joined({"communicator (hierarchical), rank ", rank, " of ", size, ": beginning: ", t.text}).c_str(),
-          t.kind, rank, t.peer, 0, {});
-    }
-    return std::move(p->made);
-  }
-};
-
-static_assert(communicator_on<hierarchical_communicator, cpu> && communicator_on<hierarchical_communicator, numa<0>>);
-
-}  // namespace sinter
-// sinter/parallel/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
-
-namespace sinter::detail {
-
-using sha256_digest = std::array<std::uint8_t, 32>;
-
-/// FIPS 180-4, "Secure Hash Standard", 2015.
-class sha256 {
- public:
-  void add(const void* data, std::size_t n) {
-    const auto* from = static_cast<const std::uint8_t*>(data);
-    length_ += n;
-    while (n > 0) {
-      const std::size_t room = sizeof block_ - filled_, m = n < room ? n : room;
-      std::memcpy(block_ + filled_, from, m);
-      filled_ += m;
-      from += m;
-      n -= m;
-      if (filled_ == sizeof block_) mix();
-    }
-  }
-  sha256_digest digest() {
-    const std::uint64_t bits = length_ * 8;
-    const std::uint8_t one = 0x80, zero = 0;
-    add(&one, 1);
-    while (filled_ != 56) add(&zero, 1);
-    std::uint8_t length[8];
-    for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
-    add(length, 8);
-    sha256_digest out;
-    for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
-    return out;
-  }
-
- private:
-  void mix() {
-    static constexpr std::uint32_t k[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-    std::uint32_t w[64];
-    for (std::size_t i = 0; i < 16; ++i)
-      w[i] = static_cast<std::uint32_t>(block_[4 * i]) << 24 | static_cast<std::uint32_t>(block_[4 * i + 1]) << 16 |
-             static_cast<std::uint32_t>(block_[4 * i + 2]) << 8 | block_[4 * i + 3];
-    for (std::size_t i = 16; i < 64; ++i) {
-      const std::uint32_t a = w[i - 15], b = w[i - 2];
-      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
-             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
-    }
-    std::uint32_t s[8];
-    std::memcpy(s, state_, sizeof s);
-    for (std::size_t i = 0; i < 64; ++i) {
-      const std::uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
-                          majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-      const std::uint32_t t1 =
-          s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + choice + k[i] + w[i];
-      const std::uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + majority;
-      for (std::size_t j = 7; j > 0; --j) s[j] = s[j - 1];
-      s[4] += t1;
-      s[0] = t1 + t2;
-    }
-    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
-    filled_ = 0;
-  }
-
-  std::uint32_t state_[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::uint8_t block_[64];
-  std::size_t filled_ = 0;
-  std::uint64_t length_ = 0;
-};
-
-/// RFC 2104, "HMAC: Keyed-Hashing for Message Authentication", 1997, with SHA-256.
-inline sha256_digest hmac(std::string_view key, std::string_view message) {
-  std::uint8_t padded[64] = {};
-  if (key.size() > sizeof padded) {
-    sha256 h;
-    h.add(key.data(), key.size());
-    const sha256_digest short_key = h.digest();
-    std::memcpy(padded, short_key.data(), short_key.size());
-  } else if (!key.empty()) {
-    std::memcpy(padded, key.data(), key.size());
-  }
-  const auto keyed = [&](std::uint8_t pad) {
-    std::uint8_t block[64];
-    for (std::size_t i = 0; i < sizeof block; ++i) block[i] = padded[i] ^ pad;
-    sha256 h;
-    h.add(block, sizeof block);
-    return h;
-  };
-  sha256 inner = keyed(0x36), outer = keyed(0x5c);
-  inner.add(message.data(), message.size());
-  const sha256_digest first = inner.digest();
-  outer.add(first.data(), first.size());
-  return outer.digest();
-}
-
-/// Takes as long for every pair, so that a stranger learns nothing from the time.
-inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
-}  // namespace sinter::detail
-// sinter/parallel/host_ranks.hpp: a communicator of the host, free of its type, beside one that cannot compare calls.
-
-namespace sinter::detail {
-
-/// A communicator of the host, free of its type.
-class host_ranks {
- public:
-  virtual ~host_ranks() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  virtual std::shared_ptr<work_state> barrier(const std::string& name) = 0;
-  /// Tells rank `to` what is sent to it.
-  virtual std::shared_ptr<work_state> announce(const call_header& sent, int to) = 0;
-  /// Errors: a trouble where rank `from` announces something else.
-  virtual std::shared_ptr<work_state> expect(const call_header& expected, int from) = 0;
-  virtual tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) = 0;
-  virtual std::unique_ptr<host_ranks> split(int color, int key) = 0;
-  virtual void abort(const std::string& reason) = 0;
-};
-
-template <class C>
-class host_ranks_of final : public host_ranks {
- public:
-  explicit host_ranks_of(C ranks) : ranks_(std::move(ranks)) {}
-
-  int rank() const override { return ranks_.rank(); }
-  int size() const override { return ranks_.size(); }
-  std::shared_ptr<work_state> barrier(const std::string& name) override {
-    return watched(ranks_.barrier(name), [] {});
-  }
-  std::shared_ptr<work_state> announce(const call_header& sent, int to) override {
-    const tensor<std::int64_t, 1> words{sent.count, static_cast<std::int64_t>(sent.element), sent.root};
-    return watched(ranks_.send(words, to), [] {});
-  }
-  std::shared_ptr<work_state> expect(const call_header& expected, int from) override {
-    return watched(ranks_.template receive<std::int64_t, cpu>(3, from),
-                   [expected, from, me = rank()](const tensor<std::int64_t, 1>& words) {
-                     call_header sent = expected;
-                     sent.op = operation::send;
-                     sent.count = words(0);
-                     sent.element = static_cast<element_kind>(words(1));
-                     sent.root = static_cast<std::int32_t>(words(2));
-                     require_same_message(from, sent, me, expected);
-                   });
-  }
-  tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) override {
-    return ranks_.broadcast(of_rank_0, 0, "ncclUniqueId").get();
-  }
-  std::unique_ptr<host_ranks> split(int color, int key) override {
-    return std::make_unique<host_ranks_of>(ranks_.split(color, key));
-  }
-  void abort(const std::string& reason) override { ranks_.abort(reason); }
-
- private:
-  template <class Work, class Look>
-  struct watch final : work_state {
-    watch(Work w, Look l) : coming(std::move(w)), look(std::move(l)) {}
-    bool done() const override { return is_over || coming.done(); }
-    void wait(std::optional<double> limit) override {
-      if (is_over) return;
-      const auto get = [&] { return limit.has_value() ? coming.get(*limit) : coming.get(); };
-      if constexpr (std::is_void_v<decltype(coming.get())>) {
-        get();
-        look();
-      } else {
-        look(get());
-      }
-      is_over = true;
-    }
-    Work coming;
-    Look look;
-    bool is_over = false;
-  };
-  template <class Work, class Look>
-  static std::shared_ptr<work_state> watched(Work w, Look l) {
-    return std::make_shared<watch<Work, Look>>(std::move(w), std::move(l));
-  }
-
-  C ranks_;
-};
-
-}  // namespace sinter::detail
-#if SINTER_WITH_MPI
-// sinter/parallel/mpi_communicator.hpp: ranks that mpirun, srun or the like has started, over MPI.
-
-#if !SINTER_WITH_MPI
-#error \
-    "sinter: sinter/parallel/mpi_communicator.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
-#endif
-
-// sinter/parallel/mpi_runtime.hpp: MPI in this process, and the thread that calls it.
-
-#if !SINTER_WITH_MPI
-#error "sinter: sinter/parallel/mpi_runtime.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
-#endif
-
-// The C++ bindings, which MPI 3 removed, would have to be linked.
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
-#include <mpi.h>
-
-namespace sinter::detail {
-
-inline void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING + 1] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw trouble{communication_failure::backend, -1, joined({call, ": ", std::string_view(text)})};
-}
-
-/// MPI in this process, and the one thread that calls it: begun with the first communicator, finalised with the last
-/// one where nothing failed. Where something did, the end of the process ends the whole job: to finalise would hang.
-class mpi_runtime {
- public:
-  static std::shared_ptr<mpi_runtime> get(double timeout) {
-    static std::weak_ptr<mpi_runtime> current;
-    if (auto there = current.lock()) return there;
-    std::shared_ptr<mpi_runtime> made(new mpi_runtime(timeout));
-    made->thread_.call_last([&] { made->begin(); });
-    current = made;
-    return made;
-  }
-  mpi_runtime(const mpi_runtime&) = delete;
-  mpi_runtime& operator=(const mpi_runtime&) = delete;
-  ~mpi_runtime() {
-    if (!is_ours_ || has_failed()) return;
-    if (thread_.call_last([] { MPI_Finalize(); }, timeout_)) return;
-    std::fprintf(stderr, "sinter: MPI_Finalize() waits for other ranks in vain; the job is ended\n");
-    fail();
-    thread_.leave_behind();
-    std::exit(1);
-  }
-
-  communication_thread& thread() { return thread_; }
-  static void fail() { failed_.store(true); }
-  static bool has_failed() { return failed_.load(); }
-
- private:
-  explicit mpi_runtime(double timeout) : timeout_(timeout) {}
-
-  void begin() {
-    int is_over = 0, is_there = 0, level = MPI_THREAD_SINGLE;
-    MPI_Finalized(&is_over);
-    if (is_over != 0)
-      throw trouble{communication_failure::backend, -1, "MPI is finalised already, and begins once in a process only"};
-    MPI_Initialized(&is_there);
-    if (is_there == 0) {
-      // All calls come from this thread; the program may call MPI too where it grants that.
-      check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
-      is_ours_ = true;
-    } else {
-      MPI_Query_thread(&level);
-      if (level < MPI_THREAD_SERIALIZED)
-        throw trouble{
-            communication_failure::backend, -1,
-            "MPI was initialised without threads; let the communicator initialise it, or ask MPI_Init_thread() "
-            "for MPI_THREAD_MULTIPLE"};
-    }
-    static const int asked = std::atexit([] {
-      if (!has_failed()) return;
-      std::fflush(nullptr);
-      int finalized = 0;
-      MPI_Finalized(&finalized);
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others end by themselves, and say why
-      if (finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1);
-      std::_Exit(1);
-    });
-    static_cast<void>(asked);
-  }
-
-  static inline std::atomic<bool> failed_{false};
-  double timeout_;
-  bool is_ours_ = false;
-  communication_thread thread_;
-};
-
-}  // namespace sinter::detail
-#ifndef SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-#define SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-// sinter/parallel/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
-// time.
-
-namespace sinter::detail {
-
-/// b joined to a.
-template <class A>
-A joined_elements(A a, A b, bool is_max) {
-  if (!is_max) {
-    // unsigned, where a sum does not overflow
-    if constexpr (std::is_integral_v<A>)
-      return static_cast<A>(static_cast<std::make_unsigned_t<A>>(a) + static_cast<std::make_unsigned_t<A>>(b));
-    else return a + b;
-  }
-  if constexpr (std::is_floating_point_v<A>) return b > a || b != b ? b : a;
-  else return b > a ? b : a;
-}
-
-/// Calls f(T{}) with the element type. Errors: value_error for one that cannot be summed.
-template <class F>
-void with_summed_element(element_kind kind, F f) {
-  with_element(kind, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (element<T>) {
-      if constexpr (can_be_summed<T>) return f(zero);
-    }
-    refuse<value_error>({"communicator: elements of type ", element_name(kind), " cannot be added"});
-  });
-}
-
-/// to[i] = parts[0][first + i] joined to parts[1][first + i], ... for i < n: in this order, so that the result is the
-/// same each time; half and bfloat16 in float, rounded once. `to` may be one of the parts.
-inline void join_in_rank_order(element_kind kind, bool is_max, std::span<const std::byte* const> parts,
-                               std::size_t first, std::size_t n, std::byte* to) {
-  with_summed_element(kind, [&](auto zero) {
-    using T = decltype(zero);
-    using A = compute_type<T>;
-    constexpr std::size_t block = 512;  // elements at a time, so that the loop over ranks is the outer one
-    A sums[block];
-    for (std::size_t i = 0; i < n; i += block) {
-      const std::size_t m = n - i < block ? n - i : block;
-      for (std::size_t r = 0; r < parts.size(); ++r) {
-        T values[block];
-        std::memcpy(values, parts[r] + (first + i) * sizeof(T), m * sizeof(T));
-        for (std::size_t j = 0; j < m; ++j)
-          sums[j] = r == 0 ? static_cast<A>(values[j]) : joined_elements<A>(sums[j], static_cast<A>(values[j]), is_max);
-      }
-      T result[block];
-      for (std::size_t j = 0; j < m; ++j) result[j] = static_cast<T>(sums[j]);
-      std::memcpy(to + i * sizeof(T), result, m * sizeof(T));
-    }
-  });
-}
-
-/// The elements of part r, where n elements are cut into `ranks` parts that differ by one element at most.
-struct part_of_rank {
-  part_of_rank(std::size_t n, int ranks, int r)
-      : begin(n * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks)),
-        end(n * static_cast<std::size_t>(r + 1) / static_cast<std::size_t>(ranks)) {}
-  std::size_t size() const { return end - begin; }
-  std::size_t begin, end;
-};
-
-}  // namespace sinter::detail
-#endif  // SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-
-namespace sinter {
-
-/// Options of mpi_communicator.
-struct mpi_options {
-  std::chrono::duration<double> timeout = std::chrono::seconds(300);
-  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
-  int largest_count = std::numeric_limits<int>::max();  ///< elements that one call of MPI gets; more are cut
-};
-
-namespace detail {
-
-/// The greater one; NaN where one is.
-template <class T>
-void mpi_max(void* from, void* to, int* n, MPI_Datatype*) {
-  const T* const a = static_cast<const T*>(from);
-  T* const b = static_cast<T*>(to);
-  for (int i = 0; i < *n; ++i) b[i] = joined_elements(b[i], a[i], true);
-}
-
-template <class A>
-MPI_Datatype mpi_type() {
-  if constexpr (std::is_same_v<A, float>) return MPI_FLOAT;
-  else if constexpr (std::is_same_v<A, double>) return MPI_DOUBLE;
-  else if constexpr (std::is_same_v<A, std::int32_t>) return MPI_INT32_T;
-  else return MPI_INT64_T;
-}
-/// For elements that only move.
-inline MPI_Datatype mpi_type_of_size(std::size_t width) {
-  return width == 1 ? MPI_UINT8_T : width == 2 ? MPI_UINT16_T : width == 4 ? MPI_UINT32_T : MPI_UINT64_T;
-}
-
-class mpi_transport final : public transport {
- public:
-  /// All ranks of `among` make one.
-  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(largest_count)) {
-    for (MPI_Comm* made : {&sums_, &mail_, &control_}) {
-      check_mpi(MPI_Comm_dup(among, made), "MPI_Comm_dup");
-      MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
-    }
-    MPI_Comm_rank(sums_, &rank_);
-    MPI_Comm_size(sums_, &size_);
-  }
-
-  const char* name() const override { return "mpi"; }
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  bool keeps_time() const override { return false; }
-  void wake() override {
-    if (is_interrupted()) mpi_runtime::fail();
-  }
-
-  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
-    // No collective: whoever is missing can be named, and who gives up can say so.
-    struct state {
-      call_header mine;
-      std::vector<call_header> theirs;
-      std::vector<MPI_Request> sends, receives;
-    };
-    auto s = std::make_unique<state>();
-    s->mine = h;
-    s->theirs.resize(static_cast<std::size_t>(size_), h);
-    s->sends.resize(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
-    s->receives = s->sends;
-    constexpr int bytes = sizeof(call_header);
-    try {
-      for (int r = 0; r < size_; ++r) {
-        if (r == rank_) continue;
-        const auto i = static_cast<std::size_t>(r);
-        check_mpi(MPI_Irecv(&s->theirs[i], bytes, MPI_BYTE, r, header_tag, control_, &s->receives[i]), "MPI_Irecv");
-        check_mpi(MPI_Isend(&s->mine, bytes, MPI_BYTE, r, header_tag, control_, &s->sends[i]), "MPI_Isend");
-      }
-      while (true) {
-        std::vector<int> missing;
-        for (int r = 0; r < size_; ++r)
-          if (!is_over(s->receives[static_cast<std::size_t>(r)])) missing.push_back(r);
-        bool is_sent = true;
-        for (MPI_Request& one : s->sends) is_sent = is_over(one) && is_sent;
-        if (missing.empty() && is_sent) break;
-        look_for_trouble();
-        give_up(until, "waited for", missing);
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    } catch (const trouble&) {
-      static_cast<void>(s.release());  // MPI may still write there
-      throw;
-    }
-    return s->theirs;
-  }
-
-  void all_reduce(const call_header& h, std::byte* data, const deadline&) override {
-    look_for_trouble();
-    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
-      using T = decltype(zero);
-      using A = compute_type<T>;
-      in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
-        if constexpr (std::is_same_v<T, A>) {
-          check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + at * sizeof(T), static_cast<int>(n), type, op, sums_),
-                    "MPI_Allreduce");
-        } else {
-          std::vector<A> wide(n);
-          convert<T, A>(data + at * sizeof(T), n, wide.data());
-          check_mpi(MPI_Allreduce(MPI_IN_PLACE, wide.data(), static_cast<int>(n), type, op, sums_), "MPI_Allreduce");
-          convert_back<T, A>(wide.data(), n, data + at * sizeof(T));
-        }
-      });
-    });
-  }
-  void broadcast(const call_header& h, std::byte* data, const deadline&) override {
-    look_for_trouble();
-    const std::size_t width = element_size(h.element);
-    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
-      check_mpi(MPI_Bcast(data + at * width, static_cast<int>(n), mpi_type_of_size(width), h.root, sums_), "MPI_Bcast");
-    });
-  }
-  void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline&) override {
-    look_for_trouble();
-    const std::size_t width = element_size(h.element);
-    const MPI_Datatype one = mpi_type_of_size(width);
-    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
-      // Blocks of n elements, which begin h.count elements after each other.
-      MPI_Datatype block, spaced;
-      check_mpi(MPI_Type_contiguous(static_cast<int>(n), one, &block), "MPI_Type_contiguous");
-      check_mpi(
-          MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(static_cast<std::size_t>(h.count) * width), &spaced),
-          "MPI_Type_create_resized");
-      check_mpi(MPI_Type_commit(&spaced), "MPI_Type_commit");
-      const int code = MPI_Allgather(from + at * width, static_cast<int>(n), one, all + at * width, 1, spaced, sums_);
-      MPI_Type_free(&spaced);
-      MPI_Type_free(&block);
-      check_mpi(code, "MPI_Allgather");
-    });
-  }
-  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline&) override {
-    look_for_trouble();
-    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
-      using T = decltype(zero);
-      using A = compute_type<T>;
-      const auto ranks = static_cast<std::size_t>(size_), n = static_cast<std::size_t>(h.count) / ranks;
-      in_pieces(n, std::max<std::size_t>(1, largest_ / ranks), [&](std::size_t at, std::size_t m) {
-        std::vector<A> packed(m * ranks), sums(m);
-        for (std::size_t r = 0; r < ranks; ++r) convert<T, A>(all + (r * n + at) * sizeof(T), m, packed.data() + r * m);
-        check_mpi(MPI_Reduce_scatter_block(packed.data(), sums.data(), static_cast<int>(m), type, op, sums_),
-                  "MPI_Reduce_scatter_block");
-        convert_back<T, A>(sums.data(), m, to + at * sizeof(T));
-      });
-    });
-  }
-  std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline&) override {
-    MPI_Comm part;
-    check_mpi(MPI_Comm_split(sums_, color, key, &part), "MPI_Comm_split");
-    auto made = std::make_unique<mpi_transport>(part, static_cast<int>(largest_));
-    MPI_Comm_free(&part);
-    return made;
-  }
-
-  // A message is its header, and then its elements; so a receiver sees what does not fit it.
-  void start(transfer& t) override {
-    auto m = std::make_shared<message>();
-    m->header = t.header;
-    t.state = m;
-    if (t.outgoing) {
-      check_mpi(MPI_Isend(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Isend");
-      send_or_receive(t, *m);
-    } else {
-      check_mpi(MPI_Irecv(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Irecv");
-    }
-  }
-  bool test(transfer& t) override {
-    message& m = *static_cast<message*>(t.state.get());
-    look_for_trouble();
-    if (!m.has_head) {
-      if (!is_over(m.head)) return false;
-      m.has_head = true;
-      if (!t.outgoing) {
-        require_same_message(t.peer, m.header, rank_, t.header);
-        send_or_receive(t, m);
-      }
-    }
-    while (!m.pieces.empty() && is_over(m.pieces.back())) m.pieces.pop_back();
-    return m.pieces.empty();
-  }
-
-  void tell(const trouble& why) noexcept override {
-    try {
-      // Kept for ever: nobody may be there to receive it.
-      auto* const said = new std::vector<char>(sizeof(told) + std::min(why.text.size(), longest_text));
-      const told head{static_cast<int>(why.kind), why.peer};
-      std::memcpy(said->data(), &head, sizeof head);
-      std::copy_n(why.text.begin(), said->size() - sizeof head, said->begin() + sizeof head);
-      std::vector<MPI_Request>& requests = *new std::vector<MPI_Request>;
-      for (int r = 0; r < size_; ++r) {
-        if (r == rank_) continue;
-        MPI_Isend(said->data(), static_cast<int>(said->size()), MPI_BYTE, r, trouble_tag, control_,
-                  &requests.emplace_back());
-      }
-      const auto end = after(communication_clock::now(), 0.5);
-      int all = 0;
-      while (all == 0 && communication_clock::now() < end) {
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      }
-    } catch (...) {  // NOLINT: the job ends with this process
-    }
-  }
-  void close() override {
-    for (MPI_Comm* one : {&sums_, &mail_, &control_}) MPI_Comm_free(one);
-  }
-
- private:
-  static constexpr int header_tag = 0, trouble_tag = 1, data_tag = 2;
-  struct told {
-    int kind, peer;
-  };
-  struct message {
-    call_header header;
-    MPI_Request head = MPI_REQUEST_NULL;
-    std::vector<MPI_Request> pieces;
-    bool has_head = false;
-  };
-
-  static bool is_over(MPI_Request& r) {
-    if (r == MPI_REQUEST_NULL) return true;
-    int done = 0;
-    check_mpi(MPI_Test(&r, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return done != 0;
-  }
-  void look_for_trouble() {
-    int is_there = 0;
-    MPI_Status status;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, trouble_tag, control_, &is_there, &status), "MPI_Iprobe");
-    if (is_there == 0) return;
-    int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
-    std::vector<char> text(static_cast<std::size_t>(size));
-    check_mpi(MPI_Recv(text.data(), size, MPI_BYTE, status.MPI_SOURCE, trouble_tag, control_, MPI_STATUS_IGNORE),
-              "MPI_Recv");
-    told head{};
-    std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
-    throw trouble{static_cast<communication_failure>(head.kind), head.peer,
-                  std::string(text.begin() + std::min<std::ptrdiff_t>(size, sizeof head), text.end())};
-  }
-  void send_or_receive(const transfer& t, message& m) {
-    const std::size_t width = element_size(t.header.element);
-    const MPI_Datatype type = mpi_type_of_size(width);
-    in_pieces(static_cast<std::size_t>(t.header.count), largest_, [&](std::size_t at, std::size_t n) {
-      MPI_Request& r = m.pieces.emplace_back(MPI_REQUEST_NULL);
-      std::byte* const p = t.data + at * width;
-      const int count = static_cast<int>(n);
-      if (t.outgoing) check_mpi(MPI_Isend(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Isend");
-      else check_mpi(MPI_Irecv(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Irecv");
-    });
-  }
-
-  template <class F>
-  static void in_pieces(std::size_t n, std::size_t most, const F& f) {
-    for (std::size_t at = 0; at < n; at += most) f(at, std::min(most, n - at));
-  }
-  template <class T, class A>
-  static void convert(const std::byte* from, std::size_t n, A* to) {
-    if constexpr (std::is_same_v<T, A>) {
-      std::memcpy(to, from, n * sizeof(T));
-    } else {
-      const T* const values = reinterpret_cast<const T*>(from);
-      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<A>(values[i]);
-    }
-  }
-  template <class T, class A>
-  static void convert_back(const A* from, std::size_t n, std::byte* to) {
-    if constexpr (std::is_same_v<T, A>) {
-      std::memcpy(to, from, n * sizeof(T));
-    } else {
-      T* const values = reinterpret_cast<T*>(to);
-      for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<T>(from[i]);
-    }
-  }
-  /// f(T{}, the MPI type in which T is summed, the operation).
-  template <class F>
-  static void each_sum(const call_header& h, const F& f) {
-    with_summed_element(h.element, [&](auto zero) {
-      using A = compute_type<decltype(zero)>;
-      MPI_Op op = MPI_SUM;
-      if (h.is_max != 0) check_mpi(MPI_Op_create(&mpi_max<A>, 1, &op), "MPI_Op_create");
-      f(zero, mpi_type<A>(), op);
-      if (h.is_max != 0) MPI_Op_free(&op);
-    });
-  }
-
-  MPI_Comm sums_ = MPI_COMM_NULL, mail_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1;
-  std::size_t largest_;
-};
-
-}  // namespace detail
-
-/// The ranks of MPI_COMM_WORLD. The first communicator initialises MPI where the program has not, and the last one
-/// finalises it. All calls of MPI come from one thread, which all communicators share: every rank makes the calls of
-/// all its communicators in one order. MPI adds in an order of its own, and the last bits may differ between runs.
-/// After a failure the end of the process ends the whole job. See the concept `communicator`.
-///
-///     mpi_communicator ranks;                                   // mpirun -n 4 ./program
-///     tensor sum = ranks.all_reduce(gradients).get();
-class mpi_communicator : public detail::host_communicator<mpi_communicator> {
- public:
-  /// Errors: value_error for wrong options; communication_error where MPI does not begin.
-  explicit mpi_communicator(const mpi_options& options = {}) : mpi_communicator(runtime(options), options) {}
-
- private:
-  using base = detail::host_communicator<mpi_communicator>;
-  friend base;
-  using base::base;
-  mpi_communicator(const std::shared_ptr<detail::mpi_runtime>& mpi, const mpi_options& options)
-      : base(world(*mpi, options), {options.timeout.count(), options.checked_calls},
-             std::shared_ptr<detail::communication_thread>(mpi, &mpi->thread())) {}
-
-  /// f(), and its trouble as an error.
-  template <class F>
-  static auto beginning(const F& f) {
-    try {
-      return f();
-    } catch (const detail::trouble& t) {
-      throw communication_error(("communicator (mpi): beginning: " + t.text).c_str(), t.kind, -1, t.peer, 0, {});
-    }
-  }
-  static std::shared_ptr<detail::mpi_runtime> runtime(const mpi_options& options) {
-    detail::require_options("mpi_communicator", options.timeout.count(), options.checked_calls);
-    if (options.largest_count < 1)
-      detail::refuse<value_error>(
-          {"mpi_communicator: largest_count is ", options.largest_count, "; give at least 1 element"});
-    return beginning([&] { return detail::mpi_runtime::get(options.timeout.count()); });
-  }
-  static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
-    return beginning([&] {
-      std::unique_ptr<detail::transport> made;
-      mpi.thread().call_last(
-          [&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
-      return made;
-    });
-  }
-  static std::shared_ptr<detail::communication_thread> thread_of_split(
-      const std::shared_ptr<detail::communication_thread>& thread) {
-    return thread;
-  }
-};
-
-}  // namespace sinter
-#endif
-#if SINTER_WITH_CUDA && SINTER_WITH_NCCL
-// sinter/parallel/nccl_communicator.hpp: ranks with a GPU each, over NCCL.
-
-#if !SINTER_WITH_NCCL
-#error \
-    "sinter: sinter/parallel/nccl_communicator.hpp needs NCCL: compile with -DSINTER_WITH_NCCL=1 and link with -lnccl"
-#endif
-
-// sinter/parallel/nccl_group.hpp: a group of NCCL, and what watches it: a deadline, NCCL's own errors, and the ranks'
-// calls, which are compared over a communicator of the host.
-
-#include <future>
-
-#if NCCL_VERSION_CODE < 21400
-#error "sinter: nccl_communicator needs NCCL 2.14 or newer, whose communicators need not block"
-#endif
-
-namespace sinter {
-
-/// Options of nccl_communicator.
-struct nccl_options {
-  std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< of a call, and of the start
-  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
-};
-
-namespace detail {
-
-class nccl_group;
-
-/// One call. Its memory is given back once its work on the GPU is over, and never where that is not known.
-struct nccl_call final : work_state {
-  using start = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
-
-  explicit nccl_call(std::shared_ptr<nccl_group> g) : group(std::move(g)) {}
-  nccl_call(const nccl_call&) = delete;
-  nccl_call& operator=(const nccl_call&) = delete;
-  ~nccl_call() override {
-    if (is_started && !is_over) static_cast<void>(new std::shared_ptr<void>(std::move(memory)));
-  }
-  bool done() const override;
-  void wait(std::optional<double> limit) override;
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
-
-  std::shared_ptr<nccl_group> group;
-  call_header header;
-  std::string name;
-  start run;                     ///< gives the work to NCCL; empty where there is none
-  std::function<void()> finish;  ///< puts what is left to do on the device's stream, once the work is over
-  std::shared_ptr<void> memory;
-  communication_clock::time_point started = communication_clock::now();
-  std::shared_ptr<work_state> beside;   ///< on the host: over once the other ranks made the call
-  std::shared_ptr<CUevent_st> arrived;  ///< recorded behind the work; null before it was given to NCCL
-  bool is_started = false, is_over = false;
-};
-
-/// The ranks of one communicator. Its work has a stream of its own. Each collective is accompanied by a barrier of the
-/// host, and each message by one of the host: so a rank that is missing, has ended or makes another call is known by
-/// its number, which NCCL does not tell, and what a rank gives up for is told to the others.
-class nccl_group : public std::enable_shared_from_this<nccl_group> {
- public:
-  /// All ranks of `host` make one.
-  template <class Context>
-  nccl_group(const Context& context_of, std::unique_ptr<host_ranks> host, const nccl_options& options)
-      : host_(std::move(host)), options_(options) {
-    const char* const always = std::getenv("SINTER_COMM_CHECK");
-    if (always != nullptr && std::string_view(always) == "1")
-      options_.checked_calls = std::numeric_limits<index_t>::max();
-    try {
-      require_options("nccl_communicator", options.timeout.count(), options.checked_calls);
-      refuse_capture("nccl_communicator", "make it before");
-      on_ = &context_of();
-      begin();
-    } catch (const std::exception& e) {
-      if (failure_ == nullptr) tell(e.what());
-      end_by_force();
-      throw;
-    }
-  }
-  nccl_group(const nccl_group&) = delete;
-  nccl_group& operator=(const nccl_group&) = delete;
-  /// Where all ranks are here the group ends in good order; otherwise by force, as NCCL waits for those that are not.
-  ~nccl_group() {
-    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
-    if (failure_ == nullptr) {
-      try {
-        flush();
-        host_->barrier("the end of the communicator")->wait(std::nullopt);
-        const cuda_impl::use_gpu current(on_->gpu());
-        nccl_call last(nullptr);
-        accept(ncclCommFinalize(comm_), last);
-        watch(last, end_of(last, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
-        static_cast<void>(ncclCommDestroy(std::exchange(comm_, nullptr)));
-      } catch (...) {  // NOLINT: there is nobody left to tell
-      }
-    }
-    end_by_force();
-  }
-
-  int rank() const { return host_->rank(); }
-  int size() const { return host_->size(); }
-  cuda_impl::context& on() const { return *on_; }
-  const nccl_options& options() const { return options_; }
-
-  /// Starts a collective. Errors: the failure of the communicator.
-  std::shared_ptr<work_state> post(const std::shared_ptr<nccl_call>& c) {
-    require_usable(*c);
-    if (c->run) flush();
-    c->header.number = ++calls_;
-    guarded(*c, [&] { newest_ = c->beside = host_->barrier(text_of(c->header)); });
-    if (c->header.number <= options_.checked_calls)
-      watch(*c, end_of(*c, std::nullopt), [](ncclResult_t) { return true; });
-    if (c->run) launch({c});
-    return c;
-  }
-  /// Messages wait for the next collective, or for who asks for one of them: NCCL starts them together, so that two
-  /// ranks may both send first.
-  std::shared_ptr<work_state> post_message(const std::shared_ptr<nccl_call>& c, int peer) {
-    require_usable(*c);
-    guarded(*c, [&] {
-      c->beside = c->header.op == operation::send ? host_->announce(c->header, peer) : host_->expect(c->header, peer);
-    });
-    if (c->run) waiting_.push_back(c);
-    return c;
-  }
-  void flush() {
-    if (!waiting_.empty()) launch(std::exchange(waiting_, {}));
-  }
-
-  bool is_done(const nccl_call& c) {
-    if (c.is_over || failure_ != nullptr) return true;
-    if (c.run && c.arrived == nullptr) flush();
-    return (c.beside == nullptr || c.beside->done()) && has_arrived(c);
-  }
-  void wait(nccl_call& c, std::optional<double> limit) {
-    if (c.is_over) return;
-    if (failure_ != nullptr) throw_failure();
-    const auto end = end_of(c, limit);
-    if (c.run && c.arrived == nullptr) flush();
-    watch(c, end, [&](ncclResult_t) { return has_arrived(c); });
-    c.is_over = true;
-    if (c.finish) c.finish();
-  }
-
-  std::shared_ptr<nccl_group> split(int color, int key) {
-    nccl_call c(nullptr);
-    c.header.op = operation::split;
-    require_usable(c);
-    flush();
-    std::unique_ptr<host_ranks> part;
-    guarded(c, [&] { part = host_->split(color, key); });
-    return std::make_shared<nccl_group>([this]() -> cuda_impl::context& { return *on_; }, std::move(part), options_);
-  }
-  void abort(const std::string& reason) noexcept {
-    if (failure_ != nullptr) return;
-    try {
-      set_failure(communication_failure::aborted, rank(), joined({"aborted by rank ", rank(), ": ", reason}), nullptr);
-      tell(reason);
-    } catch (...) {  // NOLINT: no memory for the text
-    }
-    end_by_force();
-  }
-
- private:
-  using time_point = communication_clock::time_point;
-
-  void begin() {
-    nccl_call c(nullptr);
-    ncclUniqueId id{};
-    auto bytes = tensor<std::uint8_t, 1>::uninitialized({{static_cast<index_t>(sizeof id)}});
-    if (rank() == 0) accept(ncclGetUniqueId(&id), c);
-    std::memcpy(bytes.data(), &id, sizeof id);
-    guarded(c, [&] { bytes = host_->broadcast(bytes); });
-    std::memcpy(&id, bytes.data(), sizeof id);
-    const cuda_impl::use_gpu current(on_->gpu());
-    cuda_impl::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                     on_->name() + ": creating a stream for communication");
-    ready_ = new_event();
-    guarded(c, [&] { c.beside = host_->barrier("the start of NCCL"); });
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    accept(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), c);
-    watch(c, end_of(c, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
-  }
-
-  std::shared_ptr<CUevent_st> new_event() const {
-    cudaEvent_t event = nullptr;
-    cuda_impl::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), on_->name() + ": creating an event");
-    return {event, [](cudaEvent_t e) { cuda_impl::ignore(cudaEventDestroy(e)); }};
-  }
-
-  void require_usable(const nccl_call& c) const {
-    if (failure_ != nullptr) throw_failure();
-    refuse_capture(operation_name(c.header.op), "a graph holds the work of one device; communicate after replay()");
-  }
-
-  /// Gives work to NCCL that runs once what is on the device's stream by now is over.
-  void launch(const std::vector<std::shared_ptr<nccl_call>>& calls) {
-    nccl_call& first = *calls.front();
-    guarded(first, [&] {
-      const auto held = on_->capture().enter(operation_name(first.header.op));
-      const cuda_impl::use_gpu current(on_->gpu());
-      const auto arrived = new_event();
-      const std::string doing = on_->name() + ": " + operation_name(first.header.op);
-      cuda_impl::check(cudaEventRecord(ready_.get(), on_->stream()), doing);
-      cuda_impl::check(cudaStreamWaitEvent(stream_, ready_.get(), 0), doing);
-      for (const auto& c : calls) c->is_started = true;
-      accept(ncclGroupStart(), first);
-      ncclResult_t status = ncclSuccess;
-      for (const auto& c : calls) {
-        if (status == ncclSuccess || status == ncclInProgress) status = c->run(comm_, stream_);
-      }
-      const ncclResult_t ended = ncclGroupEnd();
-      accept(status, first);
-      accept(ended, first);
-      // The work is on the stream once NCCL says so, and not before.
-      watch(first, end_of(first, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; }, false);
-      cuda_impl::check(cudaEventRecord(arrived.get(), stream_), doing);
-      for (const auto& c : calls) c->arrived = arrived;
-      on_->count_launches();
-    });
-  }
-
-  bool has_arrived(const nccl_call& c) {
-    if (c.arrived == nullptr) return !c.run;
-    const cuda_impl::use_gpu current(on_->gpu());
-    const cudaError_t status = cudaEventQuery(c.arrived.get());
-    if (status == cudaErrorNotReady) {
-      cuda_impl::ignore(status);
-      return false;
-    }
-    guarded(c, [&] { cuda_impl::check(status, on_->name() + ": " + operation_name(c.header.op)); });
-    return true;
-  }
-
-  time_point end_of(const nccl_call& c, std::optional<double> limit) const {
-    const time_point end = after(c.started, options_.timeout.count());
-    const time_point sooner = limit.has_value() ? after(communication_clock::now(), *limit) : end;
-    return sooner < end ? sooner : end;
-  }
-  /// Looks at NCCL, the host and the clock until is_over(state of NCCL), and the other ranks made the call.
-  template <class IsOver>
-  void watch(nccl_call& c, time_point end, const IsOver& is_over, bool with_others = true) {
-    for (int looks = 0;; ++looks) {
-      for (auto* const beside : {&c.beside, &newest_}) {
-        if (*beside == nullptr || !(*beside)->done()) continue;
-        const auto over = std::exchange(*beside, nullptr);
-        guarded(c, [&] { over->wait(std::nullopt); });
-      }
-      ncclResult_t state = ncclSuccess;
-      if (comm_ != nullptr) accept(ncclCommGetAsyncError(comm_, &state), c);
-      accept(state, c);
-      if (is_over(state) && (c.beside == nullptr || !with_others)) return;
-      if (communication_clock::now() >= end) end_late(c);
-      if (looks < 100) std::this_thread::yield();
-      else std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-  [[noreturn]] SINTER_COLD void end_late(nccl_call& c) {
-    if (const auto beside = std::exchange(c.beside, nullptr); beside != nullptr)
-      guarded(c, [&] { beside->wait(0.); });  // names who is missing
-    try {
-      host_->barrier(joined({operation_name(c.header.op), " number ", c.header.number, " has timed out"}))->wait(0.5);
-    } catch (const communication_error& e) {
-      // A rank may have failed in the middle of the call.
-      if (e.kind() == communication_failure::aborted || e.kind() == communication_failure::peer_lost)
-        fail(c, e.kind(), e.peer(), cause_in(e, c));
-    }
-    fail(c, communication_failure::timeout, -1,
-         "timeout: all ranks made the call, and NCCL has not ended it; look at the other ranks' output, and at what "
-         "NCCL_DEBUG=INFO says");
-  }
-
-  void accept(ncclResult_t status, const nccl_call& c) {
-    if (status == ncclSuccess || status == ncclInProgress) return;
-    cuda_impl::ignore(cudaGetLastError());
-    std::string text = std::string("NCCL: ") + ncclGetErrorString(status);
-    if (const char* const more = ncclGetLastError(comm_); more != nullptr && *more != '\0')
-      text += std::string(" (") + more + ")";
-    fail(c, communication_failure::backend, -1, text);
-  }
-  /// f(); what it throws is the communicator's failure.
-  template <class F>
-  void guarded(const nccl_call& c, const F& f) {
-    try {
-      f();
-    } catch (const communication_error& e) {
-      if (failure_ != nullptr) throw;
-      fail(c, e.kind(), e.peer(), cause_in(e, c));
-    } catch (const trouble& t) {
-      fail(c, t.kind, t.peer, t.text);
-    } catch (const std::exception& e) {
-      fail(c, communication_failure::backend, -1, e.what());
-    }
-  }
-  /// The text of an error of the host, without what says which of its calls met it.
-  SINTER_COLD std::string cause_in(const communication_error& e, const nccl_call& c) const {
-    std::string text = e.what();
-    for (const std::string& head :
-         {joined({" of ", size(), ": "}), "'" + e.name() + "': ", joined({" number ", e.number(), ": "}),
-          std::string(operation_name(c.header.op)) + ": "}) {
-      const std::size_t at = text.find(head);
-      if (at != std::string::npos) text = text.substr(at + head.size());
-    }
-    return text;
-  }
-
-  [[noreturn]] SINTER_COLD void fail(const nccl_call& during, communication_failure kind, int peer,
-                                     const std::string& text) {
-    if (failure_ == nullptr) {
-      set_failure(kind, peer, text, &during);
-      tell(text);
-      end_by_force();
-    }
-    throw_failure();
-  }
-  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) {
-    std::string whole = joined({"communicator (nccl), rank ", rank(), " of ", size(), ": "});
-    const bool has_call = during != nullptr && (during->header.number > 0 || during->is_message());
-    if (has_call) {
-      whole += operation_name(during->header.op);
-      if (during->header.number > 0) whole += joined({" number ", during->header.number});
-      if (!during->name.empty()) whole += " '" + during->name + "'";
-      whole += ": ";
-    } else if (during != nullptr) {
-      whole += during->header.op == operation::split ? "split: " : "beginning: ";
-    }
-    waiting_.clear();
-    newest_ = nullptr;
-    failure_ = std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
-                                                     has_call ? during->header.number : 0,
-                                                     has_call ? during->name : std::string());
-  }
-  [[noreturn]] SINTER_COLD void throw_failure() const { throw communication_error(*failure_); }
-  void tell(const std::string& reason) noexcept {
-    try {
-      host_->abort(reason);
-    } catch (...) {  // NOLINT: it has failed already, and all know
-    }
-  }
-
-  /// Stops the work on the GPU. What NCCL may still use is left behind: it does not always come back where a rank is
-  /// gone.
-  void end_by_force() noexcept {
-    if (comm_ == nullptr) {
-      if (stream_ != nullptr && failure_ == nullptr) cuda_impl::ignore(cudaStreamDestroy(stream_));
-      stream_ = nullptr;
-      return;
-    }
-    try {
-      auto ended = std::make_shared<std::promise<void>>();
-      const auto over = ended->get_future();
-      std::thread([comm = std::exchange(comm_, nullptr), gpu = on_->gpu(), ended] {
-        const cuda_impl::use_gpu current(gpu, std::nothrow);
-        cuda_impl::ignore(current.status());
-        static_cast<void>(ncclCommAbort(comm));
-        ended->set_value();
-      }).detach();
-      static_cast<void>(over.wait_for(std::chrono::seconds(5)));
-    } catch (...) {  // NOLINT: no thread
-    }
-    stream_ = nullptr;
-  }
-
-  std::unique_ptr<host_ranks> host_;
-  nccl_options options_;
-  cuda_impl::context* on_ = nullptr;
-  ncclComm_t comm_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-  std::shared_ptr<CUevent_st> ready_;
-  std::vector<std::shared_ptr<nccl_call>> waiting_;  ///< messages that NCCL was not given yet
-  std::shared_ptr<work_state> newest_;               ///< of the host, for the last collective
-  std::unique_ptr<const communication_error> failure_;
-  index_t calls_ = 0;
-  int exceptions_ = std::uncaught_exceptions();
-};
-
-inline bool nccl_call::done() const {
-  try {
-    return group->is_done(*this);
-  } catch (const error&) {
-    return true;  // get() throws it
-  }
-}
-inline void nccl_call::wait(std::optional<double> limit) { group->wait(*this, limit); }
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-/// Ranks with one GPU each, which is D = cuda<I> on this one: processes of one machine or several, or threads. Calls
-/// work on tensors on D. It is made by all ranks of `world`, a communicator of the host, at the same time; see the
-/// concept `communicator`.
-///
-///     socket_communicator world(socket_options::from_environment());  // SINTER_CUDA_MAP=<number> names the rank's GPU
-///     nccl_communicator<cuda<0>> gpus(world);
-///     tensor sum = gpus.all_reduce(gradients).get();
-///     nn::distributed ranks(model, world, gpus);  // of a model on cuda<0>, and the cpu
-///
-/// A call runs on a stream of the communicator, once what was put on the stream of D before it is over; what is put on
-/// the stream of D after it runs beside it. get() waits on the host: then all ranks have made the call, and its work on
-/// this GPU is over. NCCL fixes the order of a sum, which may differ for other ranks or lengths, and rounds half and
-/// bfloat16 after each addition.
-///
-/// Each call is accompanied by one over a part of `world` that split() makes: a barrier, or a message. So errors name
-/// the rank that is missing, has ended, or makes another call, as those of `world` do. When a rank fails, or the time
-/// is over, it stops NCCL with ncclCommAbort and tells the others; memory that NCCL may still write to is never freed.
-/// The destructor waits until all ranks come to it, unless the communicator has failed.
-///
-/// Calls come in the same order on all ranks, messages among them. Those that no collective separates are started
-/// together, by the next collective or by who asks for one, so two ranks may both send first. A call may wait for the
-/// other ranks until NCCL has taken its work, as the first one does, and while a step on D is captured it is refused.
-template <device D>
-  requires is_cuda_v<D>
-class nccl_communicator {
-  template <class X, bool Adds = false>
-  using mistake_of = detail::communication_mistake<nccl_communicator, X, Adds>;
-  template <class T>
-  using flat = tensor<T, 1, D>;
-
- public:
-  /// True for D alone.
-  template <class Other>
-  static constexpr bool reaches = std::is_same_v<Other, D>;
-
-  /// Errors: device_error where D is not available; value_error for wrong options; communication_error, as where two
-  /// ranks have the same GPU.
-  template <class C>
-    requires(!std::is_same_v<C, nccl_communicator> && communicator_on<C, cpu>)
-  explicit nccl_communicator(const C& world, const nccl_options& options = {})
-      : nccl_communicator(std::make_shared<detail::nccl_group>(
-            []() -> cuda_impl::context& { return cuda_impl::context_of<D>(); }, part_of(world), options)) {}
-
-  int rank() const { return group_->rank(); }
-  int size() const { return group_->size(); }
-  std::string name() const { return "nccl"; }
-
-  /// As of the concept. The maximum of floating-point elements, which gives NaN where an element is NaN, takes memory
-  /// for the elements of all ranks. Errors: shape_error for a tensor without a value or whose elements are not side by
-  /// side; device_error during a capture; communication_error.
-  template <element T>
-    requires detail::can_be_summed<T>
-  work<flat<T>> all_reduce(flat<T> values, rank_reduction by = reduction::sum, std::string_view name = {}) {
-    detail::require_flat("all_reduce", values);
-    detail::note_write(*detail::access::storage_of(values).get());
-    auto c = make_call<T>(detail::operation::all_reduce, values, 0, by.is_max(), name);
-    T* const p = pointer(values);
-    const std::size_t n = length(values);
-    constexpr ncclDataType_t type = cuda_impl::nccl_element<T>;
-    if (floating_element<T> && by.is_max()) {  // ncclMax leaves NaN out
-      const auto all = flat<T>::uninitialized({{values.numel() * size()}});
-      c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, all);
-      c->run = [=, to = pointer(all)](ncclComm_t ranks, cudaStream_t on) {
-        return ncclAllGather(p, to, n, type, ranks, on);
-      };
-      c->finish = [values, all, rows = size()]() mutable {
-        values.in_place() = max(all.reshape({rows, values.numel()}), 0);
-      };
-    } else {
-      c->run = [=, op = by.is_max() ? ncclMax : ncclSum](ncclComm_t ranks, cudaStream_t on) {
-        return ncclAllReduce(p, p, n, type, op, ranks, on);
-      };
-    }
-    return post(c, values);
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
-            class Fix = typename mistake_of<X, true>::fix>
-  void all_reduce(const X&, More&&...) = delete;
-
-  /// As of the concept, of any element type.
-  template <element T>
-  work<flat<T>> broadcast(flat<T> values, int root, std::string_view name = {}) {
-    detail::require_flat("broadcast", values);
-    detail::require_rank("broadcast", root, size());
-    detail::note_write(*detail::access::storage_of(values).get());
-    auto c = make_call<T>(detail::operation::broadcast, values, root, false, name);
-    c->run = [p = pointer(values), bytes = bytes_of(values), root](ncclComm_t ranks, cudaStream_t on) {
-      return ncclBroadcast(p, p, bytes, ncclUint8, root, ranks, on);
-    };
-    return post(c, values);
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void broadcast(const X&, More&&...) = delete;
-
-  /// As of the concept, of any element type.
-  template <element T>
-  work<flat<T>> all_gather(flat<T> mine, std::string_view name = {}) {
-    detail::require_flat("all_gather", mine);
-    const auto all = flat<T>::uninitialized({{mine.numel() * size()}});
-    auto c = make_call<T>(detail::operation::all_gather, mine, 0, false, name);
-    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(mine, all);
-    c->run = [from = pointer(mine), to = pointer(all), bytes = bytes_of(mine)](ncclComm_t ranks, cudaStream_t on) {
-      return ncclAllGather(from, to, bytes, ncclUint8, ranks, on);
-    };
-    return post(c, all);
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void all_gather(const X&, More&&...) = delete;
-
-  /// As of the concept. Errors: shape_error for a length that size() does not divide.
-  template <element T>
-    requires detail::can_be_summed<T>
-  work<flat<T>> reduce_scatter(flat<T> values, std::string_view name = {}) {
-    detail::require_flat("reduce_scatter", values);
-    detail::require_equal_parts("reduce_scatter", values.numel(), size());
-    const auto mine = flat<T>::uninitialized({{values.numel() / size()}});
-    auto c = make_call<T>(detail::operation::reduce_scatter, values, 0, false, name);
-    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, mine);
-    c->run = [from = pointer(values), to = pointer(mine), n = length(mine)](ncclComm_t ranks, cudaStream_t on) {
-      return ncclReduceScatter(from, to, n, cuda_impl::nccl_element<T>, ncclSum, ranks, on);
-    };
-    return post(c, mine);
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
-            class Fix = typename mistake_of<X, true>::fix>
-  void reduce_scatter(const X&, More&&...) = delete;
-
-  /// Sends `values` to rank `to`, which receives them with the same tag. See above for the order.
-  template <element T>
-  work<void> send(flat<T> values, int to, int tag = 0) {
-    detail::require_flat("send", values);
-    detail::require_rank("send", to, size());
-    auto c = make_call<T>(detail::operation::send, values, tag, false, {});
-    if (values.numel() > 0)
-      c->run = [p = pointer(values), bytes = bytes_of(values), to](ncclComm_t ranks, cudaStream_t on) {
-        return ncclSend(p, bytes, ncclUint8, to, ranks, on);
-      };
-    return work<void>(group_->post_message(c, to));
-  }
-  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
-            class Fix = typename mistake_of<X>::fix>
-  void send(const X&, More&&...) = delete;
-
-  /// The next n elements that rank `from` sends to this one.
-  template <element T, device Place = D>
-    requires std::is_same_v<Place, D>
-  work<flat<T>> receive(index_t n, int from, int tag = 0) {
-    detail::require_rank("receive", from, size());
-    const auto values = flat<T>::uninitialized({{n}});
-    auto c = make_call<T>(detail::operation::receive, values, tag, false, {});
-    if (n > 0)
-      c->run = [p = pointer(values), bytes = bytes_of(values), from](ncclComm_t ranks, cudaStream_t on) {
-        return ncclRecv(p, bytes, ncclUint8, from, ranks, on);
-      };
-    return {group_->post_message(c, from), values};
-  }
-  template <element T, device Place, class Problem = communicator_does_not_reach<Place>,
-            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
-    requires(!std::is_same_v<Place, D>)
-  work<tensor<T, 1, Place>> receive(index_t, int, int = 0) = delete;
-
-  /// Is over once all ranks called it; it does not look at work on GPUs.
-  work<void> barrier(std::string_view name = {}) {
-    auto c = std::make_shared<detail::nccl_call>(group_);
-    c->header = detail::make_header(detail::operation::barrier, element_kind::uint8, 0, 0, false, name);
-    c->name = name;
-    return work<void>(group_->post(c));
-  }
-
-  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
-  /// (key, rank). Errors: value_error for a negative color.
-  nccl_communicator split(int color, int key) {
-    detail::require_color(color);
-    return nccl_communicator(group_->split(color, key));
-  }
-
-  /// This rank gives up, and stops its GPU's part: the calls of all ranks throw "aborted by rank r: reason".
-  void abort(std::string reason) { group_->abort(reason); }
-
- private:
-  explicit nccl_communicator(std::shared_ptr<detail::nccl_group> group) : group_(std::move(group)) {}
-
-  template <class C>
-  static std::unique_ptr<detail::host_ranks> part_of(C world) {
-    return std::make_unique<detail::host_ranks_of<C>>(world.split(0, world.rank()));
-  }
-  template <class T>
-  static T* pointer(const flat<T>& x) {
-    return detail::access::data(x);
-  }
-  template <class T>
-  static std::size_t length(const flat<T>& x) {
-    return static_cast<std::size_t>(x.numel());
-  }
-  template <class T>
-  static std::size_t bytes_of(const flat<T>& x) {
-    return length(x) * sizeof(T);
-  }
-  template <class T>
-  std::shared_ptr<detail::nccl_call> make_call(detail::operation op, const flat<T>& x, int root, bool is_max,
-                                               std::string_view name) const {
-    auto c = std::make_shared<detail::nccl_call>(group_);
-    c->header = detail::make_header(op, kind_of_element<T>(), length(x), root, is_max, name);
-    c->name = name;
-    c->memory = std::make_shared<flat<T>>(x);
-    return c;
-  }
-  /// Nothing is asked of NCCL for a tensor without elements.
-  template <class T>
-  work<flat<T>> post(const std::shared_ptr<detail::nccl_call>& c, const flat<T>& result) {
-    if (c->header.count == 0) c->run = nullptr, c->finish = nullptr;
-    return {group_->post(c), result};
-  }
-
-  std::shared_ptr<detail::nccl_group> group_;
-};
-
-}  // namespace sinter
-#endif
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
 // sinter/parallel/merged_moments.hpp: the moments of a batch from those of its parts.
 
 namespace sinter::nn::detail {
@@ -53186,293 +49358,7 @@ struct merged_moments {
 };
 
 }  // namespace sinter::nn::detail
-// sinter/parallel/network_model.hpp: seconds that messages and sums over ranks take, by formulas and as measured.
-
-namespace sinter {
-
-/// A message of n bytes takes latency + n / bandwidth seconds.
-struct link_model {
-  double latency = 0;    ///< seconds
-  double bandwidth = 0;  ///< bytes per second; 0: no limit
-
-  double transfer(double bytes) const { return bandwidth > 0 ? bytes / bandwidth : 0; }
-  double seconds(double bytes) const { return latency + transfer(bytes); }
-};
-
-/// The links of ranks on nodes. Each rank sends and receives one message at a time, both at once. The bandwidth between
-/// nodes is that of one rank while all ranks of its node send. Not modelled: contention with other traffic or between
-/// distant nodes, and topology. Over a network without any numbers sums take no time.
-///
-///     network_model network{.between_nodes = {5e-6, 3e9}, .within_node = {1e-6, 100e9}, .ranks_per_node = 8};
-struct network_model {
-  link_model between_nodes = {};
-  link_model within_node = {};
-  int ranks_per_node = 1;
-  double adding = 0;  ///< bytes per second that a rank adds to others; 0: no limit
-  double call = 0;    ///< seconds of each sum besides its messages, as for threads that wake
-};
-
-/// How a sum over ranks is made. n bytes on R ranks, messages of latency a and b seconds per byte, g seconds to add
-/// one:
-///
-/// | | seconds | source |
-/// | --- | --- | --- |
-/// | ring | 2 (R - 1) a + 2 (R - 1) / R n b + (R - 1) / R n g | Thakur, Rabenseifner, Gropp 2005 |
-/// | recursive_doubling | log2 R (a + n b + n g) | the same |
-/// | rabenseifner | 2 log2 R a + 2 (R - 1) / R n b + (R - 1) / R n g | Rabenseifner 2004 |
-/// | double_tree | 2 (2 h + 2 k) (a + n / (2 k) b) + n g | Sanders, Speck, Träff 2009, reduction and broadcast |
-/// | hierarchical | within nodes a ring; between nodes n / L bytes by the cheapest of the others | |
-///
-/// For R that is no power of two, recursive_doubling and rabenseifner run on the largest power of two below; the other
-/// ranks send their values there before and get the sum after: 2 a + 2 n b + n g more. network_model::call is added to
-/// each. double_tree: trees of height h = ceil(log2 R), each with k = max(1, sqrt(h n b / (2 a))) parts of half of the
-/// bytes. hierarchical: L ranks on each node, 2 (L - 1) messages of n / L within it. The others use links between nodes
-/// for all messages if there are several nodes.
-enum class all_reduce_algorithm { ring, recursive_doubling, rabenseifner, double_tree, hierarchical };
-
-inline const char* name_of(all_reduce_algorithm by) {
-  const char* const names[] = {"ring", "recursive doubling", "Rabenseifner", "double tree", "hierarchical"};
-  return names[static_cast<int>(by)];
-}
-
-/// Seconds of one sum, in parts.
-struct all_reduce_cost {
-  all_reduce_algorithm by = all_reduce_algorithm::ring;
-  double latency = 0;   ///< grows with the number of messages
-  double transfer = 0;  ///< grows with bytes
-  double adding = 0;
-
-  double seconds() const { return latency + transfer + adding; }
-};
-
-all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes);
-
-namespace detail {
-
-inline void require_ranks(const char* call, int ranks) {
-  if (ranks < 1) refuse<value_error>({call, ": ", ranks, " ranks; there must be one or more"});
-}
-/// Seconds, bytes per second and the like.
-inline void require_measure(const char* call, const char* name, double x) {
-  if (!(x >= 0) || !std::isfinite(x))
-    refuse<value_error>({call, ": ", name, " is ", x, "; it must be a finite number and not negative"});
-}
-/// Both kinds of links have times, or none has: sums over links that were forgotten would take no time.
-inline void require_network(const char* call, const network_model& network) {
-  if (network.ranks_per_node < 1)
-    refuse<value_error>({call, ": ranks_per_node is ", network.ranks_per_node, "; it must be 1 or more"});
-  require_measure(call, "between_nodes.latency", network.between_nodes.latency);
-  require_measure(call, "between_nodes.bandwidth", network.between_nodes.bandwidth);
-  require_measure(call, "within_node.latency", network.within_node.latency);
-  require_measure(call, "within_node.bandwidth", network.within_node.bandwidth);
-  require_measure(call, "adding", network.adding);
-  require_measure(call, "call", network.call);
-  const auto takes_time = [](const link_model& l) { return l.latency > 0 || l.bandwidth > 0; };
-  if (network.ranks_per_node > 1 && takes_time(network.between_nodes) && !takes_time(network.within_node))
-    refuse<value_error>({call, ": ", network.ranks_per_node, " ranks on each node, and within_node has no latency and ",
-                         "no bandwidth; give them, or ranks_per_node = 1"});
-}
-
-inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_model& link, double adding, int ranks,
-                                            double bytes) {
-  const auto add = [adding](double n) { return adding > 0 ? n / adding : 0; };
-  const double R = ranks;
-  const double turns = std::floor(std::log2(R)), rest = std::exp2(turns) == R ? 0 : 1;
-  const double power = std::exp2(turns);
-  all_reduce_cost c{by};
-  switch (by) {
-    case all_reduce_algorithm::ring:
-      c.latency = 2 * (R - 1) * link.latency;
-      c.transfer = link.transfer(2 * (R - 1) / R * bytes);
-      c.adding = add((R - 1) / R * bytes);
-      break;
-    case all_reduce_algorithm::recursive_doubling:
-      c.latency = (turns + 2 * rest) * link.latency;
-      c.transfer = link.transfer((turns + 2 * rest) * bytes);
-      c.adding = add((turns + rest) * bytes);
-      break;
-    case all_reduce_algorithm::rabenseifner:
-      c.latency = (2 * turns + 2 * rest) * link.latency;
-      c.transfer = link.transfer((2 * (power - 1) / power + 2 * rest) * bytes);
-      c.adding = add(((power - 1) / power + rest) * bytes);
-      break;
-    case all_reduce_algorithm::double_tree: {
-      // Links without latency take infinitely many parts, those without limit one.
-      const double height = std::ceil(std::log2(R)), whole = link.transfer(bytes);
-      if (link.latency <= 0) {
-        c.transfer = 2 * whole;
-      } else {
-        const double parts = std::max(1., std::sqrt(height * whole / (2 * link.latency)));
-        const double steps = 2 * (2 * height + 2 * parts);
-        c.latency = steps * link.latency;
-        c.transfer = steps * whole / (2 * parts);
-      }
-      c.adding = add(bytes);
-      break;
-    }
-    case all_reduce_algorithm::hierarchical:
-      break;
-  }
-  return c;
-}
-
-}  // namespace detail
-
-/// What one sum over `ranks` takes. Errors: value_error for no ranks, for a number of the network that is negative or
-/// no number, for several ranks on a node whose links were not given, and for hierarchical where ranks are on one node
-/// or each has a node of its own.
-inline all_reduce_cost all_reduce_cost_of(all_reduce_algorithm by, const network_model& network, int ranks,
-                                          double bytes) {
-  detail::require_ranks("all_reduce_cost_of", ranks);
-  detail::require_network("all_reduce_cost_of", network);
-  detail::require_measure("all_reduce_cost_of", "bytes", bytes);
-  const int per_node = network.ranks_per_node;
-  if (by == all_reduce_algorithm::hierarchical) {
-    if (per_node < 2 || ranks <= per_node)
-      detail::refuse<value_error>({"all_reduce_cost_of: hierarchical, for ", ranks, " ranks, ", per_node,
-                                   " on each node; it needs several nodes with several ranks each"});
-    const network_model flat{network.between_nodes, {}, 1, network.adding, network.call};
-    const all_reduce_cost inside =
-        detail::flat_all_reduce_cost(all_reduce_algorithm::ring, network.within_node, network.adding, per_node, bytes);
-    const all_reduce_cost across = cheapest_all_reduce(flat, (ranks + per_node - 1) / per_node, bytes / per_node);
-    return {by, inside.latency + across.latency, inside.transfer + across.transfer, inside.adding + across.adding};
-  }
-  if (ranks == 1) return {by};
-  all_reduce_cost c = detail::flat_all_reduce_cost(by, ranks > per_node ? network.between_nodes : network.within_node,
-                                                   network.adding, ranks, bytes);
-  c.latency += network.call;
-  return c;
-}
-
-/// The algorithm that takes least.
-inline all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes) {
-  all_reduce_cost best = all_reduce_cost_of(all_reduce_algorithm::ring, network, ranks, bytes);
-  const auto consider = [&](all_reduce_algorithm by) {
-    const all_reduce_cost c = all_reduce_cost_of(by, network, ranks, bytes);
-    if (c.seconds() < best.seconds()) best = c;
-  };
-  consider(all_reduce_algorithm::recursive_doubling);
-  consider(all_reduce_algorithm::rabenseifner);
-  consider(all_reduce_algorithm::double_tree);
-  if (network.ranks_per_node > 1 && ranks > network.ranks_per_node) consider(all_reduce_algorithm::hierarchical);
-  return best;
-}
-
-/// So many messages one after the other, of so many bytes together, took so long.
-struct link_sample {
-  double bytes = 0, seconds = 0, messages = 1;
-};
-
-struct link_fit {
-  link_model link;
-  double call = 0;   ///< see network_model
-  double error = 0;  ///< root of the mean square of (fitted - measured) / measured
-};
-
-namespace detail {
-
-/// Least squares of rows (1, m, b) x = 1, each divided by its seconds, for those unknowns that `used` names.
-struct fit_equations {
-  std::array<std::array<double, 3>, 3> products = {};
-  std::array<double, 3> targets = {};
-
-  void add(const std::array<double, 3>& row) {
-    for (std::size_t i = 0; i < 3; ++i) {
-      targets[i] += row[i];
-      for (std::size_t j = 0; j < 3; ++j) products[i][j] += row[i] * row[j];
-    }
-  }
-  /// False where several solutions are as good.
-  bool solve(const std::array<bool, 3>& used, std::array<double, 3>& x) const {
-    auto a = products;
-    x = targets;
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (!used[i]) continue;
-      if (!(a[i][i] > 1e-9 * products[i][i])) return false;  // no pivoting: the matrix is positive semidefinite
-      for (std::size_t k = 0; k < 3; ++k) {
-        if (k == i || !used[k]) continue;
-        const double factor = a[k][i] / a[i][i];
-        for (std::size_t j = 0; j < 3; ++j) a[k][j] -= factor * a[i][j];
-        x[k] -= factor * x[i];
-      }
-    }
-    for (std::size_t i = 0; i < 3; ++i) x[i] = used[i] ? x[i] / a[i][i] : 0;
-    return true;
-  }
-};
-
-}  // namespace detail
-
-/// The latency and bandwidth that fit samples best, and where these have different numbers of messages, what each call
-/// takes besides: least squares of relative differences, so that short samples count as much as long ones. None becomes
-/// negative. Errors: value_error for samples whose messages all have one size, and for times that are not positive.
-///
-///     const link_fit fit = fit_link({{1e3, 6e-6}, {1e6, 105e-6}});  // about 5.9 us and 1e10 bytes per second
-inline link_fit fit_link(const std::vector<link_sample>& samples) {
-  detail::fit_equations equations;
-  for (const link_sample& s : samples) {
-    if (!(s.seconds > 0) || !(s.messages > 0) || !(s.bytes >= 0))
-      detail::refuse<value_error>({"fit_link: a sample of ", s.messages, " messages, ", s.bytes, " bytes and ",
-                                   s.seconds, " seconds; all must be positive"});
-    equations.add({1 / s.seconds, s.messages / s.seconds, s.bytes / s.seconds});
-  }
-  std::array<double, 3> x;
-  if (samples.empty() || !equations.solve({false, true, true}, x))
-    detail::refuse<value_error>({"fit_link: ", static_cast<index_t>(samples.size()),
-                                 " samples of messages of one size; measure two sizes or more"});
-  link_fit best{{}, 0, std::numeric_limits<double>::infinity()};
-  // The best of all solutions without negative numbers has some unknowns at 0, and solves the equations of the others.
-  for (const bool with_call : {false, true})
-    for (const bool with_latency : {true, false})
-      for (const bool with_bytes : {true, false}) {
-        if (!equations.solve({with_call, with_latency, with_bytes}, x)) continue;
-        if (*std::min_element(x.begin(), x.end()) < 0) continue;
-        double squares = 0;
-        for (const link_sample& s : samples) {
-          const double off = (x[0] + s.messages * x[1] + s.bytes * x[2]) / s.seconds - 1;
-          squares += off * off;
-        }
-        const double error = std::sqrt(squares / static_cast<double>(samples.size()));
-        if (error < best.error * (1 - 1e-9)) best = {{x[1], x[2] > 0 ? 1 / x[2] : 0}, x[0], error};
-      }
-  return best;
-}
-
-/// A sum of n bytes over R ranks as a sample: the 2 (R - 1) messages of n / R bytes of a ring.
-inline link_sample all_reduce_sample(int ranks, double bytes, double seconds) {
-  return {2. * (ranks - 1) / ranks * bytes, seconds, 2. * (ranks - 1)};
-}
-
-/// Times sums of floats, so many bytes each, and gives samples that are the same on all ranks: of each size the median
-/// of `repeats`, on the rank where it is longest. All ranks call it. Errors: value_error for one rank alone, for no
-/// repeats and for sizes below 4; communication_error.
-///
-///     const link_fit fit = fit_link(measure_all_reduce(world, {1 << 10, 1 << 15, 1 << 20}));
-template <communicator_on<cpu> C>
-std::vector<link_sample> measure_all_reduce(C& world, const std::vector<index_t>& sizes, int repeats = 9) {
-  if (world.size() < 2 || repeats < 1)
-    detail::refuse<value_error>({"measure_all_reduce: ", world.size(), " ranks and ", repeats,
-                                 " repeats; it needs two ranks or more, and one repeat or more"});
-  std::vector<link_sample> samples;
-  for (const index_t bytes : sizes) {
-    if (bytes < 4) detail::refuse<value_error>({"measure_all_reduce: ", bytes, " bytes; the smallest sum has 4"});
-    const tensor<float, 1> values = zeros<float>(extents<1>{{bytes / 4}});
-    std::vector<double> seconds;
-    for (int i = -1; i < repeats; ++i) {  // the first one, with new memory, does not count
-      world.barrier("before a sum is timed").get();
-      const auto start = std::chrono::steady_clock::now();
-      world.all_reduce(values, reduction::sum, "a sum that is timed").get();
-      if (i >= 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    const double longest = world.all_reduce(tensor<double, 1>{*middle}, reduction::max, "seconds").get().item();
-    samples.push_back(all_reduce_sample(world.size(), static_cast<double>(bytes / 4 * 4), longest));
-  }
-  return samples;
-}
-
-}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
 // sinter/parallel/offloaded.hpp: modules of many tasks on the host, of which a device holds those in use.
 
 namespace sinter {
@@ -54938,9 +50824,4984 @@ static_assert(is_module<pipeline<sequential<transfer<cpu, cpu>>>>);
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/plan.hpp: what a training step takes on many ranks, from the measured steps of one.
+// sinter/parallel/split_linear.hpp: a fully connected layer whose outputs are computed by several devices.
 
-// sinter/parallel/plan_report.hpp: what plan() predicts, as numbers and as a table.
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct split_linear_of_what_is_no_linear_layer;
+struct give_an_nn_linear;
+template <class>
+struct split_linear_without_devices;
+struct name_the_devices_in_angle_brackets;
+
+namespace nn {
+
+namespace detail {
+
+/// What one device is fed with and gives, from forward until its graph is released. Parameters are leaves of its own on
+/// the memory of the layer's, so that each device can walk its graph on a thread.
+template <class X, class Y, class Layer>
+struct split_run {
+  using input = X;
+  std::optional<X> x;
+  std::optional<Y> y;
+  std::optional<Layer> layer;
+};
+
+template <class T, device D, class Kind, bool Bias>
+linear<T, D, Kind, Bias> with_own_leaves(const linear<T, D, Kind, Bias>& from) {
+  linear<T, D, Kind, Bias> to;
+  to.weight = parameter<T, 2, D, Kind>(stored_value(from.weight));
+  if constexpr (Bias) to.bias = parameter<T, 1, D, Kind>(stored_value(from.bias));
+  return to;
+}
+
+/// The value of x on the device of X; a leaf where x is in a graph.
+template <class X, class From>
+X leaf_like(const From& x) {
+  const auto value = stored_value(x).template to<device_of<X>>();
+  if constexpr (is_variable<From>)
+    if (!sinter::detail::access::state_of(x)) return sinter::detail::unrecorded<1>(value);
+  return X(value);
+}
+
+template <class X, class Y, class Layers, class... D>
+struct split_runs;
+template <class X, class Y, class... Layer, class... D>
+struct split_runs<X, Y, sinter::detail::parts<Layer...>, D...> {
+  sinter::detail::parts<split_run<sinter::detail::moved_type<X, D>, sinter::detail::moved_type<Y, D>, Layer>...> each;
+};
+
+/// The tape entry of a call.
+template <class X, class Y, class Layers, class... D>
+class split_backward final : public sinter::detail::tape_entry {
+  using state_ptr = sinter::detail::state_ptr;
+  using access = sinter::detail::access;
+  using Runs = split_runs<X, Y, Layers, D...>;
+  static constexpr int count = sizeof...(D);
+  template <class V>
+  using state_of = sinter::detail::typed_state<element_of<V>, rank_of<V>, device_of<V>>;
+
+ public:
+  split_backward(std::shared_ptr<sinter::detail::team> team, std::shared_ptr<Runs> runs,
+                 const std::vector<index_t>& first, const Layers& layers, state_ptr of_x)
+      : team_(std::move(team)), runs_(std::move(runs)), first_(first), layers_(layers) {
+    name = "split_linear";
+    inputs_.push_back(std::move(of_x));
+    sinter::detail::each_part<count>([this](auto part) {
+      each_parameter(layers_.template at<part()>(), [this](const auto& p) { inputs_.push_back(access::state_of(p)); });
+    });
+  }
+  const state_ptr* inputs(int& n) const override {
+    n = static_cast<int>(inputs_.size());
+    return inputs_.data();
+  }
+  void release() override { runs_.reset(); }
+
+  void backward(sinter::detail::grad_state& y) override {
+    const auto& dy = static_cast<state_of<Y>&>(y).grad;
+    const bool retain = sinter::detail::graph_is_retained();
+    try {
+      team_->run("backward of split_linear", [&](int number) {
+        sinter::detail::with_part<count>(number, [&](auto part) {
+          const auto& run = runs_->each.template at<part()>();
+          if (!run.y || !access::state_of(*run.y)) return;
+          const auto of_part = dy.slice(-1, first_[part()], first_[part() + 1]);
+          run.y->backward(of_part.template to<device_of<decltype(*run.y)>>(), {.retain_graph = retain});
+        });
+      });
+    } catch (...) {
+      each_leaf([](const auto& leaf, const state_ptr&) { leaf.zero_grad(); });
+      throw;
+    }
+    each_leaf([](const auto& leaf, const state_ptr& to) {
+      if (!leaf.has_grad()) return;
+      const auto g = leaf.grad();
+      leaf.zero_grad();
+      sinter::detail::add_gradient(to, g);
+    });
+  }
+
+ private:
+  template <class Layer, class F>
+  static void each_parameter(const Layer& layer, const F& f) {
+    if constexpr (is_variable<bare<decltype(layer.weight)>>)
+      layer.for_each_parameter([&f](const auto&, const auto& p) { f(p); });
+  }
+  /// f(leaf of a run, state that its gradient is for), device after device, with x's gradient moved home.
+  template <class F>
+  void each_leaf(const F& f) {
+    const std::size_t parameters = (inputs_.size() - 1) / sizeof...(D);
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& run = runs_->each.template at<part()>();
+      if (!run.y) return;
+      std::size_t next = 1 + part() * parameters;
+      each_parameter(*run.layer, [&](const auto& leaf) { f(leaf, inputs_[next++]); });
+      if constexpr (is_variable<X>)
+        if (inputs_[0]) f(at_home<std::remove_cvref_t<decltype(*run.x)>>{*run.x}, inputs_[0]);
+    });
+  }
+  /// A leaf on another device whose gradient is asked for on x's.
+  template <class Leaf>
+  struct at_home {
+    const Leaf& leaf;
+    void zero_grad() const { leaf.zero_grad(); }
+    bool has_grad() const { return leaf.has_grad(); }
+    auto grad() const { return leaf.grad().template to<device_of<X>>(); }
+  };
+
+  std::shared_ptr<sinter::detail::team> team_;
+  std::shared_ptr<Runs> runs_;
+  std::vector<index_t> first_;
+  Layers layers_;
+  std::vector<state_ptr> inputs_;  ///< of x, and of each part's parameters
+};
+
+template <class M>
+inline constexpr bool is_linear_layer = false;
+template <class T, class H, class Kind, bool Bias>
+inline constexpr bool is_linear_layer<linear<T, H, Kind, Bias>> = true;
+
+template <class M, class... D>
+constexpr auto find_split_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_linear_layer<M>) return mistake<split_linear_of_what_is_no_linear_layer<M>, give_an_nn_linear>{};
+  else if constexpr (sizeof...(D) == 0)
+    return mistake<split_linear_without_devices<M>, name_the_devices_in_angle_brackets>{};
+  else if constexpr (!sinter::detail::all_different<D...>)
+    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M, class... D>
+using split_mistake = decltype(find_split_mistake<bare<M>, D...>());
+
+}  // namespace detail
+
+/// What split_linear() returns; see there.
+template <floating_element T, device H, class Kind, bool Bias, device... D>
+class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...>> {
+  using parts = sinter::detail::parts<linear<T, D, Kind, Bias>...>;
+  using whole_layer = linear<T, H, Kind, Bias>;
+  static constexpr int count = sizeof...(D);
+
+ public:
+  using device_type = H;
+  using output_device = H;
+  using kind = Kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
+  template <class K>
+  using as = split_linear_over<T, H, K, Bias, D...>;
+
+  split_linear_over() : team_(std::make_shared<sinter::detail::team>(std::vector{device_name<D>()...})) {}
+  split_linear_over(const whole_layer& layer, const std::vector<index_t>& columns) : split_linear_over() {
+    check_columns(layer, columns);
+    index_t begin = 0;
+    sinter::detail::each_part<count>([&](auto part) {
+      auto& to = parts_.template at<part()>();
+      using D0 = device_of<std::remove_cvref_t<decltype(to)>>;
+      const index_t end = begin + columns[part()];
+      const auto copied = [&](const auto& p) {
+        return detail::stored_value(p).slice(0, begin, end).clone().template to<D0>();
+      };
+      to.weight = copied(layer.weight);
+      if constexpr (Bias) to.bias = copied(layer.bias);
+      begin = end;
+    });
+  }
+
+  /// The layer of part I, on device number I of D.
+  template <std::size_t I>
+  const auto& part() const {
+    return parts_.template at<I>();
+  }
+  template <std::size_t I>
+  auto& part() {
+    return parts_.template at<I>();
+  }
+  /// A layer on the home device with copies of all parameters, as to save them under PyTorch's names.
+  whole_layer joined() const {
+    const std::vector<index_t> first = first_columns();
+    const index_t inputs = parts_.template at<0>().weight.extent(1);
+    whole_layer all;
+    all.weight = zeros<T, H>(extents<2>{{first.back(), inputs}});
+    if constexpr (Bias) all.bias = zeros<T, H>(extents<1>{{first.back()}});
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& from = parts_.template at<part()>();
+      const auto put = [&](const auto& to, const auto& p) {
+        detail::stored_value(to).slice(0, first[part()], first[part() + 1]).in_place() =
+            detail::stored_value(p).template to<H>();
+      };
+      put(all.weight, from.weight);
+      if constexpr (Bias) put(all.bias, from.bias);
+    });
+    return all;
+  }
+
+  /// Errors: shape_error as linear, with the name of the device.
+  template <class E>
+  auto forward(const E& input) const {
+    using X = sinter::detail::evaluated<E>;
+    using Y = sinter::detail::evaluated<decltype(std::declval<const whole_layer&>()(std::declval<const X&>()))>;
+    const X x = sinter::detail::eval_to_read(input);
+    const auto runs = std::make_shared<detail::split_runs<X, Y, parts, D...>>();
+    const std::vector<index_t> first = first_columns();
+    team_->run("split_linear", [&](int number) {
+      sinter::detail::with_part<count>(number, [&](auto part) {
+        if (first[part()] == first[part() + 1]) return;
+        auto& run = runs->each.template at<part()>();
+        run.x.emplace(detail::leaf_like<typename std::remove_cvref_t<decltype(run)>::input>(x));
+        run.layer.emplace(detail::with_own_leaves(parts_.template at<part()>()));
+        run.y.emplace(eval((*run.layer)(*run.x)));
+      });
+    });
+    const auto value = joined_columns<Y>(*runs, x.shape(), first);
+    if constexpr (detail::is_variable<Y>) {
+      if (!sinter::detail::recording()) return Y(sinter::detail::unrecorded<1>(value));
+      sinter::detail::state_ptr of_x;
+      if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
+      using entry = detail::split_backward<X, Y, parts, D...>;
+      return Y(sinter::detail::produced<1>(value, std::make_unique<entry>(team_, runs, first, parts_, of_x)));
+    } else {
+      return value;
+    }
+  }
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    sinter::detail::each_part<count>([&](auto part) { f(std::to_string(part()), s.template part<part()>()...); });
+  }
+
+ private:
+  static void check_columns(const whole_layer& layer, const std::vector<index_t>& columns) {
+    if (!layer.weight.defined()) throw value_error("split_linear: the layer is empty");
+    bool fits = columns.size() == sizeof...(D);
+    for (const index_t c : columns) fits = fits && c >= 0;
+    std::string text;
+    for (const index_t c : columns) text += (text.empty() ? "" : ", ") + std::to_string(c);
+    if (!fits || std::accumulate(columns.begin(), columns.end(), index_t{0}) != layer.weight.extent(0))
+      sinter::detail::refuse<value_error>({"split_linear: columns ", text, " on ", count, " devices, of a layer with ",
+                                           layer.weight.extent(0), " outputs; name as many on each as add up to that"});
+  }
+  /// The number of the first column of each part, and that of all.
+  std::vector<index_t> first_columns() const {
+    std::vector<index_t> first{0};
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& weight = parts_.template at<part()>().weight;
+      first.push_back(first.back() + (weight.defined() ? weight.extent(0) : 0));
+    });
+    return first;
+  }
+  template <class Y, class Runs, int R>
+  static tensor<T, R, H> joined_columns(const Runs& runs, extents<R> shape, const std::vector<index_t>& first) {
+    shape[R - 1] = first.back();
+    const auto all = tensor<T, R, H>::uninitialized(shape);
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto& run = runs.each.template at<part()>();
+      if (!run.y) return;
+      all.slice(-1, first[part()], first[part() + 1]).in_place() = detail::stored_value(*run.y).template to<H>();
+    });
+    return all;
+  }
+
+  parts parts_;
+  std::shared_ptr<sinter::detail::team> team_;
+};
+
+/// A linear layer whose output columns are cut over devices D: part i holds the rows of the weight, and the part of the
+/// bias, of its columns. Input and output are on the layer's device; each device gets a copy of the input, the parts
+/// run at the same time, and their columns are joined. Backward does the same: each device makes the gradients of its
+/// parameters and its share of the input's, and the shares are added in the order of the devices.
+///
+/// Parameters are copies of the layer's. They live on their devices, with their gradients, and optimizers update them
+/// there: a layer that no device could hold alone. They are named "0.weight", "0.bias", "1.weight", ...; joined() puts
+/// them together. Columns are shared out evenly, or as `columns` says. Errors: value_error for columns that do not add
+/// up to the layer's outputs.
+///
+///     const auto wide = nn::split_linear<cuda<0>, cuda<1>>(nn::linear(4096, 4096, gen));
+///     const auto uneven = nn::split_linear<cuda<0>, cpu>(layer, {4000, 96});
+template <device... D, class M>
+  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
+auto split_linear(const M& layer, const std::vector<index_t>& columns) {
+  return [&]<class T, class H, class Kind, bool Bias>(const linear<T, H, Kind, Bias>& l) {
+    return split_linear_over<T, H, Kind, Bias, D...>(l, columns);
+  }(layer);
+}
+template <device... D, class M>
+  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
+auto split_linear(const M& layer) {
+  constexpr index_t parts = sizeof...(D);
+  const index_t all = layer.weight.defined() ? layer.weight.extent(0) : 0;
+  std::vector<index_t> columns;
+  for (index_t i = 0; i < parts; ++i)
+    columns.push_back(sinter::detail::begin_of_part(all, parts, i + 1) - sinter::detail::begin_of_part(all, parts, i));
+  return split_linear<D...>(layer, columns);
+}
+template <device... D, class M, class Problem = typename detail::split_mistake<M, D...>::problem,
+          class Fix = typename detail::split_mistake<M, D...>::fix>
+void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/tile_geometry.hpp: which elements the tiles of an image own, and which of them a layer reads.
+
+namespace sinter::nn {
+
+/// How the window of a layer moves along one axis of an image: result o reads the elements o * stride - before to
+/// o * stride - before + reach - 1. What lies outside of the image is padding.
+struct tile_window {
+  index_t reach = 1;   ///< from the first tap to the last, both included: dilation * (kernel - 1) + 1
+  index_t stride = 1;  ///< from one window to the next
+  index_t before = 0;  ///< the padding in front of the image; negative where the image is cut there
+};
+
+/// The windows of rows and of columns.
+struct tile_windows {
+  tile_window rows, columns;
+};
+
+namespace detail {
+
+/// The elements begin, ..., end - 1 of an axis.
+struct tile_interval {
+  index_t begin = 0, end = 0;
+  constexpr index_t size() const { return end - begin; }
+  constexpr bool operator==(const tile_interval&) const = default;
+};
+constexpr tile_interval common(const tile_interval& a, const tile_interval& b) {
+  const index_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+/// What part number `part` owns of n elements; see begin_of_part().
+constexpr tile_interval owned(index_t n, int parts, int part) {
+  using sinter::detail::begin_of_part;
+  return {begin_of_part(n, parts, part), begin_of_part(n, parts, index_t{part} + 1)};
+}
+
+/// What the results `out` read, padding included: none for no results. A window without padding that moves over these
+/// elements gives exactly the results `out`.
+constexpr tile_interval needed(const tile_window& w, const tile_interval& out) {
+  const index_t begin = out.begin * w.stride - w.before;
+  if (out.size() == 0) return {begin, begin};
+  return {begin, (out.end - 1) * w.stride - w.before + w.reach};
+}
+
+/// A rectangle of an image: owned by a tile, or read by one.
+struct tile_area {
+  tile_interval rows, columns;
+  constexpr bool empty() const { return rows.size() == 0 || columns.size() == 0; }
+  constexpr bool operator==(const tile_area&) const = default;
+};
+constexpr tile_area common(const tile_area& a, const tile_area& b) {
+  return {common(a.rows, b.rows), common(a.columns, b.columns)};
+}
+
+/// The elements of x (N,C,H,W), which shows the area `all`, in the area `part` of it.
+template <class X>
+X area_of(const X& x, const tile_area& all, const tile_area& part) {
+  return x.slice(2, part.rows.begin - all.rows.begin, part.rows.end - all.rows.begin)
+      .slice(3, part.columns.begin - all.columns.begin, part.columns.end - all.columns.begin);
+}
+
+}  // namespace detail
+}  // namespace sinter::nn
+// sinter/parallel/tile_image.hpp: an image over tiles, what a tile reads of the others, and the gradients it hands
+// back.
+
+namespace sinter {
+
+// Names in messages.
+template <int Rows, int Columns, int Devices>
+struct grid_needs_one_device_per_tile;
+template <int Devices>
+struct list_this_many_devices;
+
+namespace nn {
+
+/// A grid of Rows x Columns tiles, each on a device of its own: row by row.
+///
+///     using grid = nn::tiles<2, 2, numa<0>, numa<1>, numa<2>, numa<3>>;
+template <int Rows, int Columns, device... D>
+struct tiles {};
+
+namespace detail {
+
+using sinter::detail::access;
+
+template <class Grid>
+inline constexpr int tiles_in = 0;
+template <int R, int C, class... D>
+inline constexpr int tiles_in<tiles<R, C, D...>> = sizeof...(D);
+
+/// The exchange between tiles. Tests put others in its place.
+struct exchange_halos {
+  static constexpr bool fetches = true;  ///< a tile reads elements that others own
+  static constexpr bool returns = true;  ///< and their owners get the gradients
+};
+
+/// What one tile holds.
+template <class T, device D>
+struct tile {
+  using device_type = D;
+  tensor<T, 4, D> value;
+  tensor<T, 4, D> grad;    ///< of the pass that runs; undefined: zero
+  bool is_shared = false;  ///< the gradient's memory is not this tile's alone
+
+  void drop_gradient() {
+    grad = {};
+    is_shared = false;
+  }
+  /// Adds a gradient of the whole tile, which may stay somebody else's too.
+  void add(const tensor<T, 4, D>& g, bool shared) {
+    if (!grad.defined()) {
+      grad = g;
+      is_shared = shared;
+      return;
+    }
+    own();
+    grad += g;
+  }
+  /// Memory of the gradient that may be written to.
+  void own() {
+    if (is_shared) grad = grad.clone();
+    is_shared = false;
+  }
+};
+
+template <class T, class Grid>
+struct tiled_image;
+/// An image (N,C,H,W), cut into tiles.
+template <class T, int Rows, int Columns, device... D>
+struct tiled_image<T, tiles<Rows, Columns, D...>> {
+  static constexpr int count = sizeof...(D);
+  using value_type = T;
+  template <std::size_t I>
+  using device_at = sinter::detail::type_of_part<I, D...>;
+
+  extents<4> shape;
+  bool has_graph = false;  ///< are gradients asked for?
+  sinter::detail::parts<tile<T, D>...> each;
+
+  explicit tiled_image(const extents<4>& s) : shape(s) {}
+  tile_area whole() const { return {{0, shape[2]}, {0, shape[3]}}; }
+  tile_area area(int part) const {
+    return {owned(shape[2], Rows, part / Columns), owned(shape[3], Columns, part % Columns)};
+  }
+  void drop_gradients() noexcept {
+    sinter::detail::each_part<count>([&](auto part) { each.template at<part()>().drop_gradient(); });
+  }
+};
+
+/// `area` of an image for tile number P: `from` it where it is this tile's own, else a copy with what other tiles own
+/// of it, and `outside` around the image.
+template <std::size_t P, class Exchange, class Image>
+auto fetched(const Image& from, const tile_area& area, double outside) {
+  const auto& own = from.each.template at<P>();
+  using T = typename Image::value_type;
+  using D = device_of<decltype(own)>;
+  if (area == from.area(int{P})) return own.value;
+  const extents<4> shape{{from.shape[0], from.shape[1], area.rows.size(), area.columns.size()}};
+  const auto to =
+      tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
+  const auto fill = [&](const tile_area& part, double value) {
+    if (!part.empty()) area_of(to, area, part).in_place() = static_cast<T>(static_cast<compute_type<T>>(value));
+  };
+  const tile_area inside = common(area, from.whole());
+  fill({{area.rows.begin, inside.rows.begin}, area.columns}, outside);
+  fill({{inside.rows.end, area.rows.end}, area.columns}, outside);
+  fill({inside.rows, {area.columns.begin, inside.columns.begin}}, outside);
+  fill({inside.rows, {inside.columns.end, area.columns.end}}, outside);
+  sinter::detail::each_part<Image::count>([&](auto owner) {
+    const tile_area of_owner = from.area(int{owner()});
+    const tile_area strip = common(area, of_owner);
+    if (strip.empty()) return;
+    if (!Exchange::fetches && owner() != P) return fill(strip, 0);
+    const auto& value = from.each.template at<owner()>().value;
+    area_of(to, area, strip).in_place() = area_of(value, of_owner, strip).template to<D>();
+  });
+  return to;
+}
+
+/// Adds to the gradient of tile number P what all tiles have found for elements of it: `read` lists the areas that they
+/// have fetched, `gradient(part)` gives the gradient of one, undefined for zero. Its own come first, then the others'
+/// in their order.
+template <std::size_t P, class Exchange, class Image, class F>
+void gather_strips(Image& image, const tile_area (&read)[std::size_t{Image::count}], const F& gradient) {
+  auto& to = image.each.template at<P>();
+  using T = typename Image::value_type;
+  using D = device_of<decltype(to)>;
+  const tile_area mine = image.area(int{P});
+  if (mine.empty()) return;
+  const auto add = [&](auto reader) {
+    const auto& g = gradient(reader);
+    const tile_area& all = read[reader()];
+    const tile_area strip = common(all, mine);
+    if (!g.defined() || strip.empty()) return;
+    if (reader() != P && !Exchange::returns) return;
+    if constexpr (std::is_same_v<device_of<decltype(g)>, D>)
+      if (all == mine) return to.add(g, false);
+    if (!to.grad.defined()) {
+      const extents<4> shape{{image.shape[0], image.shape[1], mine.rows.size(), mine.columns.size()}};
+      to.grad = tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
+      if (strip == mine) return void(to.grad.in_place() = area_of(g, all, strip).template to<D>());
+      to.grad.in_place() = T(0);
+    }
+    to.own();
+    area_of(to.grad, mine, strip).in_place() += area_of(g, all, strip).template to<D>();
+  };
+  add(std::integral_constant<std::size_t, P>{});
+  sinter::detail::each_part<Image::count>([&](auto reader) {
+    if constexpr (reader() != P) add(reader);
+  });
+}
+
+}  // namespace detail
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/tile_norm.hpp: batch norm by the moments of all tiles.
+
+// sinter/parallel/tile_stage.hpp: a chain of modules over tiles, one statement after the other, and the way back.
+
+// sinter/parallel/tile_rule.hpp: what a module reads of an image for a tile of its result, for each module that has a
+// rule.
+
+namespace sinter::nn {
+
+/// Where a tile of a result lies: its first row and column, in a result of this shape (N,C,H,W), of an input of that.
+struct tile_place {
+  extents<4> shape, input;
+  index_t row, column;
+};
+
+/// How a module of type M works on tiles. A module of your own takes part by a specialisation, of one of three kinds.
+///
+/// Elementwise work, which reads of its input what lies where its result lies:
+///
+///     template <>
+///     struct sinter::nn::tile_rule<my_activation> : sinter::nn::tile_pointwise {};
+///
+/// A window that moves over the image:
+///
+///     template <class K>
+///     struct sinter::nn::tile_rule<my_filter<K>> {
+///       static tile_windows windows(const my_filter<K>&) { return {{3, 1, 1}, {3, 1, 1}}; }    // 3 x 3, stride 1
+///       static extents<4> shape(const my_filter<K>&, const extents<4>& x) { return x; }        // of the whole result
+///       static double outside(const my_filter<K>&) { return 0; }                               // what padding is
+///       template <class X>
+///       static auto forward(const my_filter<K>& m, const X& x, const tile_place&) {
+///         return m.without_padding(x);  // x holds all that this tile of the result reads, padding included
+///       }
+///     };
+///
+/// Other modules, one after the other or added:
+///
+///     template <device D, class K>
+///     struct sinter::nn::tile_rule<block<D, K>> {
+///       static auto steps(const block<D, K>& b) {
+///         return tile_steps(tile_sum(tile_steps(b.conv1, b.bn1, relu(), b.conv2, b.bn2), tile_steps()), relu());
+///       }
+///     };
+template <class M>
+struct tile_rule {
+  using is_missing = void;
+};
+
+/// The rule of elementwise modules.
+struct tile_pointwise {
+  template <class M, class X>
+  static auto forward(const M& m, X&& x, const tile_place&) {
+    return m(std::forward<X>(x));
+  }
+};
+
+/// Modules one after the other, as tile_steps() makes them: references to members, and modules themselves.
+template <class... A>
+struct tile_chain {
+  std::tuple<A...> modules;
+};
+/// The sum of two chains, as tile_sum() makes it.
+template <class A, class B>
+struct tile_branches {
+  A first;
+  B second;
+};
+
+namespace detail {
+
+/// A member is referred to; a temporary module is kept.
+template <class A>
+using tile_step = std::conditional_t<std::is_lvalue_reference_v<A>, const std::remove_reference_t<A>&, A>;
+
+}  // namespace detail
+
+/// Says that modules follow one another; none: the input itself. See tile_rule.
+template <class... A>
+tile_chain<detail::tile_step<A>...> tile_steps(A&&... modules) {
+  return {std::tuple<detail::tile_step<A>...>(std::forward<A>(modules)...)};
+}
+/// Says that two branches, each from tile_steps(), are fed with the same image and that their results are added.
+template <class... A, class... B>
+tile_branches<tile_chain<A...>, tile_chain<B...>> tile_sum(tile_chain<A...> first, tile_chain<B...> second) {
+  return {std::move(first), std::move(second)};
+}
+
+namespace detail {
+
+template <class M>
+concept has_tile_windows = requires(const M& m) { tile_rule<M>::windows(m); };
+template <class M>
+concept has_tile_steps = requires(const M& m) { tile_rule<M>::steps(m); };
+
+/// Of half and bfloat16 too.
+template <class T>
+T outside_value(double v) {
+  return static_cast<T>(static_cast<compute_type<T>>(v));
+}
+
+template <class T, device D>
+tensor<T, 4, D> counts_along(int axis, const ops::pool_axis& a, const tile_interval& results, bool padding_counts) {
+  extents<4> shape = sinter::detail::ones_extents<4>();
+  shape[axis] = results.size();
+  tensor<T, 4, cpu> counts = tensor<T, 4, cpu>::uninitialized(shape);
+  for (index_t o = results.begin; o < results.end; ++o)
+    sinter::detail::access::data(counts)[o - results.begin] =
+        static_cast<T>(static_cast<float>(a.counted(o, padding_counts)));
+  return counts.template to<D>();
+}
+
+}  // namespace detail
+
+template <>
+struct tile_rule<relu> : tile_pointwise {};
+template <>
+struct tile_rule<sigmoid> : tile_pointwise {};
+template <>
+struct tile_rule<tanh> : tile_pointwise {};
+template <>
+struct tile_rule<gelu> : tile_pointwise {};
+template <>
+struct tile_rule<silu> : tile_pointwise {};
+template <>
+struct tile_rule<softplus> : tile_pointwise {};
+template <>
+struct tile_rule<leaky_relu> : tile_pointwise {};
+template <>
+struct tile_rule<elu> : tile_pointwise {};
+/// Its mask is one number for each channel of each picture, the same in all tiles.
+template <class Kind>
+struct tile_rule<dropout2d<Kind>> : tile_pointwise {};
+
+/// The mask of a tile is its part of the mask of the whole.
+template <class Kind>
+struct tile_rule<dropout<Kind>> {
+  template <class X>
+  static auto forward(const dropout<Kind>& m, X&& x, const tile_place& place) {
+    if constexpr (std::is_same_v<Kind, plain>) {
+      return m(std::forward<X>(x));
+    } else {
+      using T = element_of<X>;
+      if (!m.state.training) return sinter::eval(std::forward<X>(x));
+      const auto mask = sinter::detail::draw_in_window<device_of<X>>("dropout", m.source,
+                                                                     sinter::detail::kept_numbers<T>("dropout", m.p),
+                                                                     place.shape, x.shape(), place.row, place.column);
+      return sinter::eval(std::forward<X>(x) * mask);
+    }
+  }
+};
+
+template <class T, device D, class Kind, bool Bias>
+struct tile_rule<conv2d<T, D, Kind, Bias>> {
+  using layer = conv2d<T, D, Kind, Bias>;
+  static tile_windows windows(const layer& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const layer& m, const extents<4>& x) {
+    if (m.options.padding_mode != pad_mode::constant)
+      sinter::detail::refuse<value_error>(
+          {"tile_parallel: a conv2d with another padding_mode than pad_mode::constant; tiles have zeros around the "
+           "image"});
+    const ops::conv_op<2, Bias> op(m.options);
+    if constexpr (Bias) return op.shape(x, m.weight.shape(), m.bias.shape());
+    else return op.shape(x, m.weight.shape());
+  }
+  static double outside(const layer&) { return 0; }
+  template <class X>
+  static auto forward(const layer& m, const X& x, const tile_place&) {
+    conv_options<2> options = m.options;
+    options.padding = 0;
+    if constexpr (Bias) return sinter::conv2d(x, m.weight, m.bias, options);
+    else return sinter::conv2d(x, m.weight, options);
+  }
+
+ private:
+  static tile_window along(const layer& m, int axis) {
+    const index_t span = m.options.dilation[axis] * (m.weight.extent(axis + 2) - 1);
+    return {span + 1, m.options.stride[axis], m.options.padding.before(axis, span)};
+  }
+};
+
+template <>
+struct tile_rule<max_pool2d> {
+  static tile_windows windows(const max_pool2d& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const max_pool2d& m, const extents<4>& x) {
+    return sinter::detail::max_pool_of<2>(m.kernel, m.options, ops::save_places::never).shape(x);
+  }
+  static double outside(const max_pool2d&) { return -std::numeric_limits<double>::infinity(); }
+  template <class X>
+  static auto forward(const max_pool2d& m, const X& x, const tile_place&) {
+    max_pool_options<2> options = m.options;
+    options.padding = 0;
+    options.ceil_mode = false;
+    return sinter::max_pool2d(x, m.kernel, options);
+  }
+
+ private:
+  static tile_window along(const max_pool2d& m, int axis) {
+    return {m.options.dilation[axis] * (m.kernel[axis] - 1) + 1, m.options.stride.of(m.kernel)[axis],
+            m.options.padding[axis]};
+  }
+};
+
+/// Sums, divided by what the windows of the whole image count.
+template <>
+struct tile_rule<avg_pool2d> {
+  static tile_windows windows(const avg_pool2d& m) { return {along(m, 0), along(m, 1)}; }
+  static extents<4> shape(const avg_pool2d& m, const extents<4>& x) {
+    return sinter::detail::avg_pool_of<2>(m.kernel, m.options).shape(x);
+  }
+  static double outside(const avg_pool2d&) { return 0; }
+  template <class X>
+  static auto forward(const avg_pool2d& m, const X& x, const tile_place& place) {
+    using T = element_of<X>;
+    using D = device_of<X>;
+    avg_pool_options<2> options = m.options;
+    options.padding = 0;
+    options.ceil_mode = false;
+    options.divisor_override = 1;
+    tensor<T, 4, D> counts[2];
+    for (int axis = 0; axis < 2; ++axis) {
+      const index_t first = axis == 0 ? place.row : place.column;
+      const tile_window w = along(m, axis);
+      const index_t results = (x.shape()[axis + 2] - w.reach) / w.stride + 1;
+      counts[axis] = counts_of<T, D>(m, axis, place.input[axis + 2], {first, first + results});
+    }
+    return sinter::avg_pool2d(x, m.kernel, options) / (counts[0] * counts[1]);
+  }
+
+ private:
+  static tile_window along(const avg_pool2d& m, int axis) {
+    return {m.kernel[axis], m.options.stride.of(m.kernel)[axis], m.options.padding[axis]};
+  }
+  template <class T, device D>
+  static tensor<T, 4, D> counts_of(const avg_pool2d& m, int axis, index_t extent, const detail::tile_interval& of) {
+    if (m.options.divisor_override)
+      return full<T, D>(sinter::detail::ones_extents<4>(), axis == 0 ? *m.options.divisor_override : 1);
+    ops::pool_axis a;
+    a.in = extent;
+    a.kernel = m.kernel[axis];
+    a.stride = m.options.stride.of(m.kernel)[axis];
+    a.padding = m.options.padding[axis];
+    return detail::counts_along<T, D>(axis + 2, a, of, m.options.count_include_pad);
+  }
+};
+
+namespace detail {
+
+/// Of paddings with one value: a window of one element.
+template <class M>
+struct padding_rule {
+  static tile_windows windows(const M& m) { return {{1, 1, m.amounts.before(1)}, {1, 1, m.amounts.before(0)}}; }
+  static extents<4> shape(const M& m, const extents<4>& x) {
+    return ops::pad_op<float>(m.amounts, pad_mode::constant, 0).shape(x);
+  }
+  static double outside(const M& m) {
+    if constexpr (requires { m.value; }) return m.value;
+    else return 0;
+  }
+  template <class X>
+  static auto forward(const M&, const X& x, const tile_place&) {
+    return x;
+  }
+};
+
+}  // namespace detail
+
+template <>
+struct tile_rule<zero_pad2d> : detail::padding_rule<zero_pad2d> {};
+template <>
+struct tile_rule<constant_pad2d> : detail::padding_rule<constant_pad2d> {};
+
+/// In training the moments are those of all tiles; see parallel/tile_norm.hpp.
+template <class T, device D, class Kind, bool Affine, bool Running>
+struct tile_rule<batch_norm2d<T, D, Kind, Affine, Running>> : tile_pointwise {};
+
+template <class... M>
+struct tile_rule<sequential<M...>> {
+  static auto steps(const sequential<M...>& m) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return tile_steps(m.template get<I>()...);
+    }(std::index_sequence_for<M...>{});
+  }
+};
+
+namespace detail {
+
+template <class M>
+inline constexpr bool merges_moments = false;
+/// Only infer() always takes running moments.
+template <class T, device D, class Kind, bool Affine, bool Running>
+inline constexpr bool merges_moments<batch_norm2d<T, D, Kind, Affine, Running>> =
+    !Running || !std::is_same_v<Kind, plain>;
+
+template <class>
+inline constexpr bool is_tile_branches = false;
+template <class A, class B>
+inline constexpr bool is_tile_branches<tile_branches<A, B>> = true;
+
+/// Can a module run in the statement of the one before it?
+template <class M>
+inline constexpr bool is_tile_pointwise = !has_tile_windows<M> && !is_tile_branches<M> && !merges_moments<M>;
+
+/// A chain as one tuple, in which no module consists of others, but for sums.
+template <class... A>
+auto flat_chain(const tile_chain<A...>& c);
+template <class A>
+auto flat_steps(const bare<A>& a) {
+  using M = bare<A>;
+  if constexpr (has_tile_steps<M>) {
+    static_assert(std::is_lvalue_reference_v<A>,
+                  "sinter: tile_steps refers to modules that consist of others; name a member, no temporary one");
+    return flat_chain(tile_rule<M>::steps(a));
+  } else {
+    return std::tuple<A>(a);
+  }
+}
+template <class A, class B>
+auto flat_sum(const tile_branches<A, B>& sum) {
+  auto first = flat_chain(sum.first);
+  auto second = flat_chain(sum.second);
+  using branches = tile_branches<decltype(first), decltype(second)>;
+  return std::tuple<branches>(branches{std::move(first), std::move(second)});
+}
+template <class... A>
+auto flat_chain(const tile_chain<A...>& c) {
+  const auto flat = []<class B>(const auto& m, std::type_identity<B>) {
+    if constexpr (is_tile_branches<bare<B>>) return flat_sum(m);
+    else return flat_steps<B>(m);
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple_cat(flat(std::get<I>(c.modules), std::type_identity<A>{})...);
+  }(std::index_sequence_for<A...>{});
+}
+
+template <class... A>
+struct first_not_void {
+  using type = void;
+};
+template <class A, class... Rest>
+struct first_not_void<A, Rest...>
+    : std::conditional_t<std::is_void_v<A>, first_not_void<Rest...>, std::type_identity<A>> {};
+
+/// The first module in M without a rule, or void.
+template <class M>
+struct without_tile_rule {
+  using type = void;
+};
+template <class M>
+  requires requires { typename tile_rule<M>::is_missing; }
+struct without_tile_rule<M> {
+  using type = M;
+};
+template <class M>
+  requires has_tile_steps<M>
+struct without_tile_rule<M> : without_tile_rule<decltype(tile_rule<M>::steps(std::declval<const M&>()))> {};
+template <class... A>
+struct without_tile_rule<tile_chain<A...>> : first_not_void<typename without_tile_rule<bare<A>>::type...> {};
+template <class A, class B>
+struct without_tile_rule<tile_branches<A, B>>
+    : first_not_void<typename without_tile_rule<A>::type, typename without_tile_rule<B>::type> {};
+
+}  // namespace detail
+}  // namespace sinter::nn
+
+namespace sinter::nn::detail {
+
+/// A statement over tiles. Those of a call are walked back in reverse order.
+struct tile_stage {
+  virtual ~tile_stage() = default;
+  /// Adds to the gradients of the images that the statement has read, given that of its result, which it drops.
+  virtual void backward(bool retain) = 0;
+  virtual void drop_gradients() noexcept = 0;
+};
+
+/// The threads of tiles.
+template <int Count>
+class tile_team {
+ public:
+  explicit tile_team(std::vector<std::string> names) : team_(std::move(names)) {}
+  /// Calls f(part as a type) for each tile, at the same time. All draw what tile 0 draws.
+  template <class F>
+  void run_all(const char* doing, const F& f) {
+    sinter::detail::draw_log log;
+    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
+    team_.run(doing, [&](int part) {
+      using role = sinter::detail::draw_source::role;
+      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
+      sinter::detail::with_part<Count>(part, f);
+    });
+  }
+
+ private:
+  sinter::detail::team team_;
+};
+inline constexpr const char *forward_of_tiles = "tile_parallel", *backward_of_tiles = "backward of tile_parallel";
+
+/// A call of a model over tiles: the threads it runs on, and its statements so far.
+template <class Grid, class Exchange>
+struct tile_call {
+  using grid = Grid;
+  using exchange = Exchange;
+  using team_type = tile_team<tiles_in<Grid>>;
+  std::shared_ptr<team_type> team;
+  std::vector<std::unique_ptr<tile_stage>> stages;
+};
+
+/// An image between two statements. Tracked: gradients of it can be asked for.
+template <class T, class Grid, bool Tracked>
+struct image_in_tiles {
+  using image = tiled_image<T, Grid>;
+  static constexpr bool tracked = Tracked;
+  static constexpr int count = image::count;
+  std::shared_ptr<image> data;
+
+  image* operator->() const { return data.get(); }
+  image& operator*() const { return *data; }
+  tile_place place(int part, const extents<4>& input) const {
+    const tile_area own = data->area(part);
+    return {data->shape, input, own.rows.begin, own.columns.begin};
+  }
+};
+
+/// What one tile's statement is fed with: a leaf of a graph of its own where the image is tracked.
+template <class Image, std::size_t P>
+using tile_leaf =
+    std::conditional_t<Image::tracked,
+                       variable<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>,
+                       tensor<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>>;
+template <class Leaf, class Value>
+Leaf make_leaf(const Value& value, bool has_graph) {
+  if constexpr (is_variable<Leaf>)
+    if (!has_graph) return sinter::detail::unrecorded<1>(value);
+  return Leaf(value);
+}
+/// The gradient of a leaf, undefined for zero.
+template <class Leaf>
+auto gradient_of(const std::optional<Leaf>& leaf) {
+  typename Leaf::tensor_type g;
+  if (leaf && leaf->has_grad()) g = leaf->grad();
+  return g;
+}
+
+/// The graph of one tile, from its leaves to its result.
+template <class Y, class... X>
+struct tile_graph {
+  using result = Y;
+  std::tuple<std::optional<X>...> x;
+  std::optional<Y> y;
+
+  bool has_graph() const {
+    if constexpr (is_variable<Y>) return y && bool{access::state_of(*y)};
+    else return false;
+  }
+  template <class Tile>
+  void backward(Tile& of_result, bool retain) {
+    if constexpr (is_variable<Y>)
+      if (has_graph() && of_result.grad.defined()) y->backward(of_result.grad, {.retain_graph = retain});
+    of_result.drop_gradient();
+  }
+  void drop_gradients() noexcept {
+    std::apply([](auto&... leaf) { (drop_gradient(leaf), ...); }, x);
+  }
+
+ private:
+  template <class Leaf>
+  static void drop_gradient(std::optional<Leaf>& leaf) noexcept {
+    if constexpr (is_variable<Leaf>)
+      if (leaf) leaf->zero_grad();
+  }
+};
+
+/// A statement with one graph for each tile. Self::give_gradients() adds the leaves' gradients to the images.
+template <class Self, class Call, class Out, class... Graph>
+struct graph_stage : tile_stage {
+  static constexpr int count = sizeof...(Graph);
+  std::shared_ptr<typename Call::team_type> team;
+  Out to;
+  sinter::detail::parts<Graph...> graphs;
+
+  graph_stage(const Call& call, Out out) : team(call.team), to(std::move(out)) {}
+
+  /// Keeps what a tile has computed.
+  template <std::size_t P, class Y>
+  void set_result(Y&& y) {
+    to->each.template at<P>().value = stored_value(y);
+    graphs.template at<P>().y.emplace(std::forward<Y>(y));
+  }
+  void backward(bool retain) final {
+    team->run_all(backward_of_tiles,
+                  [&](auto part) { graphs.template at<part()>().backward(to->each.template at<part()>(), retain); });
+    static_cast<Self*>(this)->give_gradients();
+    drop_graph_gradients();
+  }
+  void drop_gradients() noexcept final {
+    drop_graph_gradients();
+    to->drop_gradients();
+    static_cast<Self*>(this)->drop_inputs();
+  }
+  /// The result, and the statement among those of the call where there is something to walk back.
+  static Out finish(Call& call, std::unique_ptr<Self> self) {
+    sinter::detail::each_part<count>([&](auto part) {
+      self->to->has_graph = self->to->has_graph || self->graphs.template at<part()>().has_graph();
+    });
+    Out to = self->to;
+    if (to->has_graph) call.stages.push_back(std::move(self));
+    return to;
+  }
+
+ private:
+  void drop_graph_gradients() noexcept {
+    sinter::detail::each_part<count>([&](auto part) { graphs.template at<part()>().drop_gradients(); });
+  }
+};
+
+/// Modules From to To - 1 of a chain, on one tile.
+template <std::size_t From, std::size_t To, class Chain, class X>
+auto run_on_tile(const Chain& chain, X&& x, const tile_place& place) {
+  if constexpr (From == To) {
+    return bare<X>(std::forward<X>(x));
+  } else {
+    const auto& m = std::get<From>(chain);
+    return run_on_tile<From + 1, To>(chain, tile_rule<bare<decltype(m)>>::forward(m, std::forward<X>(x), place), place);
+  }
+}
+/// Where the statement ends that begins with module I of a chain.
+template <class Chain, std::size_t I>
+constexpr std::size_t end_of_statement() {
+  if constexpr (I == std::tuple_size_v<Chain>) return I;
+  else if constexpr (is_tile_pointwise<bare<std::tuple_element_t<I, Chain>>>) return end_of_statement<Chain, I + 1>();
+  else return I;
+}
+
+template <class Chains>
+using first_chain = bare<decltype(std::declval<const Chains&>().template at<0>())>;
+template <std::size_t From, std::size_t To, class Chains, std::size_t P, class X>
+using result_on_tile = sinter::detail::evaluated<decltype(run_on_tile<From, To>(
+    std::declval<const Chains&>().template at<P>(), std::declval<const X&>(), std::declval<const tile_place&>()))>;
+template <class Y, class Grid>
+using image_of_results = image_in_tiles<element_of<Y>, Grid, is_variable<Y>>;
+
+/// A window and elementwise modules behind it, or elementwise modules alone.
+template <class Call, class In, class Out, class... Graph>
+struct window_stage final : graph_stage<window_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<window_stage, Call, Out, Graph...>;
+  In from;
+  tile_area read[sizeof...(Graph)];
+
+  window_stage(const Call& call, In in, Out out, const tile_windows& w) : base(call, std::move(out)), from(in) {
+    for (int part = 0; part < base::count; ++part) {
+      const tile_area own = this->to->area(part);
+      read[part] = {needed(w.rows, own.rows), needed(w.columns, own.columns)};
+    }
+  }
+  void give_gradients() {
+    if constexpr (In::tracked) {
+      if (!from->has_graph) return;
+      this->team->run_all(backward_of_tiles, [&](auto part) {
+        gather_strips<part(), typename Call::exchange>(
+            *from, read, [&](auto reader) { return gradient_of(std::get<0>(this->graphs.template at<reader()>().x)); });
+      });
+    }
+  }
+  void drop_inputs() noexcept { from->drop_gradients(); }
+};
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class In>
+auto run_window(Call& call, const Chains& chains, const In& in) {
+  using Head = bare<std::tuple_element_t<I, first_chain<Chains>>>;
+  extents<4> shape = in->shape;
+  tile_windows windows;
+  double outside = 0;
+  if constexpr (has_tile_windows<Head>) {
+    const auto& head = std::get<I>(chains.template at<0>());
+    shape = tile_rule<Head>::shape(head, in->shape);
+    windows = tile_rule<Head>::windows(head);
+    outside = tile_rule<Head>::outside(head);
+  }
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<result_on_tile<I, End, Chains, 0, tile_leaf<In, 0>>, typename Call::grid>;
+    using Stage = window_stage<Call, In, Out,
+                               tile_graph<result_on_tile<I, End, Chains, P, tile_leaf<In, P>>, tile_leaf<In, P>>...>;
+    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(shape)}, windows);
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (stage->to->area(int{part()}).empty()) return;
+      auto& x = std::get<0>(stage->graphs.template at<part()>().x);
+      x.emplace(make_leaf<tile_leaf<In, part()>>(
+          fetched<part(), typename Call::exchange>(*in, stage->read[part()], outside), in->has_graph));
+      stage->template set_result<part()>(
+          eval(run_on_tile<I, End>(chains.template at<part()>(), *x, stage->to.place(int{part()}, in->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{In::count}>{});
+}
+
+/// The sum of two images, and elementwise modules behind it.
+template <class Call, class A, class B, class Out, class... Graph>
+struct sum_stage final : graph_stage<sum_stage<Call, A, B, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<sum_stage, Call, Out, Graph...>;
+  A a;
+  B b;
+
+  sum_stage(const Call& call, A x, B y, Out out) : base(call, std::move(out)), a(std::move(x)), b(std::move(y)) {}
+  void give_gradients() {
+    this->team->run_all(backward_of_tiles, [&](auto part) {
+      const auto& x = this->graphs.template at<part()>().x;
+      give<part()>(a, std::get<0>(x));
+      give<part()>(b, std::get<1>(x));
+    });
+  }
+  void drop_inputs() noexcept {
+    a->drop_gradients();
+    b->drop_gradients();
+  }
+
+ private:
+  template <std::size_t P, class Image, class Leaf>
+  static void give(const Image& image, const std::optional<Leaf>& leaf) {
+    if constexpr (is_variable<Leaf>) {
+      const auto g = gradient_of(leaf);
+      if (image->has_graph && g.defined()) image->each.template at<P>().add(g, false);
+    }
+  }
+};
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class A, class B>
+auto run_sum(Call& call, const Chains& chains, const A& a, const B& b) {
+  if (!(a->shape == b->shape))
+    sinter::detail::refuse<shape_error>(
+        {"tile_sum: the branches give ", a->shape, " and ", b->shape, "; their results must have one shape"});
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<result_on_tile<I, End, Chains, 0, decltype(tile_leaf<A, 0>() + tile_leaf<B, 0>())>,
+                                 typename Call::grid>;
+    using Stage =
+        sum_stage<Call, A, B, Out,
+                  tile_graph<result_on_tile<I, End, Chains, P, decltype(tile_leaf<A, P>() + tile_leaf<B, P>())>,
+                             tile_leaf<A, P>, tile_leaf<B, P>>...>;
+    auto stage = std::make_unique<Stage>(call, a, b, Out{std::make_shared<typename Out::image>(a->shape)});
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (a->area(int{part()}).empty()) return;
+      auto& [x, y] = stage->graphs.template at<part()>().x;
+      x.emplace(make_leaf<tile_leaf<A, part()>>(a->each.template at<part()>().value, a->has_graph));
+      y.emplace(make_leaf<tile_leaf<B, part()>>(b->each.template at<part()>().value, b->has_graph));
+      stage->template set_result<part()>(
+          eval(run_on_tile<I, End>(chains.template at<part()>(), *x + *y, stage->to.place(int{part()}, a->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{A::count}>{});
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn::detail {
+
+/// Batch norm and elementwise modules behind it. The moments are leaves of each tile's graph.
+template <class Call, class In, class Out, class... Graph>
+struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
+  using base = graph_stage<norm_stage, Call, Out, Graph...>;
+  In from;
+  bool of_batch;
+
+  norm_stage(const Call& call, In in, Out out, bool moments_of_batch)
+      : base(call, std::move(out)), from(std::move(in)), of_batch(moments_of_batch) {}
+
+  /// With n elements of a channel, mean m, and gradients a and b of mean and variance over all tiles:
+  /// dx = that of the tile's graph + a / n + 2 b / n (x - m).
+  void give_gradients() {
+    if constexpr (In::tracked) {
+      if (!from->has_graph) return;
+      using first = bare<decltype(*std::get<1>(this->graphs.template at<0>().x))>;
+      typename first::tensor_type of_mean, of_variance;
+      if (of_batch) {
+        add_up<1>(of_mean);
+        add_up<2>(of_variance);
+      }
+      const bool through_moments = of_mean.defined() && of_variance.defined();
+      const double n = static_cast<double>(this->to->shape.numel() / std::max<index_t>(this->to->shape[1], 1));
+      this->team->run_all(backward_of_tiles, [&](auto part) {
+        auto& [x, mean, variance] = this->graphs.template at<part()>().x;
+        if (!x) return;
+        auto& of_tile = from->each.template at<part()>();
+        if (x->numel() == 0) return of_tile.add(x->value(), true);  // no images: their gradient has no elements either
+        const auto g = gradient_of(x);
+        if (!through_moments) {
+          if (g.defined()) of_tile.add(g, false);
+          return;
+        }
+        using X = bare<decltype(*x)>;
+        using T = element_of<X>;
+        using C = compute_type<T>;
+        using D = device_of<X>;
+        const auto shift = sinter::detail::per_channel<4>(eval(of_mean.template to<D>() * static_cast<C>(1 / n)));
+        const auto slope = sinter::detail::per_channel<4>(eval(of_variance.template to<D>() * static_cast<C>(2 / n)));
+        const auto distance = cast<C>(x->value()) - sinter::detail::per_channel<4>(mean->value());
+        if (g.defined()) of_tile.add(eval(cast<T>(cast<C>(g) + (shift + slope * distance))), false);
+        else of_tile.add(eval(cast<T>(shift + slope * distance)), false);
+      });
+    }
+  }
+  void drop_inputs() noexcept { from->drop_gradients(); }
+
+ private:
+  /// The gradients of leaf number Leaf of all tiles, in their order.
+  template <std::size_t Leaf, class Sum>
+  void add_up(Sum& sum) {
+    sinter::detail::each_part<base::count>([&](auto part) {
+      const auto g = gradient_of(std::get<Leaf>(this->graphs.template at<part()>().x));
+      if (!g.defined()) return;
+      if (sum.defined()) sum += g.template to<device_of<Sum>>();
+      else sum = g.template to<device_of<Sum>>().clone();
+    });
+  }
+};
+
+template <class M, class X, class V>
+auto normalised_on_tile(const M& m, const X& x, const V& mean, const V& variance) {
+  const sinter::detail::channel_moments<V> moments{mean, variance};
+  if constexpr (M::is_affine) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
+  else return sinter::detail::normalised_channels(x, moments, m.settings.eps);
+}
+
+/// What batch_norm checks of x, by its shape.
+template <class M>
+void check_norm(const M& m, const extents<4>& x, bool of_batch) {
+  struct shape_of_x {
+    extents<4> all;
+    const extents<4>& shape() const { return all; }
+  };
+  const shape_of_x whole{x};
+  if constexpr (M::is_affine) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
+  if constexpr (M::keeps_running_moments)
+    sinter::detail::check_channel_operand("batch_norm", "running mean", whole, m.running_mean);
+  if (of_batch && m.state.training && x[1] > 0 && x.numel() / x[1] == 1)
+    sinter::detail::refuse<shape_error>(
+        {"batch_norm: x of shape ", x, " has one value for each channel, which has no variance to train with"});
+}
+
+/// The moments of all tiles as (2,C) on the device of tile 0, towards which its running ones move.
+template <class Call, class M, class In>
+auto moments_of_tiles(Call& call, const M& m, const In& in) {
+  using D = device_of<M>;
+  using C = typename M::moment;
+  using tiles_of = typename In::image;
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    sinter::detail::parts<tensor<C, 2, typename tiles_of::template device_at<P>>...> each;
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      const auto& x = in->each.template at<part()>().value;
+      if (x.defined() && x.numel() > 0) each.template at<part()>() = batch_moments(x);
+    });
+    merged_moments<C, D> all;
+    sinter::detail::each_part<tiles_of::count>([&](auto part) {
+      const auto& one = each.template at<part()>();
+      if (one.defined()) all.add(in->each.template at<part()>().value.numel() / in->shape[1], one.template to<D>());
+    });
+    const tensor<C, 2, D> both = all.moments(in->shape[1]);
+    if constexpr (M::keeps_running_moments)
+      if (all.count > 0)
+        sinter::detail::move_running(m.running_mean.value(), m.running_var.value(), both, m.next_momentum(),
+                                     static_cast<index_t>(all.count));
+    return both;
+  }(std::make_index_sequence<std::size_t{tiles_of::count}>{});
+}
+
+template <class In, std::size_t P, class C>
+using moment_leaf = std::conditional_t<In::tracked, variable<C, 1, device_of<tile_leaf<In, P>>>,
+                                       tensor<C, 1, device_of<tile_leaf<In, P>>>>;
+template <std::size_t I, std::size_t End, class Chains, class In, std::size_t P, class C>
+using normalised_result =
+    result_on_tile<I + 1, End, Chains, P,
+                   decltype(normalised_on_tile(std::get<I>(std::declval<const Chains&>().template at<P>()),
+                                               std::declval<const tile_leaf<In, P>&>(),
+                                               std::declval<const moment_leaf<In, P, C>&>(),
+                                               std::declval<const moment_leaf<In, P, C>&>()))>;
+
+template <std::size_t I, std::size_t End, class Call, class Chains, class In>
+auto run_norm(Call& call, const Chains& chains, const In& in) {
+  const auto& first = std::get<I>(chains.template at<0>());
+  using M = bare<decltype(first)>;
+  using C = typename M::moment;
+  bool of_batch = true;
+  if constexpr (M::keeps_running_moments) of_batch = first.state.training;
+  check_norm(first, in->shape, of_batch);
+  tensor<C, 2, device_of<M>> moments;
+  if (of_batch) moments = moments_of_tiles(call, first, in);
+  return [&]<std::size_t... P>(std::index_sequence<P...>) {
+    using Out = image_of_results<normalised_result<I, End, Chains, In, 0, C>, typename Call::grid>;
+    using Stage = norm_stage<Call, In, Out,
+                             tile_graph<normalised_result<I, End, Chains, In, P, C>, tile_leaf<In, P>,
+                                        moment_leaf<In, P, C>, moment_leaf<In, P, C>>...>;
+    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(in->shape)}, of_batch);
+    call.team->run_all(forward_of_tiles, [&](auto part) {
+      if (in->area(int{part()}).empty()) return;
+      using L = moment_leaf<In, part(), C>;
+      const auto& m = std::get<I>(chains.template at<part()>());
+      auto& [x, mean, variance] = stage->graphs.template at<part()>().x;
+      x.emplace(make_leaf<tile_leaf<In, part()>>(in->each.template at<part()>().value, in->has_graph));
+      const bool leaves = of_batch && in->has_graph;
+      if (of_batch) {
+        mean.emplace(make_leaf<L>(moments[0].template to<device_of<L>>(), leaves));
+        variance.emplace(make_leaf<L>(moments[1].template to<device_of<L>>(), leaves));
+      } else {
+        mean.emplace(make_leaf<L>(m.running_mean.value(), leaves));
+        variance.emplace(make_leaf<L>(m.running_var.value(), leaves));
+      }
+      stage->template set_result<part()>(
+          eval(run_on_tile<I + 1, End>(chains.template at<part()>(), normalised_on_tile(m, *x, *mean, *variance),
+                                       stage->to.place(int{part()}, in->shape))));
+    });
+    return Stage::finish(call, std::move(stage));
+  }(std::make_index_sequence<std::size_t{In::count}>{});
+}
+
+}  // namespace sinter::nn::detail
+// sinter/parallel/tiles.hpp: a module whose images are cut into tiles, each on a device of its own.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct module_has_no_tile_rule;
+struct put_it_behind_the_tiles_or_specialise_nn_tile_rule;
+template <class>
+struct grid_that_is_no_tiles;
+struct name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1;
+
+namespace nn {
+
+namespace detail {
+
+/// The replicas of an M on devices D, and the threads of their tiles.
+template <class M, class... D>
+class tile_set : public replica_set<M, D...> {
+ public:
+  std::shared_ptr<tile_team<int{sizeof...(D)}>> team;
+
+  explicit tile_set(const M& original)
+      : replica_set<M, D...>(original),
+        team(std::make_shared<tile_team<int{sizeof...(D)}>>(std::vector<std::string>{device_name<D>()...})) {}
+  /// Hands over to the original what tile 0 has changed of buffers and generators.
+  void merge_first(const M& original) {
+    sample_range first[sizeof...(D)];
+    first[0] = {0, 1, true};
+    this->merge(original, first, 1);
+  }
+};
+
+/// Runs modules I to the last of chains, which are built alike, over the tiles of an image.
+template <std::size_t I, class Call, class Chains, class In>
+auto run_chain(Call& call, const Chains& chains, const In& in) {
+  using Chain = first_chain<Chains>;
+  if constexpr (I == std::tuple_size_v<Chain>) {
+    return in;
+  } else {
+    using Head = bare<std::tuple_element_t<I, Chain>>;
+    constexpr std::size_t end = end_of_statement<Chain, I + 1>();
+    if constexpr (is_tile_branches<Head>) {
+      const auto branch = [&](auto get) {
+        return [&]<std::size_t... P>(std::index_sequence<P...>) {
+          return sinter::detail::parts<bare<decltype(get(std::get<I>(chains.template at<P>())))>...>(
+              get(std::get<I>(chains.template at<P>()))...);
+        }(std::make_index_sequence<std::size_t{In::count}>{});
+      };
+      const auto a = run_chain<0>(call, branch([](const auto& sum) { return sum.first; }), in);
+      const auto b = run_chain<0>(call, branch([](const auto& sum) { return sum.second; }), in);
+      return run_chain<end>(call, chains, run_sum<I + 1, end>(call, chains, a, b));
+    } else if constexpr (merges_moments<Head>) {
+      return run_chain<end>(call, chains, run_norm<I, end>(call, chains, in));
+    } else {
+      return run_chain<end>(call, chains, run_window<I, end>(call, chains, in));
+    }
+  }
+}
+
+/// The tape entry of a call: its statements, which it walks back over all tiles at the same time.
+template <class Set, class Call, class In, class Out, device H>
+struct tiled_backward final : sinter::detail::tape_entry {
+  using T = typename Out::image::value_type;
+
+  tiled_backward(std::shared_ptr<Set> set, Call made, In in, Out out, state_ptr x)
+      : set_(std::move(set)),
+        call_(std::move(made)),
+        from_(std::move(in)),
+        to_(std::move(out)),
+        inputs_(set_->states()) {
+    name = "tile_parallel";
+    inputs_.push_back(std::move(x));
+  }
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(inputs_.size());
+    return inputs_.data();
+  }
+  void release() override {
+    call_.stages.clear();
+    from_.data.reset();
+    to_.data.reset();
+  }
+
+  void backward(sinter::detail::grad_state& y) override {
+    const auto dy = static_cast<sinter::detail::typed_state<T, 4, H>&>(y).grad;
+    const bool retain = sinter::detail::graph_is_retained();
+    const auto turn = set_->take_turn();
+    set_->gather_gradients([&] {
+      try {
+        call_.team->run_all(backward_of_tiles, [&](auto part) {
+          const tile_area own = to_->area(int{part()});
+          if (own.empty()) return;
+          auto& to = to_->each.template at<part()>();
+          to.add(area_of(dy, to_->whole(), own).template to<device_of<decltype(to)>>(), true);
+        });
+        for (auto stage = call_.stages.rbegin(); stage != call_.stages.rend(); ++stage) (*stage)->backward(retain);
+      } catch (...) {
+        for (const auto& stage : call_.stages) stage->drop_gradients();
+        to_->drop_gradients();
+        throw;
+      }
+    });
+    if constexpr (In::tracked)
+      if (inputs_.back()) give_to_input();
+  }
+
+ private:
+  void give_to_input() {
+    using X = typename In::image::value_type;
+    auto& x = static_cast<sinter::detail::typed_state<X, 4, H>&>(*inputs_.back());
+    bool add = false;
+    x.gradient(add);
+    call_.team->run_all(backward_of_tiles, [&](auto part) {
+      const tile_area own = from_->area(int{part()});
+      if (own.empty()) return;
+      auto& of_tile = from_->each.template at<part()>();
+      const auto place = area_of(x.grad, from_->whole(), own);
+      if (of_tile.grad.defined()) sinter::detail::write_or_add(of_tile.grad.template to<H>(), place, add);
+      else if (!add) place.in_place() = X(0);
+      of_tile.drop_gradient();
+    });
+  }
+
+  std::shared_ptr<Set> set_;
+  Call call_;
+  In from_;
+  Out to_;
+  std::vector<state_ptr> inputs_;
+};
+
+template <class M, class Grid>
+struct tile_mistake_of {
+  static constexpr auto find() {
+    return sinter::detail::mistake<grid_that_is_no_tiles<Grid>,
+                                   name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1>{};
+  }
+};
+template <class M, int R, int C, class... D>
+struct tile_mistake_of<M, tiles<R, C, D...>> {
+  static constexpr auto find() {
+    using sinter::detail::mistake;
+    constexpr int n = sizeof...(D);
+    if constexpr (R < 1 || C < 1 || R * C != n)
+      return mistake<grid_needs_one_device_per_tile<R, C, n>, list_this_many_devices<R * C>>{};
+    else if constexpr (!sinter::detail::is_fitting<replication_mistake<M, D...>>) return replication_mistake<M, D...>{};
+    else if constexpr (!std::is_void_v<typename without_tile_rule<M>::type>)
+      return mistake<module_has_no_tile_rule<typename without_tile_rule<M>::type>,
+                     put_it_behind_the_tiles_or_specialise_nn_tile_rule>{};
+    else return sinter::detail::fitting<void>{};
+  }
+};
+template <class M, class Grid>
+using tile_mistake = decltype(tile_mistake_of<bare<M>, Grid>::find());
+
+template <class M, class Grid>
+struct tile_set_for;
+template <class M, int R, int C, class... D>
+struct tile_set_for<M, tiles<R, C, D...>> {
+  using type = tile_set<M, D...>;
+};
+
+}  // namespace detail
+
+/// What tile_parallel() returns: a module that takes and gives what its M does. See there.
+template <is_module M, class Grid, class Exchange = detail::exchange_halos>
+struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  static constexpr bool runs_copies = true;  ///< of its members, in their stead
+  template <class To, class K>
+  using rebind = tile_parallel_over<typename detail::rebound<M, To, K>::type, Grid, Exchange>;
+
+  tile_parallel_over() = default;
+  explicit tile_parallel_over(M m) : module(std::move(m)) {}
+
+  M module;
+  nn::mode mode;
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    f("module", s.module...);
+    f("mode", s.mode...);
+  }
+
+  /// module(x), each device with a tile of x (N,C,H,W) and of every image behind it. Errors: those of module; what a
+  /// tile meets is named after its device.
+  template <class E>
+  auto forward(const E& input) const {
+    using X = sinter::detail::evaluated<E>;
+    static_assert(rank_of<X> == 4, "sinter: tile_parallel cuts images of shape (N,C,H,W)");
+    using In = detail::image_in_tiles<element_of<X>, Grid, detail::is_variable<X>>;
+    const X x = sinter::detail::eval_to_read(input);
+    const std::shared_ptr<set> shared = replicas_.of(module);
+    set& replicas = *shared;
+    const auto turn = replicas.take_turn();
+    replicas.refresh(module, mode.training);
+    detail::tile_call<Grid, Exchange> call{replicas.team, {}};
+    const In in = cut<In>(replicas, x);
+    const auto out = detail::run_chain<0>(call, chains(replicas), in);
+    if (mode.training) replicas.merge_first(module);
+    const auto value = joined(replicas, *out);
+    using Out = sinter::detail::bare<decltype(out)>;
+    if constexpr (Out::tracked) {
+      if (!out->has_graph) return sinter::detail::unrecorded<1>(value);
+      sinter::detail::state_ptr of_x;
+      if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
+      using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
+      return sinter::detail::produced<1>(value, std::make_unique<entry>(shared, std::move(call), in, out, of_x));
+    } else {
+      return value;
+    }
+  }
+
+ private:
+  using set = typename detail::tile_set_for<M, Grid>::type;
+
+  static auto chains(set& replicas) {
+    return [&]<std::size_t... P>(std::index_sequence<P...>) {
+      return sinter::detail::parts<decltype(chain_of(replicas.template replica<P>()))...>(
+          chain_of(replicas.template replica<P>())...);
+    }(std::make_index_sequence<std::size_t{set::count}>{});
+  }
+  template <class R>
+  static auto chain_of(const R& replica) {
+    return detail::flat_steps<const R&>(replica);
+  }
+  template <class In, class X>
+  static In cut(set& replicas, const X& x) {
+    const In in{std::make_shared<typename In::image>(x.shape())};
+    if constexpr (In::tracked) in->has_graph = sinter::detail::recording() && sinter::detail::access::state_of(x);
+    const auto value = detail::stored_value(x);
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
+      auto& to = in->each.template at<part()>();
+      const detail::tile_area own = in->area(int{part()});
+      if (!own.empty())
+        to.value = detail::area_of(value, in->whole(), own).template to<sinter::device_of<decltype(to)>>();
+    });
+    return in;
+  }
+  template <class Image>
+  static auto joined(set& replicas, const Image& image) {
+    using T = typename Image::value_type;
+    const auto& first = image.each.template at<0>().value;
+    const auto strides = first.defined() ? sinter::detail::dense_strides_like(image.shape, first.strides())
+                                         : sinter::detail::strides_in(memory_format::channels_last, image.shape);
+    const auto all = tensor<T, 4, device_type>::uninitialized(image.shape, strides);
+    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
+      const detail::tile_area own = image.area(int{part()});
+      if (!own.empty())
+        detail::area_of(all, image.whole(), own).in_place() =
+            image.each.template at<part()>().value.template to<device_type>();
+    });
+    return all;
+  }
+
+  detail::replica_place<set> replicas_;
+};
+
+/// The module over a Grid = nn::tiles<Rows, Columns, D...> of devices: each picture is cut into Rows x Columns tiles,
+/// one for each device, which has a replica of the module. A layer reads what it needs of other tiles (the halo, from
+/// all owners it touches), and backward hands the gradients of these elements to their owners. So values and gradients
+/// are those of one device to rounding, for any kernel, stride, padding with zeros, dilation and pooling; batch norm
+/// in training takes the moments of all tiles, and dropout's masks are parts of the whole image's. It takes and gives
+/// images on the module's device, and stands between other modules.
+///
+/// M consists of layers that have a tile_rule: conv2d, max_pool2d, avg_pool2d, batch_norm2d, zero_pad2d,
+/// constant_pad2d, elementwise activations, dropout, dropout2d, and chains of these; modules of your own say so by a
+/// specialisation. A layer without one, such as flatten, does not compile and is named.
+///
+///     const nn::sequential features{nn::conv2d(3, 16, 3, gen, {.padding = 1}), nn::relu(), nn::max_pool2d(2)};
+///     auto tiled = nn::tile_parallel<nn::tiles<1, 2, numa<0>, numa<1>>>(features);
+///     variable y = tiled(images);
+template <class Grid, class M>
+  requires(is_module<M> && sinter::detail::is_fitting<detail::tile_mistake<M, Grid>>)
+tile_parallel_over<M, Grid> tile_parallel(const M& model) {
+  return tile_parallel_over<M, Grid>(model);
+}
+template <class Grid, class M, class Problem = typename detail::tile_mistake<M, Grid>::problem,
+          class Fix = typename detail::tile_mistake<M, Grid>::fix>
+  requires(is_module<M>)
+void tile_parallel(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/usage.hpp: how long devices work, what they copy to each other, and their peak of memory.
+
+namespace sinter {
+
+// Names in messages.
+struct usage_of_no_device;
+struct name_the_devices_in_angle_brackets;
+
+/// What one device did.
+struct device_usage {
+  std::string device;
+  double busy = 0;             ///< seconds in which it computed; NaN on a GPU, whose work is not timed
+  double idle = 0;             ///< seconds in which it did not
+  std::size_t peak_bytes = 0;  ///< most bytes in use at once, with those that were in use before
+};
+/// The copies from one device to another.
+struct transfer_usage {
+  std::string from, to;
+  std::int64_t copies = 0, bytes = 0;
+  double seconds = 0;  ///< in which copies ran, or were put into a GPU's stream; two at once count twice
+};
+
+/// What usage_meter::report() returns.
+struct usage_report : detail::report<usage_report> {
+  double seconds = 0;  ///< that the meter ran
+  std::vector<device_usage> devices;
+  std::vector<transfer_usage> transfers;  ///< between pairs of devices that copied anything
+
+  /// Of all pairs.
+  double transfer_seconds() const {
+    double sum = 0;
+    for (const transfer_usage& t : transfers) sum += t.seconds;
+    return sum;
+  }
+  std::int64_t transfer_bytes() const {
+    std::int64_t sum = 0;
+    for (const transfer_usage& t : transfers) sum += t.bytes;
+    return sum;
+  }
+
+  /// A line for each device and for each pair.
+  std::string text() const {
+    std::string lines;
+    char row[200];
+    for (const device_usage& d : devices) {
+      std::snprintf(row, sizeof row, "%-8s busy %10.3f ms, idle %10.3f ms, peak %9.3f MB\n", d.device.c_str(),
+                    1e3 * d.busy, 1e3 * d.idle, 1e-6 * static_cast<double>(d.peak_bytes));
+      lines += row;
+    }
+    for (const transfer_usage& t : transfers) {
+      std::snprintf(row, sizeof row, "%s => %s: %lld copies, %.3f MB, %.3f ms\n", t.from.c_str(), t.to.c_str(),
+                    static_cast<long long>(t.copies), 1e-6 * static_cast<double>(t.bytes), 1e3 * t.seconds);
+      lines += row;
+    }
+    return lines;
+  }
+};
+
+namespace detail {
+
+template <device... D>
+constexpr auto find_meter_mistake() {
+  if constexpr (sizeof...(D) == 0) return mistake<usage_of_no_device, name_the_devices_in_angle_brackets>{};
+  else if constexpr (!all_different<D...>) return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else return fitting<void>{};
+}
+
+/// Counters at one moment.
+struct usage_mark {
+  std::int64_t nanoseconds = 0, bytes = 0, times = 0;
+  static usage_mark of(const usage_counter& c) {
+    return {c.nanoseconds.load(std::memory_order_relaxed), c.bytes.load(std::memory_order_relaxed),
+            c.times.load(std::memory_order_relaxed)};
+  }
+  usage_mark since(const usage_mark& before) const {
+    return {nanoseconds - before.nanoseconds, bytes - before.bytes, times - before.times};
+  }
+  double seconds() const { return 1e-9 * static_cast<double>(nanoseconds); }
+};
+
+}  // namespace detail
+
+/// Measures, from its beginning or from restart() on, how long devices D compute, what is copied between them and
+/// between them and the cpu, and how many bytes they hold at most. It sees all of the program's work, on any thread. A
+/// host device computes while a loop of its threads runs; work of two threads at once counts twice. Peaks of memory are
+/// those of memory<D>(), which a meter starts anew.
+///
+///     const usage_meter<numa<0>, numa<1>> meter;
+///     step();
+///     std::cout << meter.report();
+template <device... D>
+class usage_meter {
+  using mistake_of = decltype(detail::find_meter_mistake<D...>());
+
+ public:
+  usage_meter()
+    requires(detail::is_fitting<mistake_of>)
+  {
+    detail::usage_meters().fetch_add(1, std::memory_order_relaxed);
+    restart();
+  }
+  template <class Mistake = mistake_of, class Problem = typename Mistake::problem, class Fix = typename Mistake::fix>
+  usage_meter() = delete;
+  usage_meter(const usage_meter&) = delete;
+  usage_meter& operator=(const usage_meter&) = delete;
+  ~usage_meter() { detail::usage_meters().fetch_sub(1, std::memory_order_relaxed); }
+
+  void restart() {
+    (wait<D>(), ...);
+    (reset_peak_memory<D>(), ...);
+    before_ = read();
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+  /// Waits for the work of GPUs first.
+  usage_report report() const {
+    (wait<D>(), ...);
+    usage_report r;
+    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const std::vector<detail::usage_mark> now = read();
+    std::size_t i = 0;
+    const auto next = [&] {
+      const detail::usage_mark m = now[i].since(before_[i]);
+      ++i;
+      return m;
+    };
+    const auto add_device = [&]<device One>(std::type_identity<One>) {
+      const detail::usage_mark m = next();
+      device_usage d{device_name<One>(), m.seconds(), 0, memory<One>().peak_bytes};
+      if constexpr (is_cuda_v<One>) d.busy = std::numeric_limits<double>::quiet_NaN();
+      d.idle = d.busy > r.seconds ? 0 : r.seconds - d.busy;
+      r.devices.push_back(d);
+    };
+    const auto add_pair = [&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
+      const detail::usage_mark m = next();
+      if (m.times > 0) r.transfers.push_back({device_name<From>(), device_name<To>(), m.times, m.bytes, m.seconds()});
+    };
+    (add_device(std::type_identity<D>{}), ...);
+    each_pair(add_pair);
+    return r;
+  }
+
+ private:
+  static constexpr bool has_cpu = (std::is_same_v<D, cpu> || ...);
+
+  template <device One>
+  static void wait() {
+    if constexpr (is_cuda_v<One>) synchronize<One>();
+  }
+
+  template <class F>
+  static void each_pair(const F& f) {
+    const auto from = [&]<device From>(std::type_identity<From> one) {
+      (f(one, std::type_identity<D>{}), ...);
+      if constexpr (!has_cpu) {
+        f(one, std::type_identity<cpu>{});
+        f(std::type_identity<cpu>{}, one);
+      }
+    };
+    (from(std::type_identity<D>{}), ...);
+  }
+
+  static std::vector<detail::usage_mark> read() {
+    std::vector<detail::usage_mark> marks;
+    const auto add_device = [&]<device One>(std::type_identity<One>) {
+      if constexpr (is_cuda_v<One>) marks.emplace_back();
+      else marks.push_back(detail::usage_mark::of(cpu_impl::pool_of<One>().usage()));
+    };
+    (add_device(std::type_identity<D>{}), ...);
+    each_pair([&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
+      marks.push_back(detail::usage_mark::of(detail::copies_between<From, To>()));
+    });
+    return marks;
+  }
+
+  std::vector<detail::usage_mark> before_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace sinter
+#endif
+#if SINTER_WITH_RANKS
+// sinter/ranks.hpp: training on several ranks: threads, processes, machines.
+
+// What a program for host devices needs beside it, in the order of sinter/sinter.hpp, which alone includes the backend
+// of GPUs.
+
+// sinter/ranks/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
+// own, ranks compare their calls, and the first failure is final.
+
+#include <chrono>
+#include <deque>
+
+// sinter/ranks/transport.hpp: how a backend of communicators moves bytes between ranks, and what ranks tell each
+// other.
+
+// sinter/ranks/communicator.hpp: what a communicator is, its errors, and the results that are still on their way.
+
+namespace sinter {
+
+/// How all_reduce joins the elements of the ranks: `reduction::sum`, or `reduction::max`, which gives NaN where an
+/// element is NaN.
+class rank_reduction {
+ public:
+  constexpr rank_reduction(reduction::sum_t) : is_max_(false) {}  // NOLINT: implicit on purpose
+  constexpr rank_reduction(reduction::max_t) : is_max_(true) {}   // NOLINT
+  constexpr bool is_max() const { return is_max_; }
+
+ private:
+  bool is_max_;
+};
+
+/// What went wrong between ranks.
+enum class communication_failure {
+  timeout,    ///< a rank did not take part in time
+  peer_lost,  ///< a rank has ended
+  mismatch,   ///< two ranks made different calls
+  aborted,    ///< a rank has given up, and said why
+  backend     ///< the library below reports an error
+};
+
+/// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
+/// first failure of a communicator is final: all its later calls throw the same error at once.
+class communication_error : public error {
+ public:
+  communication_error(const char* text, communication_failure kind, int rank, int peer, index_t number,
+                      std::string name)
+      : error(text), kind_(kind), rank_(rank), peer_(peer), number_(number), name_(std::move(name)) {}
+
+  communication_failure kind() const { return kind_; }
+  int rank() const { return rank_; }                 ///< the rank that throws
+  int peer() const { return peer_; }                 ///< the rank to blame; -1 where it is not known
+  index_t number() const { return number_; }         ///< of the collective, from 1; 0 for send, receive and abort
+  const std::string& name() const { return name_; }  ///< as given to the call
+
+ private:
+  communication_failure kind_;
+  int rank_, peer_;
+  index_t number_;
+  std::string name_;
+};
+
+/// Seconds that communication has taken so far.
+struct communication_time {
+  double under_way = 0;  ///< calls were, the time in which they waited for other ranks included
+  double waited = 0;     ///< the program did nothing but wait for a call
+
+  communication_time& operator+=(const communication_time& other) {
+    under_way += other.under_way;
+    waited += other.waited;
+    return *this;
+  }
+};
+
+namespace detail {
+
+using communication_clock = std::chrono::steady_clock;
+inline double seconds_since(communication_clock::time_point start) {
+  return std::chrono::duration<double>(communication_clock::now() - start).count();
+}
+
+/// The state of an asynchronous call, as a backend keeps it.
+class work_state {
+ public:
+  virtual ~work_state() = default;
+  virtual bool done() const = 0;
+  /// Returns when the call is over, and throws its error. With a limit the communicator fails after so many seconds.
+  virtual void wait(std::optional<double> limit) = 0;
+};
+
+}  // namespace detail
+
+/// The result of a call that runs beside the program: a tensor, or nothing for send and barrier. It owns the memory
+/// that the call reads and writes. The destructor waits for the call; after a failure of a backend that may still write
+/// to the memory, that memory is never freed.
+///
+///     auto sum = ranks.all_reduce(gradients);
+///     prepare_the_next_batch();
+///     tensor total = sum.get();
+template <class Value>
+class [[nodiscard]] work {
+ public:
+  work() = default;
+  work(std::shared_ptr<detail::work_state> state, Value value) : state_(std::move(state)), value_(std::move(value)) {}
+  work(work&&) noexcept = default;
+  void operator=(work&& other) noexcept {  // no result: nvcc would warn of one that nobody uses
+    finish();
+    state_ = std::move(other.state_);
+    value_ = std::move(other.value_);
+  }
+  ~work() { finish(); }
+
+  /// True once get() would not wait, or nothing is left to get.
+  bool done() const { return state_ == nullptr || state_->done(); }
+  /// Waits, and hands the result over, once. Errors: communication_error, each time; value_error where it was taken
+  /// already.
+  Value get() { return take(std::nullopt); }
+  /// The same, but the communicator fails with a timeout after `seconds`, those of earlier calls included. That ends
+  /// the communicator on all ranks for good: it is for giving up, and not for looking again later, which done() is for.
+  /// Errors: value_error for seconds below 0.
+  Value get(double seconds) { return take(seconds); }
+
+ private:
+  Value take(std::optional<double> limit) {
+    if (state_ == nullptr) throw value_error("work: the result was taken already");
+    if (limit.has_value() && !(*limit >= 0))
+      detail::refuse<value_error>(
+          {"work: get(", *limit, "): give a number of seconds from 0 on, or get() without one"});
+    state_->wait(limit);
+    state_ = nullptr;
+    return std::move(value_);
+  }
+  void finish() noexcept {
+    if (state_ == nullptr) return;
+    try {
+      state_->wait(std::nullopt);
+    } catch (...) {  // NOLINT: the communicator keeps the error, and its next call throws it
+    }
+    state_ = nullptr;
+  }
+
+  std::shared_ptr<detail::work_state> state_;
+  Value value_;
+};
+template <>
+class [[nodiscard]] work<void> {
+ public:
+  work() = default;
+  explicit work(std::shared_ptr<detail::work_state> state) : inner_(std::move(state), nothing{}) {}
+  bool done() const { return inner_.done(); }
+  void get() { inner_.get(); }
+  void get(double seconds) { inner_.get(seconds); }
+
+ private:
+  struct nothing {};
+  work<nothing> inner_;
+};
+
+/// Ranks 0 to size() - 1 that call the same collectives in the same order; each element of the result is the same on
+/// all. C is a handle: its copies are one communicator, all calls of which come from one thread of the program.
+///
+///     all_reduce(x, by, name)       the sum or maximum over the ranks, in the memory of x
+///     broadcast(x, root, name)      x of rank root, in the memory of x
+///     all_gather(x, name)           (n) on each => (size() n): x of rank 0, 1, ...
+///     reduce_scatter(x, name)       (size() n) on each => (n): part r of the sum
+///     send(x, to, tag)              nothing, once x may be freed
+///     receive<T, D>(n, from, tag)   x of the sender; what one rank sends to another arrives in order
+///     barrier(name)                 nothing, once all ranks called it
+///     split(color, key)             a communicator of the ranks that gave the same color, in the order of (key, rank)
+///     abort(reason)                 all ranks fail with "aborted by rank r: reason"
+template <class C>
+concept communicator =
+    std::copy_constructible<C> && requires(C& c, const C& constant, std::string reason, std::string_view name) {
+      { constant.rank() } -> std::same_as<int>;
+      { constant.size() } -> std::same_as<int>;
+      { constant.name() } -> std::convertible_to<std::string>;
+      { C::template reaches<cpu> } -> std::convertible_to<bool>;
+      { c.barrier(name) } -> std::same_as<work<void>>;
+      { c.split(0, 0) } -> std::same_as<C>;
+      c.abort(reason);
+    };
+
+/// A communicator that works on tensors in the memory of D.
+template <class C, class D>
+concept communicator_on =
+    communicator<C> && device<D> && C::template reaches<D> && requires(C& c, tensor<float, 1, D> x) {
+      { c.all_reduce(x, reduction::sum, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.broadcast(x, 0, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.all_gather(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.reduce_scatter(x, "name") } -> std::same_as<work<tensor<float, 1, D>>>;
+      { c.send(x, 0, 0) } -> std::same_as<work<void>>;
+      { c.template receive<float, D>(index_t{1}, 0, 0) } -> std::same_as<work<tensor<float, 1, D>>>;
+    };
+
+namespace detail {
+
+/// f(). Where it throws, give_up(text of the exception) runs before the exception goes on.
+template <class F, class GiveUp>
+decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::exception& e) {
+    give_up(e.what());
+    throw;
+  } catch (...) {
+    give_up("an exception that is no std::exception");
+    throw;
+  }
+}
+
+/// run_rank(), with f in which `note` is called before the other ranks are told.
+template <class C, class F, class Note>
+decltype(auto) run_rank(C world, F&& f, const Note& note) {
+  C given = world;  // f may move it away
+  return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
+                     [&](const char* reason) {
+                       note();
+                       world.abort(reason);
+                     });
+}
+
+}  // namespace detail
+
+/// f(world), for a program that is one rank. An exception of f is told to the other ranks, whose calls throw "aborted
+/// by rank r: its text"; without it they only see that this rank has ended. Returns what f returns. Errors: those of f.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     run_rank(world, [](socket_communicator& ranks) { train(ranks); });
+template <communicator C, class F>
+decltype(auto) run_rank(C world, F&& f) {
+  return detail::run_rank(std::move(world), std::forward<F>(f), [] {});
+}
+
+// Names that appear in the error message of a deleted overload.
+template <class D>
+struct communicator_does_not_reach;
+template <class T>
+struct communicator_cannot_add_elements_of;
+template <int Rank>
+struct communicator_takes_flat_tensors_and_not_rank;
+struct copy_it_with_dot_to_a_device_that_it_reaches;
+struct pass_a_communicator_that_reaches_it_as_well;
+struct convert_it_with_cast;
+struct write_dot_flatten;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+/// Elements that ranks can add.
+template <class T>
+inline constexpr bool can_be_summed = floating_element<T> || is_one_of<T, std::int32_t, std::int64_t>;
+
+template <class C, class X, bool Adds>
+constexpr auto find_communication_mistake() {
+  if constexpr (!expression<X>) return no_operands<X>{};
+  else if constexpr (!C::template reaches<device_of<X>>)
+    return mistake<communicator_does_not_reach<device_of<X>>, copy_it_with_dot_to_a_device_that_it_reaches>{};
+  else if constexpr (is_variable<X>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<X>)
+    return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (rank_of<X> != 1)
+    return mistake<communicator_takes_flat_tensors_and_not_rank<rank_of<X>>, write_dot_flatten>{};
+  else if constexpr (Adds && !can_be_summed<element_of<X>>)
+    return mistake<communicator_cannot_add_elements_of<element_of<X>>, convert_it_with_cast>{};
+  else return fitting<element_of<X>>{};
+}
+/// What is wrong with a tensor X for a call of communicator C; Adds: the call adds elements.
+template <class C, class X, bool Adds = false>
+using communication_mistake = decltype(find_communication_mistake<C, bare<X>, Adds>());
+
+/// Errors: shape_error for a tensor without a value or whose elements do not lie side by side.
+template <class T, class D>
+void require_flat(const char* op, const tensor<T, 1, D>& x) {
+  if (!x.defined()) refuse_undefined(op);
+  if (!x.is_contiguous()) refuse<shape_error>({op, ": the elements do not lie side by side; call contiguous() first"});
+}
+/// Errors: index_error.
+inline void require_rank(const char* op, int r, int size) {
+  if (r < 0 || r >= size) refuse<index_error>({op, ": there is no rank ", r, " among ", size});
+}
+/// Errors: shape_error.
+inline void require_equal_parts(const char* op, index_t n, int size) {
+  if (n % size != 0)
+    refuse<shape_error>({op, ": ", n, " elements are not ", size,
+                         " equal parts; append zeros up to a multiple of the number of ranks"});
+}
+/// Errors: value_error.
+inline void require_color(int color) {
+  if (color < 0) refuse<value_error>({"split: the color is ", color, "; it must not be negative"});
+}
+/// The options that all communicators have. Errors: value_error, which names the option.
+SINTER_COLD inline void require_options(const char* communicator, double timeout, index_t checked_calls) {
+  if (!(timeout > 0)) refuse<value_error>({communicator, ": timeout is ", timeout, " seconds; give more than 0"});
+  if (checked_calls < 0)
+    refuse<value_error>({communicator, ": checked_calls is ", checked_calls, "; give 0 for none, or more"});
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+enum class operation : std::uint8_t {
+  all_reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  barrier,
+  split,
+  send,
+  receive
+};
+
+inline const char* operation_name(operation op) {
+  constexpr const char* names[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
+                                   "barrier",    "split",     "send",       "receive"};
+  return names[static_cast<int>(op)];
+}
+
+/// A call as ranks tell each other of it. It has no padding, so that it can be sent as it is between equal machines.
+struct call_header {
+  std::int64_t number = 0;  ///< of the collective on this communicator, from 1
+  std::int64_t count = 0;   ///< elements
+  std::uint64_t hash = 0;   ///< of the name
+  std::int32_t root = 0;    ///< of broadcast; the tag of messages
+  operation op = operation::barrier;
+  element_kind element = element_kind::uint8;
+  std::uint8_t is_max = 0;  ///< of all_reduce
+  std::uint8_t name_length = 0;
+  char name[40] = {};  ///< its beginning, for messages
+
+  bool operator==(const call_header& other) const {
+    return number == other.number && count == other.count && hash == other.hash && root == other.root &&
+           op == other.op && element == other.element && is_max == other.is_max;
+  }
+};
+static_assert(sizeof(call_header) == 72);
+
+/// FNV-1a.
+inline std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+inline call_header make_header(operation op, element_kind element, std::size_t count, int root, bool is_max,
+                               std::string_view name) {
+  call_header h;
+  h.op = op;
+  h.element = element;
+  h.count = static_cast<std::int64_t>(count);
+  h.root = root;
+  h.is_max = is_max ? 1 : 0;
+  h.hash = hash_of(name);
+  h.name_length = static_cast<std::uint8_t>(name.size() < sizeof h.name ? name.size() : sizeof h.name);
+  if (h.name_length > 0) std::memcpy(h.name, name.data(), h.name_length);
+  return h;
+}
+
+/// "all_reduce (max) of 8 float 'loss', its collective number 3".
+SINTER_COLD inline std::string text_of(const call_header& h) {
+  std::string text = operation_name(h.op);
+  if (h.is_max != 0) text += " (max)";
+  if (h.op != operation::barrier && h.op != operation::split)
+    text += joined({" of ", h.count, " ", element_name(h.element)});
+  if (h.name_length > 0) text += " '" + std::string(h.name, h.name_length) + "'";
+  if (h.op == operation::broadcast) text += joined({" from rank ", h.root});
+  if (h.op == operation::send || h.op == operation::receive) text += joined({" with tag ", h.root});
+  if (h.number > 0) text += joined({", its collective number ", h.number});
+  return text;
+}
+
+inline std::size_t bytes_of(const call_header& h) {
+  return static_cast<std::size_t>(h.count) * element_size(h.element);
+}
+
+/// Why a communicator failed, as a transport says it and ranks tell it to each other.
+struct trouble {
+  communication_failure kind = communication_failure::backend;
+  int peer = -1;
+  std::string text;
+};
+/// Longer texts are cut off where ranks tell each other of a trouble.
+inline constexpr std::size_t longest_text = 4096;
+
+[[noreturn]] SINTER_COLD inline void throw_mismatch(int a, const call_header& of_a, int b, const call_header& of_b,
+                                                    int peer) {
+  throw trouble{communication_failure::mismatch, peer,
+                joined({"mismatch: rank ", a, " calls ", text_of(of_a), ", and rank ", b, " calls ", text_of(of_b),
+                        "; all ranks must make the same calls in the same order"})};
+}
+
+/// A message fits what its receiver expects where elements and tag are the same.
+inline bool is_same_message(const call_header& sent, const call_header& expected) {
+  return sent.count == expected.count && sent.element == expected.element && sent.root == expected.root;
+}
+/// Errors: a trouble that names both ranks.
+inline void require_same_message(int from, const call_header& sent, int me, const call_header& expected) {
+  if (!is_same_message(sent, expected)) throw_mismatch(from, sent, me, expected, from);
+}
+
+/// A rank's arguments of split.
+struct color_and_key {
+  std::int32_t color, key;
+};
+/// The ranks of one color, in the order of (key, rank).
+inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int color) {
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].color == color) ranks.push_back(static_cast<int>(r));
+  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  return ranks;
+}
+
+/// "rank 2" or "ranks 2, 3".
+SINTER_COLD inline std::string rank_list(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+/// t seconds after `from`; centuries are enough.
+inline communication_clock::time_point after(communication_clock::time_point from, double t) {
+  using seconds = std::chrono::duration<double>;
+  return from + std::chrono::duration_cast<communication_clock::duration>(seconds(t < 1e9 ? (t > 0 ? t : 0) : 1e9));
+}
+
+/// Until when a transport may wait. A thread that waits for the result may bring it forward.
+class deadline {
+ public:
+  deadline() = default;
+  /// So many seconds later than `base`, also when that is changed.
+  deadline(const deadline& base, double later) : base_(&base), later_(later) {}
+  communication_clock::time_point at() const {
+    if (base_ != nullptr) return base_->is_set() ? after(base_->at(), later_) : base_->at();
+    return communication_clock::time_point(communication_clock::duration(end_.load(std::memory_order_acquire)));
+  }
+  bool is_set() const { return at() != communication_clock::time_point::max(); }
+  bool is_over() const { return communication_clock::now() >= at(); }
+  void set(communication_clock::time_point t) { end_.store(t.time_since_epoch().count(), std::memory_order_release); }
+
+ private:
+  std::atomic<communication_clock::rep> end_{std::numeric_limits<communication_clock::rep>::max()};
+  const deadline* base_ = nullptr;
+  double later_ = 0;
+};
+
+/// Memory on its way to or from another rank.
+struct transfer {
+  call_header header;
+  int peer = 0;
+  bool outgoing = false;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::shared_ptr<void> state;  ///< the transport's
+};
+
+/// The part of a communicator that moves bytes between ranks. All calls but wake() come from one thread. Errors: a
+/// `trouble`. Collectives return, or throw, soon after `until` is over or is_interrupted().
+class transport {
+ public:
+  virtual ~transport() = default;
+  virtual const char* name() const = 0;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// False where a collective may wait for ever inside a library.
+  virtual bool keeps_time() const { return true; }
+
+  /// The headers of all ranks. It is the barrier, too.
+  virtual std::vector<call_header> exchange(const call_header& mine, const deadline& until) = 0;
+  virtual void all_reduce(const call_header& what, std::byte* data, const deadline& until) = 0;
+  virtual void broadcast(const call_header& what, std::byte* data, const deadline& until) = 0;
+  virtual void all_gather(const call_header& what, const std::byte* mine, std::byte* all, const deadline& until) = 0;
+  virtual void reduce_scatter(const call_header& what, const std::byte* all, std::byte* mine,
+                              const deadline& until) = 0;
+  virtual std::unique_ptr<transport> split(const call_header& what, int color, int key, const deadline& until) = 0;
+
+  virtual void start(transfer& t) = 0;
+  /// Moves on what was started. True once t is over.
+  virtual bool test(transfer& t) = 0;
+
+  /// Tells the other ranks, as well as it can, why this one gives up.
+  virtual void tell(const trouble& why) noexcept = 0;
+  /// The last call where nothing failed.
+  virtual void close() {}
+  /// Ends what waits inside; from any thread.
+  virtual void wake() {}
+
+  bool is_interrupted() const { return interrupted_.load(std::memory_order_acquire); }
+  void interrupt() {
+    interrupted_.store(true, std::memory_order_release);
+    wake();
+  }
+  /// For loops that wait: a trouble where the wait has to end. `missing`: for whom.
+  void give_up(const deadline& until, const char* doing, const std::vector<int>& missing) const {
+    if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
+    if (until.is_over() && !missing.empty())
+      throw trouble{communication_failure::timeout, missing.front(),
+                    joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
+  }
+
+ private:
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+struct communication_limits {
+  double timeout = 300;
+  index_t checked_calls = 100;
+};
+
+/// The state of a communicator that its thread sees.
+struct channel {
+  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
+    const char* const always = std::getenv("SINTER_COMM_CHECK");
+    if (always != nullptr && std::string_view(always) == "1")
+      limits.checked_calls = std::numeric_limits<index_t>::max();
+  }
+
+  const std::unique_ptr<transport> over;
+  communication_limits limits;
+  deadline until;
+
+  std::mutex mutex;  ///< of what follows
+  std::condition_variable changed;
+  std::shared_ptr<const communication_error> failure;
+  trouble why;
+  bool told = false, is_stuck = false;
+  int unfinished = 0;
+  communication_time spent;
+  communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
+
+  communication_clock::time_point end_of_call(communication_clock::time_point started) const {
+    const auto end = after(started, limits.timeout);
+    return limit < end ? limit : end;
+  }
+
+  /// Under the mutex. A new error each time, as threads must not share one.
+  [[noreturn]] SINTER_COLD void throw_failure() const {
+    throw communication_error(failure->what(), failure->kind(), failure->rank(), failure->peer(), failure->number(),
+                              failure->name());
+  }
+
+  /// The first failure stays. A call that waits in the transport ends.
+  void fail(const trouble& t, const call_header* during, const std::string& name) {
+    {
+      const std::lock_guard lock(mutex);
+      if (failure != nullptr) return;
+      const int me = over->rank();
+      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
+      if (during != nullptr) {
+        text += operation_name(during->op);
+        if (during->number > 0) text += joined({" number ", during->number});
+        if (!name.empty()) text += " '" + name + "'";
+        text += ": ";
+      }
+      why = t;
+      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+                                                            during != nullptr ? during->number : 0, name);
+      changed.notify_all();
+    }
+    over->interrupt();
+  }
+};
+
+/// One call, from its post to its end.
+struct call {
+  std::shared_ptr<channel> on;
+  call_header header;
+  std::string name;
+  std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
+  transfer moves;                                    ///< of a message
+  std::shared_ptr<void> memory;                      ///< what the call reads and writes
+
+  bool is_over = false;  ///< this and what follows: under the mutex of the channel
+  communication_clock::time_point started{};
+  bool has_failed = false;
+
+  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool done() const {
+    const std::lock_guard lock(on->mutex);
+    return is_over || on->is_stuck;
+  }
+  void end(bool well) {
+    const std::lock_guard lock(on->mutex);
+    has_failed = !well;
+    is_over = true;
+    run = nullptr;
+    --on->unfinished;
+    on->spent.under_way += seconds_since(started);
+    on->changed.notify_all();
+  }
+
+  /// Returns once the call is over. Errors: the failure of the communicator.
+  void wait(std::optional<double> seconds) {
+    std::unique_lock lock(on->mutex);
+    if (seconds.has_value() && !is_over) {
+      on->limit = after(communication_clock::now(), *seconds);
+      if (on->limit < on->until.at()) on->until.set(on->limit);
+      lock.unlock();
+      on->over->wake();
+      lock.lock();
+    }
+    const auto start = communication_clock::now();
+    while (!is_over) {
+      if (on->over->keeps_time()) on->changed.wait(lock);
+      else keep_time(lock);
+    }
+    on->spent.waited += seconds_since(start);
+    on->limit = communication_clock::time_point::max();
+    if (has_failed) on->throw_failure();
+  }
+
+ private:
+  /// For a library that may never return: waits for a moment, and makes the communicator fail where the time is over.
+  void keep_time(std::unique_lock<std::mutex>& lock) {
+    if (on->is_stuck) on->throw_failure();
+    const bool runs = started != communication_clock::time_point{};
+    // Later than the thread would end by itself where it still looks at the time.
+    const auto end = runs ? after(on->end_of_call(started), 0.5) : communication_clock::time_point::max();
+    const auto look = after(communication_clock::now(), 0.05);
+    on->changed.wait_until(lock, end < look ? end : look);
+    if (is_over || on->is_stuck || communication_clock::now() < end) return;
+    lock.unlock();
+    on->fail({communication_failure::timeout, -1,
+              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
+             &header, name);
+    lock.lock();
+    on->is_stuck = true;
+    on->changed.notify_all();
+  }
+};
+
+/// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
+/// The thread holds what it uses, so that it may be left behind where a library never comes back.
+class communication_thread {
+ public:
+  communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
+  communication_thread(const communication_thread&) = delete;
+  communication_thread& operator=(const communication_thread&) = delete;
+  ~communication_thread() {
+    {
+      const std::lock_guard lock(queue_->mutex);
+      queue_->closing = true;
+      queue_->changed.notify_all();
+    }
+    if (is_left_behind_) thread_.detach();
+    else thread_.join();
+  }
+
+  void post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(c->on->mutex);
+      ++c->on->unfinished;
+    }
+    add([c] { run(c); }, c->is_message() ? c : nullptr);
+  }
+  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
+  /// must stay. Errors: those of f.
+  template <class F>
+  bool call_last(F f, double seconds = 1e9) {
+    struct result {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool is_over = false;
+      std::exception_ptr failure;
+    };
+    auto r = std::make_shared<result>();
+    const auto end = after(communication_clock::now(), seconds);
+    add(
+        [r, f] {
+          std::exception_ptr thrown;
+          try {
+            f();
+          } catch (...) {
+            thrown = std::current_exception();
+          }
+          const std::lock_guard lock(r->mutex);
+          r->failure = std::move(thrown);
+          r->is_over = true;
+          r->changed.notify_all();
+        },
+        nullptr);
+    std::unique_lock lock(r->mutex);
+    r->changed.wait_until(lock, end, [&] { return r->is_over; });
+    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
+    return r->is_over;
+  }
+  void leave_behind() { is_left_behind_ = true; }
+
+ private:
+  struct item {
+    std::function<void()> run;
+    std::shared_ptr<call> message;
+  };
+  struct queue {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<item> items;
+    bool closing = false;
+
+    void serve() {
+      std::vector<std::shared_ptr<call>> open;
+      std::unique_lock lock(mutex);
+      while (true) {
+        const auto woken = [&] { return !items.empty() || closing; };
+        if (open.empty()) changed.wait(lock, woken);
+        else changed.wait_for(lock, std::chrono::microseconds(200), woken);
+        if (items.empty() && closing && open.empty()) return;
+        item next;
+        if (!items.empty()) {
+          next = std::move(items.front());
+          items.pop_front();
+        }
+        lock.unlock();
+        if (next.run) next.run();
+        if (next.message) open.push_back(std::move(next.message));
+        std::erase_if(open, [](const auto& c) { return move_on(c); });
+        next = {};
+        lock.lock();
+      }
+    }
+  };
+
+  void add(std::function<void()> f, std::shared_ptr<call> message) {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->items.push_back({std::move(f), std::move(message)});
+    queue_->changed.notify_all();
+  }
+
+  /// f(), whose error becomes the failure of c's communicator; true where it has none.
+  template <class F>
+  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
+    channel& on = *c->on;
+    try {
+      {
+        const std::lock_guard lock(on.mutex);
+        if (on.failure != nullptr) throw trouble{};
+      }
+      f();
+      return true;
+    } catch (const trouble& t) {
+      on.fail(t, &c->header, c->name);
+    } catch (const std::exception& e) {
+      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+    } catch (...) {  // of a function of the program, such as a log
+      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
+    }
+    std::shared_ptr<const communication_error> failure;
+    {
+      const std::lock_guard lock(on.mutex);
+      failure = on.failure;
+      if (std::exchange(on.told, true)) failure = nullptr;
+    }
+    if (failure != nullptr) on.over->tell(on.why);
+    return false;
+  }
+  static void run(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    {
+      const std::lock_guard lock(on.mutex);
+      c->started = communication_clock::now();
+      on.until.set(on.end_of_call(c->started));
+    }
+    const bool ok = guarded(c, [&] {
+      if (c->is_message()) return on.over->start(c->moves);
+      const bool is_checked = c->header.number <= on.limits.checked_calls || c->header.op == operation::barrier;
+      if (is_checked) compare(on.over->exchange(c->header, on.until));
+      if (c->run) c->run(*on.over, *c);
+    });
+    if (c->is_message()) return;  // move_on() ends it
+    c->end(ok);
+  }
+  /// Errors: a trouble that names rank 0 and the first rank whose call is another one.
+  static void compare(const std::vector<call_header>& all) {
+    for (std::size_t r = 1; r < all.size(); ++r)
+      if (!(all[r] == all[0])) throw_mismatch(0, all[0], static_cast<int>(r), all[r], static_cast<int>(r));
+  }
+
+  /// True once the message is over.
+  static bool move_on(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    bool is_over = false;
+    const bool ok = guarded(c, [&] {
+      is_over = on.over->test(c->moves);
+      if (is_over) return;
+      std::unique_lock lock(on.mutex);
+      const auto end = on.end_of_call(c->started);
+      lock.unlock();
+      if (communication_clock::now() >= end)
+        throw trouble{communication_failure::timeout, c->moves.peer,
+                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
+    });
+    if (!ok) {
+      // A library may still write there.
+      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
+    }
+    if (!ok || is_over) c->end(ok);
+    return !ok || is_over;
+  }
+
+  std::shared_ptr<queue> queue_;
+  bool is_left_behind_ = false;
+  std::thread thread_;
+};
+
+/// A communicator as its handles and its unfinished results share it.
+class communication : public std::enable_shared_from_this<communication> {
+ public:
+  communication(std::unique_ptr<transport> over, communication_limits limits,
+                std::shared_ptr<communication_thread> thread)
+      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
+  communication(const communication&) = delete;
+  communication& operator=(const communication&) = delete;
+  /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
+  ~communication() {
+    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait(lock, [this] { return channel_->unfinished == 0 || channel_->is_stuck; });
+    const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
+    lock.unlock();
+    if (is_stuck) thread_->leave_behind();
+    else if (!failed) {
+      try {
+        thread_->call_last([c = channel_] { c->over->close(); });
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
+  }
+
+  const transport& over() const { return *channel_->over; }
+  const communication_limits& limits() const { return channel_->limits; }
+  communication_time time_spent() const {
+    const std::lock_guard lock(channel_->mutex);
+    return channel_->spent;
+  }
+  const std::shared_ptr<communication_thread>& thread() const { return thread_; }
+
+  /// Starts a call. Errors: the failure of the communicator.
+  std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(channel_->mutex);
+      if (channel_->failure != nullptr) channel_->throw_failure();
+    }
+    c->on = channel_;
+    if (!c->is_message()) c->header.number = ++calls_;
+    c->moves.header = c->header;
+    thread_->post(c);
+    return std::make_shared<shared_call>(shared_from_this(), c);
+  }
+
+  /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
+  void abort(const std::string& reason) {
+    channel_->fail(
+        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
+        nullptr, {});
+    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
+    c->on = channel_;
+    thread_->post(c);
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
+                                 [&] { return c->is_over || channel_->is_stuck; });
+  }
+
+ private:
+  /// A call as its result holds it, with the communicator; the thread holds the call alone.
+  struct shared_call final : work_state {
+    shared_call(std::shared_ptr<communication> the_owner, std::shared_ptr<call> the_call)
+        : owner(std::move(the_owner)), one(std::move(the_call)) {}
+    bool done() const override { return one->done(); }
+    void wait(std::optional<double> limit) override { one->wait(limit); }
+    std::shared_ptr<communication> owner;
+    std::shared_ptr<call> one;
+  };
+
+  std::shared_ptr<channel> channel_;
+  std::shared_ptr<communication_thread> thread_;
+  index_t calls_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace sinter::detail
+// sinter/ranks/distributed.hpp: a model that several ranks train together, each with samples of its own.
+
+// sinter/ranks/gradient_exchange.hpp: the steps of several ranks: what they tell each other before a backward pass,
+// and the sums of their gradients during it.
+
+// sinter/ranks/gradient_buckets.hpp: the gradients of a model in buckets, each of which is summed over the ranks as
+// soon as a backward pass has made its last gradient.
+
+// sinter/ranks/rank_state.hpp: the ranks begin with the same model: its list of parameters and buffers is compared,
+// and their values are those of rank 0.
+
+namespace sinter::nn::detail {
+
+/// One of several communicators, which reaches D: the first that does.
+template <class D, class First, class... Rest>
+auto& communicator_for(First& first, Rest&... rest) {
+  if constexpr (First::template reaches<D>) return first;
+  else return communicator_for<D>(rest...);
+}
+/// What is wrong with parameters on D for communicators C.
+template <class D, class... C>
+constexpr auto find_reach_mistake() {
+  if constexpr ((C::template reaches<D> || ...)) return sinter::detail::fitting<D>{};
+  else return sinter::detail::mistake<communicator_does_not_reach<D>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+template <class X, class... C>
+using reach_mistake = decltype(find_reach_mistake<device_of<X>, C...>());
+
+/// Goes through the types of a model, as far as they tell, for the first device that no C reaches.
+template <class Found, class... C>
+struct find_unreached {
+  using found = Found;
+};
+template <class Found, class... C, class X>
+auto operator+(find_unreached<Found, C...> so_far, std::type_identity<X>) {
+  if constexpr (!std::is_void_v<Found> || !(is_module<X> || is_stored<X>)) return so_far;
+  else if constexpr (device<device_of<X>> && !(C::template reaches<device_of<X>> || ...))
+    return find_unreached<device_of<X>, C...>{};
+  else if constexpr (requires { X::template fold_types<find_unreached<void, C...>, X>(); })
+    return decltype(X::template fold_types<find_unreached<void, C...>, X>()){};  // declared, never defined
+  else if constexpr (requires { typename X::output_device; })
+    return so_far + std::type_identity<buffer<float, 0, typename X::output_device>>{};
+  else return so_far;
+}
+template <class M, class... C>
+constexpr auto find_model_mistake() {
+  using found = typename decltype(find_unreached<void, C...>{} + std::type_identity<M>{})::found;
+  if constexpr (std::is_void_v<found>) return sinter::detail::fitting<M>{};
+  else
+    return sinter::detail::mistake<communicator_does_not_reach<found>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+/// What is wrong with a model M for communicators C.
+template <class M, class... C>
+using model_mistake = decltype(find_model_mistake<bare<M>, C...>());
+
+/// True for a module that holds tasks, of which a step uses some: `offloaded`.
+template <class M>
+concept holds_tasks = requires { requires M::holds_tasks; };
+
+/// Calls f(name, member, task) for all parameters and buffers of m. `task` counts the tasks from 1; what belongs to
+/// none has 0.
+template <class F>
+class task_walk {
+ public:
+  explicit task_walk(const F& f) : f_(f) {}
+
+  template <class M>
+  void run(const member_name* outer, const M& m, int task = 0) {
+    if constexpr (is_erased<M>) {
+      m.each_member(outer, visitor{*this, task});
+    } else {
+      M::visit(
+          [&](sinter::detail::text_piece own, const auto& member) {
+            const member_name name{outer, own};
+            if constexpr (is_module<bare<decltype(member)>>) run(&name, member, holds_tasks<M> ? ++tasks_ : task);
+            else visitor{*this, task}(name, member);
+          },
+          m);
+    }
+  }
+
+ private:
+  struct visitor {
+    task_walk& self;
+    int task;
+    template <class X>
+    void operator()(const member_name& name, const X& x) const {
+      if constexpr (is_stored<X>) self.f_(name, x, task);
+    }
+    template <class M>
+    void erased(const member_name* name, const M& m) const {
+      self.run(name, m, task);
+    }
+  };
+
+  const F& f_;
+  int tasks_ = 0;
+};
+template <class M, class F>
+void each_with_task(const M& m, const F& f) {
+  task_walk<F>(f).run(nullptr, m);
+}
+
+/// A line for each parameter and buffer: its name, and what it is.
+template <class M>
+std::vector<std::pair<std::string, std::string>> member_table(const M& m) {
+  std::vector<std::pair<std::string, std::string>> table;
+  std::vector<std::pair<const void*, std::string>> seen;
+  each_with_task(m, [&](const member_name& name, const auto& x, int) {
+    using X = bare<decltype(x)>;
+    const std::string own = name.text();
+    std::string what = is_buffer<X> ? "buffer" : "parameter";
+    if (!x.defined()) {
+      what += " without a value";
+    } else {
+      const auto value = stored_value(x);
+      what += sinter::detail::joined({" of shape ", value.shape(), " and type ", element_name<element_of<X>>()});
+      if (!value.is_contiguous()) what += sinter::detail::joined({", with strides ", value.strides()});
+      const void* const memory = sinter::detail::access::data(value);
+      const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == memory; });
+      if (same != seen.end() && x.numel() > 0) what += ", the same as '" + same->second + "'";
+      else seen.emplace_back(memory, own);
+    }
+    table.emplace_back(own, what);
+  });
+  return table;
+}
+
+/// FNV-1a.
+inline std::uint64_t text_hash(std::string_view text) {
+  std::uint64_t h = 14695981039346656037u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+/// The texts of all ranks, in their order.
+template <class C>
+std::vector<std::string> gather_texts(C& ranks, const std::string& mine, std::string_view name) {
+  const auto length = [&](const std::string& s) { return static_cast<std::int64_t>(s.size()); };
+  const tensor<std::int64_t, 1> lengths = ranks.all_gather(tensor<std::int64_t, 1>{length(mine)}, name).get();
+  const index_t longest = *std::max_element(lengths.begin(), lengths.end());
+  tensor<std::uint8_t, 1> padded = zeros<std::uint8_t>({longest});
+  std::copy(mine.begin(), mine.end(), padded.begin());
+  const tensor<std::uint8_t, 1> all = ranks.all_gather(padded, name).get();
+  std::vector<std::string> texts;
+  for (index_t r = 0; r < ranks.size(); ++r) {
+    const std::uint8_t* const first = all.data() + r * longest;
+    texts.emplace_back(first, first + lengths(r));
+  }
+  return texts;
+}
+
+/// Errors, on all ranks: value_error that names the first rank whose model differs from that of rank 0, and where.
+template <class C, class M>
+void require_same_model(C& ranks, const M& m) {
+  std::string text;
+  for (const auto& [name, what] : member_table(m)) text += name + "\n" + what + "\n";
+  const auto own = static_cast<std::int64_t>(text_hash(text));
+  const tensor<std::int64_t, 1> hashes = ranks.all_gather(tensor<std::int64_t, 1>{own}, "models").get();
+  if (std::all_of(hashes.begin(), hashes.end(), [&](std::int64_t h) { return h == hashes(0); })) return;
+  const std::vector<std::string> texts = gather_texts(ranks, text, "models");
+  const auto line = [](std::string_view& rest) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view first = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return first;
+  };
+  for (std::size_t r = 1; r < texts.size(); ++r) {
+    if (texts[r] == texts[0]) continue;
+    std::string_view here = texts[r], there = texts[0];
+    while (!here.empty() && !there.empty()) {
+      const std::string_view name = line(here), what = line(here), name0 = line(there), what0 = line(there);
+      if (name == name0 && what == what0) continue;
+      sinter::detail::refuse<value_error>({"distributed: the models differ: rank ", static_cast<index_t>(r), " has '",
+                                           name, "', a ", what, ", where rank 0 has '", name0, "', a ", what0,
+                                           "; build the same model on all ranks"});
+    }
+    const bool more = !here.empty();
+    std::string_view rest = more ? here : there;
+    sinter::detail::refuse<value_error>(
+        {"distributed: the models differ: ", more ? "" : "only rank 0 and not ", "rank ", static_cast<index_t>(r),
+         " has '", line(rest), more ? "', which rank 0 has not" : "'", "; build the same model on all ranks"});
+  }
+}
+
+/// The parameters and buffers of all ranks get the values of rank 0.
+template <class M, class... C>
+void spread_state(const M& m, C&... ranks) {
+  sinter::detail::addresses seen;
+  each_with_task(m, [&](const member_name&, const auto& x, int) {
+    using X = bare<decltype(x)>;
+    if constexpr (sinter::detail::is_fitting<reach_mistake<X, C...>>) {
+      if (!x.defined()) return;
+      const auto value = stored_value(x);
+      if (value.numel() == 0 || !seen.add(sinter::detail::access::data(value))) return;
+      const auto of_rank_0 = value.clone();
+      const auto flat = sinter::detail::access::in_memory_order(of_rank_0);
+      communicator_for<device_of<X>>(ranks...).broadcast(flat, 0, "state of rank 0").get();
+      value.in_place() = of_rank_0;
+    }
+  });
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn::detail {
+
+using sinter::detail::access;
+using sinter::detail::state_ptr;
+
+/// Its address stands for an element type on a device.
+template <class T, class D>
+inline constexpr char bucket_kind = 0;
+
+class gradient_bucket;
+
+/// A parameter, free of its type. Its gradient lies in a bucket.
+class bucket_leaf {
+ public:
+  bucket_leaf(state_ptr s, index_t size, std::size_t element_bytes, int of_task)
+      : state(std::move(s)), numel(size), bytes(static_cast<std::size_t>(size) * element_bytes), task(of_task) {}
+  virtual ~bucket_leaf() = default;
+  bucket_leaf(const bucket_leaf&) = delete;
+  bucket_leaf& operator=(const bucket_leaf&) = delete;
+
+  /// Equal for leaves that share buckets: those of one element type on one device.
+  virtual const void* kind() const = 0;
+  virtual std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) = 0;
+  /// `slice`: the tensor of rank 1 where the gradient lies from now on.
+  virtual void move_to(const void* slice) = 0;
+  /// The gradient, if there is one, goes to memory of its own.
+  virtual void move_out() = 0;
+  virtual void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) = 0;
+
+  const state_ptr state;
+  const index_t numel;
+  const std::size_t bytes;
+  const int task;  ///< from 1; 0: of no task
+  gradient_bucket* bucket = nullptr;
+  std::size_t place = 0;      ///< in its bucket
+  bool had_gradient = false;  ///< before the pass
+};
+
+/// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.
+class gradient_bucket {
+ public:
+  explicit gradient_bucket(std::vector<bucket_leaf*> l) : leaves(std::move(l)) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i]->bucket = this;
+      leaves[i]->place = i;
+    }
+  }
+  virtual ~gradient_bucket() = default;
+  gradient_bucket(const gradient_bucket&) = delete;
+  gradient_bucket& operator=(const gradient_bucket&) = delete;
+
+  /// Multiplies the gradients that leaves have already; by 0 also what is no number.
+  virtual void scale(double factor) = 0;
+  /// A leaf has no gradient: it adds zeros.
+  virtual void zero(std::size_t place) = 0;
+  /// Starts the sum.
+  virtual void start(bool compress, std::string_view name) = 0;
+  /// Waits for it. Leaves that have a gradient on any rank have it here, too.
+  virtual void finish() = 0;
+  virtual index_t bytes() const = 0;
+  /// Of the gradients alone, by which buckets are made.
+  index_t gradient_bytes() const {
+    std::size_t all = 0;
+    for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
+    return static_cast<index_t>(all);
+  }
+
+  const std::vector<bucket_leaf*> leaves;
+  std::size_t missing = 0;  ///< leaves that the pass has not told of
+  bool started = false;
+  double ready = 0;  ///< seconds from the begin of the pass to its last gradient
+};
+
+template <class T, device D, class C>
+class typed_bucket final : public gradient_bucket {
+  /// Of a slice, so that each begins at a multiple of 64 bytes.
+  static constexpr index_t granule = 64 / static_cast<index_t>(sizeof(T));
+
+ public:
+  typed_bucket(std::vector<bucket_leaf*> l, C& ranks) : gradient_bucket(std::move(l)), ranks_(ranks) {
+    index_t end = 0;
+    for (const bucket_leaf* leaf : leaves) {
+      begins_.push_back(end);
+      end += (leaf->numel + granule - 1) / granule * granule;
+    }
+    gradients_ = end;
+    memory_ = zeros<T, D>(extents<1>{{end + count()}});
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const tensor<T, 1, D> place = slice(i);
+      leaves[i]->move_to(&place);
+    }
+  }
+
+  void scale(double factor) override {
+    if (factor == 1) return;
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i]->state->has_kept) slice(i).in_place() = slice(i) * static_cast<compute_type<T>>(factor);
+  }
+  void zero(std::size_t place) override { slice(place).in_place() = T(0); }
+
+  void start(bool compress, std::string_view name) override {
+    auto mine = zeros<T>(extents<1>{{count()}});
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i]->state->has_kept) mine.data()[i] = T(1);
+    counts().in_place() = mine.template to<D>();
+    started = true;
+    if constexpr (std::is_same_v<T, float>) {
+      if (compress) {
+        packed_ = ranks_.all_reduce(eval(cast<bfloat16>(memory_)), reduction::sum, name);
+        is_packed_ = true;
+        return;
+      }
+    }
+    sum_ = ranks_.all_reduce(memory_, reduction::sum, name);
+  }
+  void finish() override {
+    if (is_packed_) {
+      if constexpr (std::is_same_v<T, float>) memory_.in_place() = cast<float>(packed_.get());
+    } else {
+      sum_.get();
+    }
+    started = is_packed_ = false;
+    const auto ranks_with = counts().template to<cpu>();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (static_cast<float>(ranks_with.data()[i]) > 0) leaves[i]->state->has_kept = true;
+  }
+  index_t bytes() const override { return memory_.numel() * static_cast<index_t>(sizeof(T)); }
+
+ private:
+  index_t count() const { return static_cast<index_t>(leaves.size()); }
+  tensor<T, 1, D> slice(std::size_t i) const { return memory_.slice(0, begins_[i], begins_[i] + leaves[i]->numel); }
+  tensor<T, 1, D> counts() const { return memory_.slice(0, gradients_, gradients_ + count()); }
+
+  C& ranks_;
+  std::vector<index_t> begins_;
+  index_t gradients_ = 0;
+  tensor<T, 1, D> memory_;  ///< the gradients, then the counts
+  work<tensor<T, 1, D>> sum_;
+  work<tensor<bfloat16, 1, D>> packed_;
+  bool is_packed_ = false;
+};
+
+template <class V, class C>
+class typed_leaf final : public bucket_leaf {
+  using T = element_of<V>;
+  using D = device_of<V>;
+
+ public:
+  typed_leaf(const V& v, C& ranks, int of_task)
+      : bucket_leaf(access::state_of(v), v.numel(), sizeof(T), of_task), parameter_(v), ranks_(ranks) {}
+
+  const void* kind() const override { return &bucket_kind<T, D>; }
+  std::unique_ptr<gradient_bucket> make_bucket(std::vector<bucket_leaf*> leaves) override {
+    return std::make_unique<typed_bucket<T, D, C>>(std::move(leaves), ranks_);
+  }
+  void move_to(const void* slice) override {
+    sinter::detail::give_home(parameter_, *static_cast<const tensor<T, 1, D>*>(slice));
+  }
+  void move_out() override { sinter::detail::take_home(parameter_); }
+  void listen(gradient_listener& to, std::function<void()> ready, std::function<void()> unused) override {
+    to.add(parameter_, std::move(ready), std::move(unused));
+  }
+
+ private:
+  V parameter_;
+  C& ranks_;
+};
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn {
+
+struct distributed_options {
+  index_t bucket_bytes = 25 << 20;       ///< gradients that are summed in one call, unless one alone is larger
+  index_t first_bucket_bytes = 1 << 20;  ///< of the bucket that is complete first
+  bool compress = false;                 ///< float gradients are sent as bfloat16; see distributed
+  bool merge_buffers = true;             ///< after each backward; else by merge_buffers()
+};
+
+/// What a rank did in its last backward(), in seconds; see plan.
+struct step_trace {
+  struct bucket {
+    index_t bytes;  ///< of its gradients
+    double ready;   ///< from the begin of the pass to the last gradient of the bucket
+  };
+  double forward = 0;    ///< from begin() to backward()
+  double backward = 0;   ///< the pass
+  double waited = 0;     ///< after the pass, for the sums
+  double optimizer = 0;  ///< step of run(); in a loop of your own, set it in a copy
+  std::vector<bucket> buckets = {};
+  std::vector<index_t> buffers = {};  ///< bytes of each sum of buffers, after the pass
+};
+
+/// Sums over the steps of a rank so far.
+struct distributed_report {
+  index_t steps = 0;
+  index_t samples = 0;      ///< of all ranks
+  index_t bytes = 0;        ///< of gradients that this rank has put into sums
+  communication_time time;  ///< of all calls of its communicators, those of other users included; none of NCCL's
+
+  /// The part of communication that computation hid, 0 to 1.
+  double hidden() const { return time.under_way > 0 ? std::max(0., 1 - time.waited / time.under_way) : 1; }
+};
+
+namespace detail {
+
+/// What the ranks tell each other before a pass: sums over the ranks. Idle ranks have no samples.
+struct step_word {
+  index_t samples = 0, idle = 0, finished = 0, stopping = 0;
+  static constexpr index_t bytes = 4 * sizeof(std::int64_t);
+};
+
+/// Steps over the ranks of `C`, which reaches the host.
+template <class C>
+class gradient_exchange {
+ public:
+  gradient_exchange(C& world, const distributed_options& options) : world_(world), options_(options) {
+    if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
+      sinter::detail::refuse<value_error>({"distributed: buckets of ", options.bucket_bytes, " and ",
+                                           options.first_bucket_bytes, " bytes; give at least 1"});
+  }
+  gradient_exchange(const gradient_exchange&) = delete;
+  gradient_exchange& operator=(const gradient_exchange&) = delete;
+  ~gradient_exchange() {
+    for (const auto& leaf : leaves_) {
+      try {
+        leaf->move_out();
+      } catch (...) {  // no memory: the gradient stays in the bucket, which lives as long
+      }
+    }
+  }
+
+  /// A parameter whose device `ranks` reaches. One that was added before is left out. Errors: value_error for a
+  /// variable over memory of another one, and for a parameter of another `distributed`.
+  template <class V, class Ranks>
+  void add(const std::string& name, const V& v, Ranks& ranks, int task) {
+    const state_ptr& state = access::state_of(v);
+    if (!state || !seen_.add(state.get())) return;
+    if (v.numel() > 0 && !memory_.add(access::data(access::value_of(v))))
+      sinter::detail::refuse<value_error>(
+          {"distributed: '", name, "' of shape ", v.shape(),
+           " is a second variable over the memory of another parameter; to tie weights, use one variable twice"});
+    if (state->at_home)
+      sinter::detail::refuse<value_error>(
+          {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
+    auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
+    tasks_ = std::max(tasks_, task);
+    bucket_leaf& l = *leaf;
+    const auto number = static_cast<std::int32_t>(leaves_.size());
+    leaf->listen(
+        listener_,
+        [this, &l, number] {
+          ready_.push_back(number);
+          tell(l);
+        },
+        [this, &l] { tell(l); });
+    leaves_.push_back(std::move(leaf));
+  }
+  /// Once all parameters were added: the first buckets, from the last layer to the first.
+  void make_buckets() {
+    std::vector<std::int32_t> order;
+    for (std::size_t i = leaves_.size(); i-- > 0;) order.push_back(static_cast<std::int32_t>(i));
+    make_buckets(order);
+  }
+
+  void begin(index_t samples, bool finished) {
+    if (samples < 0)
+      sinter::detail::refuse<value_error>({"distributed: ", samples, " samples; give the number of this rank's"});
+    if (begun_ && agreed().samples > 0)
+      sinter::detail::refuse<value_error>({"distributed: begin() was called twice before one backward()"});
+    coming_ = world_.all_reduce(tensor<std::int64_t, 1>{samples, samples == 0 ? 1 : 0, finished ? 1 : 0, stop_ ? 1 : 0},
+                                reduction::sum, "samples of the step");
+    begun_ = true;
+    known_ = false;
+    own_ = samples;
+    began_ = sinter::detail::communication_clock::now();
+  }
+  bool has_begun() const { return begun_; }
+  /// Waits for the words of the other ranks.
+  const step_word& agreed() {
+    if (!known_) {
+      const tensor<std::int64_t, 1> sums = coming_.get();
+      word_ = {sums(0), sums(1), sums(2), sums(3)};
+      known_ = true;
+    }
+    return word_;
+  }
+  /// No pass follows.
+  void skip() { begun_ = false; }
+  void ask_to_stop(bool stop) { stop_ = stop; }
+
+  /// The share of this rank's samples. Errors: value_error where no rank has samples.
+  double weight() {
+    const step_word& w = agreed();
+    if (w.samples == 0)
+      sinter::detail::refuse<value_error>({"distributed: backward of a step in which no rank has samples"});
+    return static_cast<double>(own_) / static_cast<double>(w.samples);
+  }
+  index_t samples() const { return own_; }
+
+  /// pass(listener) runs the backward pass with a seed of weight(); null: only what was gathered before is summed. What
+  /// a rank without samples gets from its pass is left out.
+  template <class Pass>
+  void run(const Pass& pass) {
+    const double share = weight();
+    begun_ = false;
+    trace_ = {};
+    trace_.forward = sinter::detail::seconds_since(began_);
+    next_ = 0;
+    ready_.clear();
+    for (const auto& bucket : buckets_) {
+      bucket->scale(share);
+      bucket->missing = bucket->leaves.size();
+    }
+    for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
+    pass_began_ = sinter::detail::communication_clock::now();
+    if constexpr (std::is_null_pointer_v<Pass>) {
+      for (const auto& leaf : leaves_) tell(*leaf);
+    } else {
+      pass(listener_);
+    }
+    trace_.backward = sinter::detail::seconds_since(pass_began_);
+    start_tasks();
+    const auto end = sinter::detail::communication_clock::now();
+    for (const auto& bucket : buckets_)
+      if (bucket->started) bucket->finish();
+    trace_.waited = sinter::detail::seconds_since(end);
+    for (const auto& bucket : buckets_) trace_.buckets.push_back({bucket->gradient_bytes(), bucket->ready});
+    ++report_.steps;
+    report_.samples += word_.samples;
+    if (plans_left_ > 0) plan();
+  }
+  void drop_gradients() noexcept {
+    for (const auto& leaf : leaves_) leaf->state->drop_kept();
+    begun_ = false;
+  }
+
+  const distributed_report& report() const { return report_; }
+  const step_trace& trace() const { return trace_; }
+  step_trace& trace() { return trace_; }
+
+ private:
+  void tell(bucket_leaf& l) {
+    gradient_bucket& b = *l.bucket;
+    if (own_ == 0 || !l.state->has_kept) b.zero(l.place);
+    if (own_ == 0 && !l.had_gradient) l.state->drop_kept();
+    if (--b.missing > 0) return;
+    b.ready = sinter::detail::seconds_since(pass_began_);
+    // In one order on all ranks. Tasks wait until the ranks know which of them are used.
+    while (next_ < common_ && buckets_[next_]->missing == 0) start(next_++);
+  }
+  void start(std::size_t i) {
+    gradient_bucket& b = *buckets_[i];
+    b.start(options_.compress, sinter::detail::joined({"gradients ", static_cast<index_t>(i)}));
+    report_.bytes += b.bytes();
+  }
+  /// The buckets of tasks that any rank has used.
+  void start_tasks() {
+    if (tasks_ == 0) return;
+    auto used = zeros<std::int32_t>(extents<1>{{tasks_}});
+    for (const auto& leaf : leaves_)
+      if (leaf->task > 0 && leaf->state->has_kept) used.data()[leaf->task - 1] = 1;
+    used = world_.all_reduce(used, reduction::sum, "tasks").get();
+    for (std::size_t i = common_; i < buckets_.size(); ++i)
+      if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
+  }
+
+  /// In the order in which gradients were complete on rank 0, the same for all ranks.
+  void plan() {
+    std::vector<char> is_ready(leaves_.size(), 0);
+    auto order = tensor<std::int32_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(leaves_.size()) + 1}});
+    index_t end = 0;
+    for (const std::int32_t i : ready_) {
+      order.data()[++end] = i;
+      is_ready[static_cast<std::size_t>(i)] = 1;
+    }
+    for (std::size_t i = leaves_.size(); i-- > 0;)
+      if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
+    order.data()[0] = ready_.empty() ? 0 : 1;
+    order = world_.broadcast(order, 0, "order of gradients").get();
+    --plans_left_;
+    if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
+    plans_left_ = 0;
+    make_buckets({order.data() + 1, order.data() + order.numel()});
+  }
+  /// First those of no task, in the order in which they will be complete.
+  void make_buckets(const std::vector<std::int32_t>& order) {
+    std::vector<std::unique_ptr<gradient_bucket>> made;
+    struct open_bucket {
+      const void* kind;
+      bool is_first = true;
+      std::size_t bytes = 0;
+      std::vector<bucket_leaf*> leaves{};
+    };
+    const auto close = [&made](open_bucket& b) {
+      if (!b.leaves.empty()) made.push_back(b.leaves[0]->make_bucket(std::move(b.leaves)));
+      b.leaves.clear();
+      b.bytes = 0;
+      b.is_first = false;
+    };
+    for (int task = 0; task <= tasks_; ++task) {
+      std::vector<open_bucket> open;
+      for (const std::int32_t i : order) {
+        bucket_leaf& l = *leaves_[static_cast<std::size_t>(i)];
+        if (l.task != task) continue;
+        auto at = std::find_if(open.begin(), open.end(), [&](const open_bucket& b) { return b.kind == l.kind(); });
+        if (at == open.end()) at = open.insert(at, {l.kind()});
+        const index_t limit = at->is_first ? options_.first_bucket_bytes : options_.bucket_bytes;
+        if (at->bytes + l.bytes > static_cast<std::size_t>(limit)) close(*at);
+        at->leaves.push_back(&l);
+        at->bytes += l.bytes;
+      }
+      for (open_bucket& b : open) close(b);
+      if (task == 0) common_ = made.size();
+    }
+    buckets_ = std::move(made);
+  }
+
+  C& world_;
+  distributed_options options_;
+  gradient_listener listener_;
+  std::vector<std::unique_ptr<bucket_leaf>> leaves_;
+  std::vector<std::unique_ptr<gradient_bucket>> buckets_;
+  sinter::detail::addresses seen_, memory_;
+  std::size_t common_ = 0;  ///< buckets of no task; those of tasks come after
+  int tasks_ = 0;
+
+  work<tensor<std::int64_t, 1>> coming_;
+  step_word word_;
+  index_t own_ = 0;
+  bool begun_ = false, known_ = true, stop_ = false;
+  int plans_left_ = 3;  ///< steps after which buckets may still be put together anew
+
+  std::vector<std::int32_t> ready_;  ///< leaves in the order in which the pass told of them
+  std::size_t next_ = 0;             ///< the bucket to be summed next
+  sinter::detail::communication_clock::time_point began_{}, pass_began_{};
+  distributed_report report_;
+  step_trace trace_;
+};
+
+}  // namespace detail
+}  // namespace sinter::nn
+// sinter/ranks/rank_buffers.hpp: the buffers of a model, such as the statistics of batch norms, after a step of
+// several ranks.
+
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
+// sinter/parallel/replicas.hpp: the parameters and buffers of a module beside those of its copy on another device.
+
+namespace sinter::nn::detail {
+
+using sinter::detail::access;
+using sinter::detail::state_ptr;
+
+template <class Tensor>
+std::uint64_t version_of(const Tensor& x) {
+  return access::storage_of(x)->version.load(std::memory_order_relaxed);
+}
+
+/// A parameter or buffer of a module on its home device, and the same one of a replica.
+class member_pair {
+ public:
+  virtual ~member_pair() = default;
+  /// Copies the value to the replica, if the original was written to since.
+  virtual void refresh() {}
+  /// Where the gradient of the original is gathered; null for what has none.
+  virtual state_ptr original_state() const { return {}; }
+  /// Adds the replica's gradient to that of the original in the pass that runs, and drops it.
+  virtual void give_gradient() {}
+  virtual void drop_gradient() noexcept {}
+  /// Did the replica write to its own value, as batch norms do?
+  virtual bool changed() const { return false; }
+  /// Copies the replica's value to a tensor of the original's type.
+  virtual void value_at_home(void*) const {}
+  /// Writes to the original the mean of the replicas' values by these weights, or where values are integers the first
+  /// of them. `pairs` are those of this original, as many as weights.
+  virtual void merge(const std::vector<member_pair*>&, const std::vector<double>&) {}
+};
+
+/// A parameter: a variable, or in infer() a tensor.
+template <class X, device H, device D>
+class parameter_pair final : public member_pair {
+  using T = element_of<X>;
+  static constexpr int R = rank_of<X>;
+  using original_type = std::conditional_t<is_variable<X>, variable<T, R, H>, tensor<T, R, H>>;
+
+ public:
+  parameter_pair(original_type original, X replica)
+      : original_(std::move(original)), replica_(std::move(replica)), seen_(version_of(value(original_))) {}
+
+  void refresh() override {
+    const auto from = value(original_);
+    const auto to = value(replica_);
+    const std::uint64_t now = version_of(from);
+    if (now == seen_ || shared()) return;
+    to.in_place() = from.template to<D>();
+    seen_ = now;
+  }
+  state_ptr original_state() const override {
+    if constexpr (is_variable<X>) return access::state_of(original_);
+    else return {};
+  }
+  void give_gradient() override {
+    if constexpr (is_variable<X>) {
+      if (!replica_.has_grad()) return;
+      auto g = replica_.grad();
+      replica_.zero_grad();
+      if constexpr (std::is_same_v<H, D>) sinter::detail::add_gradient(access::state_of(original_), g);
+      else sinter::detail::add_gradient(access::state_of(original_), g.template to<H>());
+    }
+  }
+  void drop_gradient() noexcept override {
+    if constexpr (is_variable<X>) replica_.zero_grad();
+  }
+
+ private:
+  template <class V>
+  static auto value(const V& v) {
+    return stored_value(v);
+  }
+  bool shared() const {
+    if constexpr (std::is_same_v<H, D>) return access::data(value(original_)) == access::data(value(replica_));
+    else return false;
+  }
+
+  original_type original_;
+  X replica_;
+  std::uint64_t seen_;
+};
+
+template <class T, int R, device H, device D>
+class buffer_pair final : public member_pair {
+ public:
+  buffer_pair(const buffer<T, R, H>& original, const buffer<T, R, D>& replica)
+      : original_(original.value()),
+        replica_(replica.value()),
+        seen_(version_of(original_)),
+        own_(version_of(replica_)) {}
+
+  void refresh() override {
+    const std::uint64_t now = version_of(original_);
+    // changed(): it comes from a call that has failed, or changed the other replicas' only.
+    if (now != seen_ || changed()) replica_.in_place() = original_.template to<D>();
+    seen_ = now;
+    own_ = version_of(replica_);
+  }
+  bool changed() const override { return version_of(replica_) != own_; }
+  void value_at_home(void* to) const override { *static_cast<tensor<T, R, H>*>(to) = replica_.template to<H>(); }
+  void merge(const std::vector<member_pair*>& pairs, const std::vector<double>& weights) override {
+    tensor<T, R, H> sum;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      tensor<T, R, H> value;
+      pairs[i]->value_at_home(&value);
+      if constexpr (floating_element<T>) {
+        const auto w = static_cast<T>(weights[i]);
+        if (i == 0) sum = value * w;
+        else sum += value * w;
+      } else if (i == 0) {
+        sum = value;
+      }
+    }
+    original_.in_place() = sum;
+  }
+
+ private:
+  tensor<T, R, H> original_;
+  tensor<T, R, D> replica_;
+  std::uint64_t seen_, own_;
+};
+
+/// The parameters and buffers of a module, as handles. In every module of one kind they come in one order.
+template <device H>
+class member_handles {
+ public:
+  template <class M>
+  explicit member_handles(const M& m) {
+    const take_member take{*this};
+    walk(nullptr, take, m);
+  }
+  std::size_t size() const { return handles_.size(); }
+  /// A handle in its type, which the same member of a module of this kind has.
+  template <class X>
+  const X& at(std::size_t i) const {
+    return *static_cast<const X*>(handles_[i].get());
+  }
+  /// Are these the same parameters and buffers, by their memory?
+  bool same_as(const member_handles& other) const { return memory_ == other.memory_; }
+
+ private:
+  struct take_member {
+    member_handles& to;
+    template <class X>
+    void operator()(const member_name&, const X& x) const {
+      if constexpr (is_stored<X>) {
+        to.handles_.push_back(std::make_shared<X>(x));
+        to.memory_.push_back(x.defined() ? static_cast<const void*>(access::storage_of(stored_value(x)).get())
+                                         : nullptr);
+      }
+    }
+    template <class M>
+    void erased(const member_name* name, const M& m) const {
+      m.each_member(name, *this);
+    }
+  };
+
+  std::vector<std::shared_ptr<void>> handles_;
+  std::vector<const void*> memory_;
+};
+
+using member_pairs = std::vector<std::unique_ptr<member_pair>>;
+
+/// Pairs the members of a replica on D with the handles of the original on H, one of each parameter that is used twice.
+template <device H, device D>
+struct pair_members {
+  const member_handles<H>& original;
+  member_pairs& pairs;
+  std::size_t& next;
+  sinter::detail::addresses& seen;
+
+  template <class X>
+  void operator()(const member_name&, const X& x) const {
+    if constexpr (is_stored<X>) {
+      constexpr int R = decltype(stored_value(x))::rank;
+      using T = typename decltype(stored_value(x))::value_type;
+      const std::size_t i = next++;
+      if (!x.defined() || !seen.add(access::data(stored_value(x)))) {
+        pairs.push_back(std::make_unique<member_pair>());
+      } else if constexpr (is_buffer<X>) {
+        pairs.push_back(std::make_unique<buffer_pair<T, R, H, D>>(original.template at<buffer<T, R, H>>(i), x));
+      } else {
+        using original_type = std::conditional_t<is_variable<X>, variable<T, R, H>, tensor<T, R, H>>;
+        pairs.push_back(std::make_unique<parameter_pair<X, H, D>>(original.template at<original_type>(i), x));
+      }
+    }
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+template <device D, device H, class M>
+member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
+  member_pairs pairs;
+  std::size_t next = 0;
+  sinter::detail::addresses seen;
+  const pair_members<H, D> pair{original, pairs, next, seen};
+  walk(nullptr, pair, replica);
+  return pairs;
+}
+
+/// Copies what is neither parameter nor buffer, or generators alone.
+template <bool GeneratorsOnly>
+struct copy_settings_of {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, From& from) const {
+    using X = std::remove_cvref_t<To>;
+    if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
+                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+      to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, From&) const {}
+};
+
+/// Makes the members of a replica. On the original's own device parameters share its memory, as leaves of their own.
+struct replicate_members {
+  member_copies& copies;
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    if constexpr (is_variable<From> && std::is_same_v<To, From>) {
+      if (!from.defined()) return;
+      for (const auto& e : *ties)
+        if (e.from == access::state_of(from).get()) {
+          to = *static_cast<const To*>(e.to);
+          return;
+        }
+      to = To(from.value());
+      ties->push_back({access::state_of(from).get(), &to});
+    } else if constexpr (is_tensor<From> && std::is_same_v<To, From>) {
+      to = from;
+    } else {
+      copies.copy(to, from);
+    }
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.template moved<device_of<To>>(copies);
+  }
+  struct tie {
+    const void *from, *to;
+  };
+  std::vector<tie>* ties;
+};
+
+/// A copy of m on D that is trained beside it.
+template <device D, class M>
+auto replica_of(const M& m) {
+  typename M::template rebind<D, typename M::kind> replica;
+  member_copies copies;
+  std::vector<replicate_members::tie> ties;
+  const replicate_members put{copies, &ties};
+  walk(nullptr, put, replica, m);
+  return replica;
+}
+
+}  // namespace sinter::nn::detail
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_REPLICAS_HPP
+
+namespace sinter::nn::detail {
+
+/// Buffers of one element type on one device.
+class buffer_group {
+ public:
+  virtual ~buffer_group() = default;
+  virtual const void* kind() const = 0;
+  virtual void start(double weight) = 0;
+  virtual void finish() = 0;
+  virtual index_t bytes() const = 0;
+};
+
+/// Where any rank has written to a buffer since the last time, it becomes the mean of the ranks' values by their
+/// weights, or where values are integers the largest.
+template <class T, device D, class C>
+class typed_buffers final : public buffer_group {
+ public:
+  explicit typed_buffers(C& ranks) : ranks_(ranks) {}
+  void add(const tensor<T, 1, D>& flat) {
+    all_.push_back({flat, total_, version_of(flat)});
+    total_ += flat.numel();
+  }
+  const void* kind() const override { return &bucket_kind<T, D>; }
+
+  void start(double weight) override {
+    const auto count = static_cast<index_t>(all_.size());
+    auto changed = zeros<T>(extents<1>{{count}});
+    auto mine = zeros<T, D>(extents<1>{{total_ + count}});
+    for (index_t i = 0; i < count; ++i) {
+      const one& b = all_[static_cast<std::size_t>(i)];
+      if (version_of(b.value) != b.seen) changed.data()[i] = T(1);
+      auto place = mine.slice(0, b.begin, b.begin + b.value.numel());
+      if constexpr (!floating_element<T>) place.in_place() = b.value;
+      else if (weight != 0) place.in_place() = b.value * static_cast<compute_type<T>>(weight);
+    }
+    mine.slice(0, total_, total_ + count).in_place() = changed.template to<D>();
+    if constexpr (floating_element<T>) coming_ = ranks_.all_reduce(mine, reduction::sum, "buffers");
+    else coming_ = ranks_.all_reduce(mine, reduction::max, "buffers");
+  }
+  void finish() override {
+    const auto merged = coming_.get();
+    const auto changed = merged.slice(0, total_, merged.numel()).template to<cpu>();
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      one& b = all_[i];
+      if (static_cast<double>(changed.data()[i]) > 0)
+        b.value.in_place() = merged.slice(0, b.begin, b.begin + b.value.numel());
+      b.seen = version_of(b.value);
+    }
+  }
+  index_t bytes() const override {
+    return (total_ + static_cast<index_t>(all_.size())) * static_cast<index_t>(sizeof(T));
+  }
+
+ private:
+  struct one {
+    tensor<T, 1, D> value;
+    index_t begin;
+    std::uint64_t seen;
+  };
+
+  C& ranks_;
+  std::vector<one> all_;
+  index_t total_ = 0;
+  work<tensor<T, 1, D>> coming_;
+};
+
+/// All buffers of a model.
+class rank_buffers {
+ public:
+  /// A buffer that was added before is left out. Elements that ranks cannot add are not merged.
+  template <class X, class C>
+  void add(const std::string& name, const X& buffer, C& ranks) {
+    using T = element_of<X>;
+    using D = device_of<X>;
+    if constexpr (sinter::detail::can_be_summed<T>) {
+      const auto value = stored_value(buffer);
+      if (!buffer.defined() || buffer.numel() == 0 || !seen_.add(access::data(value))) return;
+      if (!value.is_dense())
+        sinter::detail::refuse<value_error>({"distributed: the buffer '", name, "' of shape ", value.shape(),
+                                             " is a view with gaps; give the module a contiguous() one"});
+      for (const auto& group : groups_)
+        if (group->kind() == &bucket_kind<T, D>)
+          return static_cast<typed_buffers<T, D, C>&>(*group).add(access::in_memory_order(value));
+      auto group = std::make_unique<typed_buffers<T, D, C>>(ranks);
+      group->add(access::in_memory_order(value));
+      groups_.push_back(std::move(group));
+    }
+  }
+  void start(double weight) {
+    for (const auto& group : groups_) group->start(weight);
+  }
+  void finish() {
+    for (const auto& group : groups_) group->finish();
+  }
+  /// Of each sum.
+  std::vector<index_t> bytes() const {
+    std::vector<index_t> all;
+    for (const auto& group : groups_) all.push_back(group->bytes());
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<buffer_group>> groups_;
+  sinter::detail::addresses seen_;
+};
+
+}  // namespace sinter::nn::detail
+// sinter/ranks/rank_generators.hpp: the generators of a model on several ranks, which make the same draws.
+
+namespace sinter::nn::detail {
+
+template <class M>
+index_t count_generators(M& model) {
+  index_t count = 0;
+  for_each_generator(model, [&](const member_name&, const generator&) { ++count; });
+  return count;
+}
+
+/// The generators of all ranks become those of rank 0.
+template <class M, class C>
+void spread_generators(M& model, C& ranks) {
+  const index_t count = count_generators(model);
+  if (count == 0) return;
+  auto states = tensor<std::int64_t, 1>::uninitialized(extents<1>{{2 * count}});
+  std::int64_t* to = states.data();
+  for_each_generator(model, [&](const member_name&, const generator& g) {
+    *to++ = static_cast<std::int64_t>(g.seed());
+    *to++ = static_cast<std::int64_t>(g.offset());
+  });
+  states = ranks.broadcast(states, 0, "generators of rank 0").get();
+  const std::int64_t* from = states.data();
+  for_each_generator(model, [&](const member_name&, generator& g) {
+    g = generator(static_cast<std::uint64_t>(from[0]), static_cast<std::uint64_t>(from[1]));
+    from += 2;
+  });
+}
+
+/// Each generator has made as many draws as on the rank where it has made most: a rank without samples ran no forward.
+template <class M, class C>
+void level_generators(M& model, C& ranks) {
+  const index_t count = count_generators(model);
+  if (count == 0) return;
+  auto draws = tensor<std::int64_t, 1>::uninitialized(extents<1>{{count}});
+  std::int64_t* to = draws.data();
+  for_each_generator(model,
+                     [&](const member_name&, const generator& g) { *to++ = static_cast<std::int64_t>(g.offset()); });
+  draws = ranks.all_reduce(draws, reduction::max, "draws of generators").get();
+  const std::int64_t* from = draws.data();
+  for_each_generator(
+      model, [&](const member_name&, generator& g) { g = generator(g.seed(), static_cast<std::uint64_t>(*from++)); });
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct loss_that_is_no_variable;
+struct return_the_loss_as_the_model_gives_it;
+template <class>
+struct what_is_distributed_is_no_module;
+template <class>
+struct the_ranks_are_no_communicator;
+struct write_distributed_of_a_model_and_a_communicator;
+template <class>
+struct a_model_that_ends_with_this_statement;
+struct keep_the_model_in_a_variable;
+
+namespace nn {
+
+/// What one rank has seen of run(); the same on all ranks.
+struct distributed_run {
+  index_t steps = 0;
+  index_t samples = 0;   ///< of all ranks
+  double mean_loss = 0;  ///< over these
+  bool stopped = false;  ///< by ask_to_stop() of any rank
+};
+
+namespace detail {
+
+/// Sees the members of a model for communicators C.
+template <class... C>
+struct reached_members {
+  template <class X>
+    requires(sinter::detail::is_fitting<reach_mistake<X, C...>>)
+  static void admit(const X&) {}
+  template <class X, class Problem = typename reach_mistake<X, C...>::problem,
+            class Fix = typename reach_mistake<X, C...>::fix>
+  static void admit(const X&) = delete;
+};
+
+template <class M, class C>
+constexpr auto find_distributed_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>)
+    return mistake<what_is_distributed_is_no_module<M>, write_distributed_of_a_model_and_a_communicator>{};
+  else if constexpr (!communicator<C>)
+    return mistake<the_ranks_are_no_communicator<C>, write_distributed_of_a_model_and_a_communicator>{};
+  else return mistake<communicator_does_not_reach<cpu>, pass_a_communicator_that_reaches_it_as_well>{};
+}
+template <class M, class C>
+using distributed_mistake = decltype(find_distributed_mistake<M, C>());
+
+/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
+template <class L>
+constexpr auto find_loss_mistake() {
+  if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
+  else return sinter::detail::mistake<loss_that_is_no_variable<L>, return_the_loss_as_the_model_gives_it>{};
+}
+template <class Loader, class Loss>
+using loss_mistake =
+    decltype(find_loss_mistake<bare<decltype(std::declval<const Loss&>()(*std::begin(std::declval<Loader&>())))>>());
+
+}  // namespace detail
+
+/// What no rank can train; its constructor says why.
+template <class M, class C, class... More>
+class distributed {
+ public:
+  template <class Model, class Problem = typename detail::distributed_mistake<M, C>::problem,
+            class Fix = typename detail::distributed_mistake<M, C>::fix>
+  distributed(Model&&, const C&, const More&..., distributed_options = {}) = delete;
+};
+
+/// Trains a model on several ranks, each of which has a copy and samples of its own. It is made after the model, by all
+/// ranks at the same time: they compare their lists of parameters and buffers, and take over the values of rank 0.
+/// After backward(loss, n), for the mean loss of n samples, each parameter has the gradient of the mean loss of all
+/// samples of the step: gradients count n times, and are divided by the sum of n. That holds for gradients of earlier
+/// passes, too: plain loss.backward() adds to the gradients of this rank alone, and the next backward(loss, n) sums
+/// what has been gathered. So one optimizer on each rank keeps all copies equal.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     nn::distributed ranks(model, world);
+///     optim::adam optimizer(model);
+///     for (auto& [x, y] : loader) {
+///       optimizer.zero_grad();
+///       ranks.backward(cross_entropy(model(x), y), x.extent(0));
+///       optimizer.step();
+///     }
+///
+/// Gradients lie in buckets of about 25 MiB, each of one element type on one device. A bucket is summed as soon as the
+/// pass has made the last gradient of it, while the pass goes on. After the first step they are put together anew, in
+/// the order in which gradients are complete. A tensor from grad() shows the gradients of later steps, too.
+///
+/// A rank may have no samples (n = 0), and use other parameters than the others do: a parameter that any rank has used
+/// has its gradient on all of them, one that none has used has none. Of modules in an `offloaded` only those that a
+/// rank has used are summed. Buffers, as the statistics of batch norms, become the mean of the ranks' values by their
+/// numbers of samples; integers become the largest. As in data_parallel(), a batch norm works on each rank's own
+/// samples. Generators in the model, as those of dropouts, make as many draws on a rank without samples as elsewhere.
+///
+/// Parameters may be on several devices: give a communicator for each kind, the first of which reaches the host.
+/// The model and the communicators must outlive it. All calls come from one thread. Do not replace a parameter
+/// meanwhile. With `.compress`, float gradients are rounded to bfloat16 before and after they are added, which changes
+/// each sum by at most 2^-7 of the sum of magnitudes.
+///
+/// Errors of the constructor, on all ranks: value_error that names a rank and a parameter where models differ. Errors
+/// of calls: communication_error; whatever a call throws, the other ranks are told, no gradient is left, and all
+/// later calls throw. Source: Li et al., "PyTorch Distributed: experiences on accelerating data parallel training",
+/// VLDB 2020.
+template <is_module M, communicator C, communicator... More>
+  requires communicator_on<C, cpu>
+class distributed<M, C, More...> {
+ public:
+  distributed(M& model, const C& world, const More&... more, distributed_options options = {})
+    requires(sinter::detail::is_fitting<detail::model_mistake<M, C, More...>>)
+      : model_(model), ranks_(world, more...), options_(options), exchange_(std::get<0>(ranks_), options) {
+    guarded([&] {
+      over_all([&](auto& first, auto&... rest) {
+        detail::require_same_model(first, model_);
+        detail::spread_state(model_, first, rest...);
+        detail::spread_generators(model_, first);
+        detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int task) {
+          using X = detail::bare<decltype(x)>;
+          detail::reached_members<C, More...>::admit(x);
+          if constexpr (sinter::detail::is_fitting<detail::reach_mistake<X, C, More...>>) {
+            auto& ranks = detail::communicator_for<device_of<X>>(first, rest...);
+            if constexpr (detail::is_buffer<X>) buffers_.add(name.text(), x, ranks);
+            else if constexpr (detail::is_variable<X>) {
+              parameters_.push_back(sinter::detail::access::state_of(x).get());
+              exchange_.add(name.text(), x, ranks, task);
+            }
+          }
+        });
+        exchange_.make_buckets();
+      });
+    });
+  }
+  template <class M0 = M, class Problem = typename detail::model_mistake<M0, C, More...>::problem,
+            class Fix = typename detail::model_mistake<M0, C, More...>::fix>
+  distributed(M&, const C&, const More&..., distributed_options = {}) = delete;
+  template <class Problem = a_model_that_ends_with_this_statement<M>, class Fix = keep_the_model_in_a_variable>
+  distributed(M&&, const C&, const More&..., distributed_options = {}) = delete;
+  distributed(const distributed&) = delete;
+  distributed& operator=(const distributed&) = delete;
+
+  int rank() const { return std::get<0>(ranks_).rank(); }
+  int size() const { return std::get<0>(ranks_).size(); }
+  M& model() const { return model_; }
+
+  /// f(world, more...), for other calls of all ranks between steps. What it throws ends the work of all ranks.
+  template <class F>
+  void with_communicators(const F& f) {
+    guarded([&] { over_all(f); });
+  }
+
+  /// Tells the other ranks how many samples this one has in the step that begins. Called before the forward pass it
+  /// costs no time; where it was not called backward() does. Errors: value_error for a negative number.
+  void begin(index_t samples) {
+    guarded([&] { exchange_.begin(samples, false); });
+  }
+  /// The samples of all ranks in the step that begin() began; waits for the others.
+  index_t samples_of_step() {
+    return guarded([&] { return exchange_.agreed().samples; });
+  }
+
+  /// The backward pass of a mean loss over `samples` samples of this rank, and the sums over the ranks; see above. For
+  /// 0 samples the pass changes no gradient here; it runs because modules in it may wait for other ranks. All ranks
+  /// call it, or sum_gradients(). Errors: shape_error for a loss that is not one number; value_error where no rank has
+  /// samples, where begin() was told another number, and where a parameter was replaced; those of variable::backward;
+  /// communication_error.
+  template <class T, auto S, device D, int Order>
+  void backward(const variable<T, S, D, Order>& loss, index_t samples, backward_options options = {}) {
+    guarded([&] {
+      require_one_number(loss);
+      open_step(samples);
+      answer([&](gradient_listener& listener) {
+        const auto weight = static_cast<compute_type<T>>(exchange_.weight());
+        const tensor<T, S, D> seed = full<T, D>(loss.shape(), static_cast<T>(weight));
+        loss.backward(seed, listener, options);
+      });
+    });
+  }
+  template <class L, class Problem = loss_that_is_no_variable<L>, class Fix = return_the_loss_as_the_model_gives_it>
+  void backward(const L&, index_t, backward_options = {}) = delete;
+
+  /// The sums alone, of gradients that something else has gathered for the mean loss of `samples` samples: a pipeline's
+  /// step(), backward() of data_parallel, or plain passes. Errors: as backward.
+  void sum_gradients(index_t samples) {
+    guarded([&] {
+      open_step(samples);
+      answer(nullptr);
+    });
+  }
+
+  /// Trains on all batches of a loader. For each batch: begin(batch.size()), backward of loss(batch), a mean, then
+  /// step(). Ranks may have different numbers of batches: one that has run out takes part with no samples, and calls
+  /// step(), until all have. The samples of rank r count as number r, r + size(), ... of the step, as a
+  /// distributed_sampler gives them, so that dropout draws as if one rank had the whole batch. An exception on one rank
+  /// ends the others with "aborted by rank r: its text". Errors: those of loader, loss and step; communication_error.
+  ///
+  ///     const auto epoch = ranks.run(
+  ///         loader, [&](const auto& batch) { return cross_entropy(model(batch.inputs), batch.targets); },
+  ///         [&] {
+  ///           optimizer.step();
+  ///           optimizer.zero_grad();
+  ///         });
+  ///     std::cout << epoch.mean_loss << '\n';
+  template <class Loader, class Loss, class Step>
+    requires(sinter::detail::is_fitting<detail::loss_mistake<Loader, Loss>>)
+  distributed_run run(Loader&& loader, const Loss& loss, const Step& step) {
+    return guarded([&] {
+      distributed_run seen;
+      double sum_of_losses = 0;
+      // Forward and backward of a step; null: of a rank without samples.
+      const auto take = [&]<class Pass>(index_t n, bool finished, const Pass& pass) {
+        constexpr bool has_pass = !std::is_null_pointer_v<Pass>;
+        exchange_.begin(n, finished);
+        if constexpr (has_pass) pass();
+        const detail::step_word word = exchange_.agreed();
+        if (word.samples == 0) {
+          exchange_.skip();
+          seen.stopped = word.stopping > 0;
+          return word.finished < size() && !seen.stopped;
+        }
+        if constexpr (!has_pass) answer(nullptr);
+        const auto start = sinter::detail::communication_clock::now();
+        step();
+        exchange_.trace().optimizer = sinter::detail::seconds_since(start);
+        ++seen.steps;
+        seen.samples += word.samples;
+        seen.stopped = word.stopping > 0;
+        return !seen.stopped;
+      };
+      bool goes_on = true;
+      for (auto&& batch : loader) {
+        const index_t n = batch.size();
+        const auto pass = [&] {
+          const samples_from own(rank(), size());
+          const variable l = loss(batch);
+          require_one_number(l);
+          sum_of_losses += static_cast<double>(n) * static_cast<double>(l.item());
+          backward(l, n);
+        };
+        goes_on = n > 0 ? take(n, false, pass) : take(0, false, nullptr);
+        if (!goes_on) break;
+      }
+      while (goes_on) goes_on = take(0, true, nullptr);
+      if (seen.stopped) exchange_.ask_to_stop(false);
+      const tensor<double, 1> sums =
+          std::get<0>(ranks_).all_reduce(tensor<double, 1>{sum_of_losses}, reduction::sum, "loss").get();
+      if (seen.samples > 0) seen.mean_loss = sums(0) / static_cast<double>(seen.samples);
+      return seen;
+    });
+  }
+  template <class Loader, class Loss, class Step, class Problem = typename detail::loss_mistake<Loader, Loss>::problem,
+            class Fix = typename detail::loss_mistake<Loader, Loss>::fix>
+  distributed_run run(Loader&&, const Loss&, const Step&) = delete;
+
+  /// All ranks leave run() after the step that they begin next; a later run() takes all batches again. Not for signal
+  /// handlers: set a flag there, and call this from loss or step.
+  void ask_to_stop() { exchange_.ask_to_stop(true); }
+
+  /// Merges the buffers of all ranks, which count alike; only needed with `.merge_buffers = false`. All ranks call it.
+  void merge_buffers() {
+    guarded([&] {
+      buffers_.start(1. / size());
+      buffers_.finish();
+    });
+  }
+
+  distributed_report report() const {
+    distributed_report r = exchange_.report();
+    const auto add = [&](const auto& c) {
+      if constexpr (requires { c.time_spent(); }) r.time += c.time_spent();
+    };
+    std::apply([&](const auto&... c) { (add(c), ...); }, ranks_);
+    return r;
+  }
+  /// Of the last backward().
+  const step_trace& trace() const { return exchange_.trace(); }
+
+ private:
+  template <class F>
+  void over_all(const F& f) {
+    std::apply(f, ranks_);
+  }
+  /// f(); what it throws ends the work of all ranks.
+  template <class F>
+  auto guarded(const F& f) {
+    return sinter::detail::run_guarded(f, [this](const char* why) { give_up(why); });
+  }
+  void give_up(const char* why) noexcept {
+    exchange_.drop_gradients();
+    over_all([&](auto&... c) {
+      const auto tell = [&](auto& one) {
+        try {
+          one.abort(why);
+        } catch (...) {  // NOLINT: it has failed already
+        }
+      };
+      (tell(c), ...);
+    });
+  }
+
+  template <class Pass>
+  void answer(const Pass& pass) {
+    const double weight = exchange_.weight();
+    exchange_.run(pass);
+    if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
+    if (!options_.merge_buffers) return;
+    buffers_.start(weight);
+    buffers_.finish();
+    exchange_.trace().buffers = buffers_.bytes();
+  }
+
+  template <class L>
+  static void require_one_number(const L& loss) {
+    if (!loss.defined()) sinter::detail::refuse_undefined("distributed, loss");
+    if (loss.numel() != 1)
+      sinter::detail::refuse<shape_error>({"distributed: a loss of shape ", loss.shape(),
+                                           "; it must be one number, the mean over the samples of this rank"});
+  }
+  void open_step(index_t samples) {
+    require_same_parameters();
+    if (!exchange_.has_begun()) exchange_.begin(samples, false);
+    else if (exchange_.samples() != samples)
+      sinter::detail::refuse<value_error>({"distributed: begin() was told ", exchange_.samples(),
+                                           " samples of this rank, and the sum of gradients ", samples});
+  }
+  void require_same_parameters() {
+    std::size_t i = 0;
+    detail::each_with_task(model_, [&](const detail::member_name& name, const auto& x, int) {
+      if constexpr (detail::is_variable<detail::bare<decltype(x)>>) {
+        const std::size_t number = i++;
+        if (number >= parameters_.size() || parameters_[number] != sinter::detail::access::state_of(x).get())
+          sinter::detail::refuse<value_error>(
+              {"distributed: '", name.text(), "' of shape ", x.shape(),
+               " was replaced since distributed was made; write to its value, or make distributed anew"});
+      }
+    });
+  }
+
+  M& model_;
+  std::tuple<C, More...> ranks_;
+  distributed_options options_;
+  std::vector<const sinter::detail::grad_state*> parameters_;  ///< in the order of the lists, tied ones again
+  detail::gradient_exchange<C> exchange_;
+  detail::rank_buffers buffers_;
+};
+
+template <class M, class C>
+distributed(M&&, const C&) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C>
+distributed(M&&, const C&, distributed_options) -> distributed<std::remove_reference_t<M>, C>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&) -> distributed<std::remove_reference_t<M>, C, C2>;
+template <class M, class C, communicator C2>
+distributed(M&&, const C&, const C2&, distributed_options) -> distributed<std::remove_reference_t<M>, C, C2>;
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/ranks/hierarchical/communicator.hpp: ranks on nodes with fast links, and slower ones between nodes.
+
+// sinter/ranks/hierarchical/transport.hpp: collectives in steps: inside each node, between nodes, and inside again.
+
+namespace sinter::detail {
+
+/// Made of transports of the ranks of this node, of the first ranks of all nodes, the leaders, and of all ranks.
+class hierarchical_transport final : public transport {
+  struct place {
+    std::int32_t leader, local, node_size;
+  };
+  /// In a trouble that ranks tell each other -2 stands for rank 0 of all, -3 for rank 1, ...: numbers from 0 are those
+  /// of the transport that found it.
+  static constexpr int first_coded = -2;
+  /// Each step waits so many seconds longer than the one before: the rank that waits for the one to blame speaks first.
+  static constexpr double grace = 0.2;
+
+  template <class X>
+  static auto bytes(X* x) {
+    return reinterpret_cast<std::conditional_t<std::is_const_v<X>, const std::byte*, std::byte*>>(x);
+  }
+  template <class F>
+  void each(const F& f) {
+    f(*node_);
+    f(*leaders_);
+    f(*world_);
+  }
+  /// f(), which calls the transport that has these ranks; its trouble is told in ranks of all.
+  template <class F>
+  static auto in(const char* where, const std::vector<int>& ranks, const F& f) {
+    try {
+      return f();
+    } catch (const trouble& t) {
+      if (t.peer <= first_coded) throw trouble{t.kind, first_coded - t.peer, t.text};
+      if (t.peer < 0) throw;
+      const int peer = ranks.at(static_cast<std::size_t>(t.peer));
+      throw trouble{t.kind, peer, joined({where, ", where rank ", t.peer, " is rank ", peer, " of all: ", t.text})};
+    }
+  }
+  template <class F>
+  auto inside(const F& f) const {
+    return in("inside the node", ranks_here_, f);
+  }
+  template <class F>
+  auto between(const F& f) const {
+    return in("between the nodes", leader_ranks_, f);
+  }
+  template <class F>
+  auto over_all(const F& f) const {
+    try {
+      return f();
+    } catch (const trouble& t) {
+      if (t.peer > first_coded) throw;
+      throw trouble{t.kind, first_coded - t.peer, t.text};
+    }
+  }
+
+ public:
+  /// All ranks call it. Errors: a trouble; value_error on all ranks where nodes overlap.
+  hierarchical_transport(std::unique_ptr<transport> node, std::unique_ptr<transport> world, const deadline& until)
+      : node_(std::move(node)),
+        world_(std::move(world)),
+        name_(joined({"hierarchical: ", node_->name(), ", ", world_->name()})) {
+    std::int32_t leader = world_->rank();
+    node_->broadcast(header_of(operation::broadcast, 1), bytes(&leader), until);
+    const place mine{leader, node_->rank(), node_->size()};
+    places_.resize(static_cast<std::size_t>(size()));
+    world_->all_gather(header_of(operation::all_gather, sizeof mine / sizeof leader), bytes(&mine), bytes(&places_[0]),
+                       until);
+    for (int r = 0; r < size(); ++r) {
+      if (place_of(r).leader == leader) ranks_here_.push_back(r);
+      if (place_of(r).leader == r) leader_ranks_.push_back(r);
+    }
+    std::sort(ranks_here_.begin(), ranks_here_.end(),
+              [&](int a, int b) { return place_of(a).local < place_of(b).local; });
+    require_parts_of_all();
+    leaders_ = world_->split(header_of(operation::split, 0), is_leader() ? 0 : 1, 0, until);
+  }
+
+  const char* name() const override { return name_.c_str(); }
+  int rank() const override { return world_->rank(); }
+  int size() const override { return world_->size(); }
+  bool keeps_time() const override { return node_->keeps_time() && world_->keeps_time(); }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    return over_all([&] { return world_->exchange(h, until); });
+  }
+  /// The sum of a node is the same on its ranks, and that of all nodes is made once for each leader from the same
+  /// numbers.
+  void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
+    inside([&] { node_->all_reduce(h, data, until); });
+    if (nodes() == 1) return;
+    const deadline second(until, grace), third(until, 2 * grace);
+    if (is_leader()) between([&] { leaders_->all_reduce(h, data, second); });
+    inside([&] { node_->broadcast(from(0, h), data, third); });
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
+    const place root = place_of(h.root);
+    const bool is_here = root.leader == place_of(rank()).leader;
+    const auto nodes_before = std::lower_bound(leader_ranks_.begin(), leader_ranks_.end(), root.leader);
+    if (is_here) inside([&] { node_->broadcast(from(root.local, h), data, until); });
+    const deadline second(until, grace), third(until, 2 * grace);
+    if (is_leader() && nodes() > 1)
+      between(
+          [&] { leaders_->broadcast(from(static_cast<int>(nodes_before - leader_ranks_.begin()), h), data, second); });
+    if (!is_here) inside([&] { node_->broadcast(from(0, h), data, third); });
+  }
+  void all_gather(const call_header& h, const std::byte* mine, std::byte* all, const deadline& until) override {
+    over_all([&] { world_->all_gather(h, mine, all, until); });
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* mine, const deadline& until) override {
+    over_all([&] { world_->reduce_scatter(h, all, mine, until); });
+  }
+  std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
+    auto node = inside([&] { return node_->split(h, color, key, until); });
+    auto world = over_all([&] { return world_->split(h, color, key, until); });
+    return std::make_unique<hierarchical_transport>(std::move(node), std::move(world), until);
+  }
+
+  void start(transfer& t) override {
+    over_all([&] { world_->start(t); });
+  }
+  bool test(transfer& t) override {
+    return over_all([&] { return world_->test(t); });
+  }
+
+  void tell(const trouble& why) noexcept override {
+    trouble coded{why.kind, why.peer, {}};
+    try {
+      coded.text = why.text;
+    } catch (...) {  // NOLINT: without memory without a text
+    }
+    if (why.peer >= 0) coded.peer = first_coded - why.peer;
+    each([&](transport& one) { one.tell(coded); });
+  }
+  void close() override {
+    each([](transport& one) { one.close(); });
+  }
+  void wake() override {
+    each([&](transport& one) {
+      if (is_interrupted()) one.interrupt();
+      else one.wake();
+    });
+  }
+
+ private:
+  static call_header header_of(operation op, std::size_t count) {
+    return make_header(op, element_kind::int32, count, 0, false, "nodes");
+  }
+  /// The same call as a broadcast of that rank.
+  static call_header from(int root, call_header h) {
+    h.op = operation::broadcast;
+    h.root = root;
+    h.is_max = 0;
+    return h;
+  }
+
+  const place& place_of(int r) const { return places_[static_cast<std::size_t>(r)]; }
+  bool is_leader() const { return node_->rank() == 0; }
+  std::size_t nodes() const { return leader_ranks_.size(); }
+
+  SINTER_COLD void require_parts_of_all() const {
+    for (int r = 0; r < size(); ++r) {
+      const auto same = [&](const place& p) { return p.leader == place_of(r).leader; };
+      const auto n = std::count_if(places_.begin(), places_.end(), same);
+      if (n != place_of(r).node_size)
+        refuse<value_error>({"hierarchical_communicator: the node of rank ", r, " has ", place_of(r).node_size,
+                             " ranks, but ", n, " of all ranks name rank ", place_of(r).leader,
+                             " as the first of their node; give communicators that together have each rank once"});
+    }
+  }
+
+  std::unique_ptr<transport> node_, world_, leaders_;  ///< leaders_ of a rank that is none is of these others
+  std::string name_;
+  std::vector<place> places_;      ///< of all ranks
+  std::vector<int> ranks_here_;    ///< by their number in the node
+  std::vector<int> leader_ranks_;  ///< by the number of the node
+};
+
+}  // namespace sinter::detail
+// sinter/ranks/host_communicator.hpp: the calls of communicators that reach the host's memory.
+
+namespace sinter {
+
+class hierarchical_communicator;
+
+namespace detail {
+
+/// What thread_communicator, socket_communicator and mpi_communicator (Self) share; see the concept `communicator`.
+template <class Self>
+class host_communicator {
+  template <class X, bool Adds = false>
+  using mistake_of = communication_mistake<Self, X, Adds>;
+
+ public:
+  /// True for `cpu` and every `numa<I>`.
+  template <class D>
+  static constexpr bool reaches = is_cpu_v<D>;
+
+  int rank() const { return state_->over().rank(); }
+  int size() const { return state_->over().size(); }
+  std::string name() const { return state_->over().name(); }
+  /// What the calls of this rank have taken so far.
+  communication_time time_spent() const { return state_->time_spent(); }
+
+  /// The sum, or maximum, of `values` over all ranks, in the memory of `values`: in the order of the ranks, half and
+  /// bfloat16 in float. float, double, half, bfloat16, int32 and int64; (n) on each => (n). Errors: shape_error for a
+  /// tensor without a value or whose elements are not side by side; communication_error.
+  template <element T, device D>
+    requires(is_cpu_v<D> && can_be_summed<T>)
+  work<tensor<T, 1, D>> all_reduce(tensor<T, 1, D> values, rank_reduction by = reduction::sum,
+                                   std::string_view name = {}) {
+    require_flat("all_reduce", values);
+    note_write(*access::storage_of(values).get());
+    auto c = make_call<T>(operation::all_reduce, values, 0, by.is_max(), name);
+    c->run = [p = bytes_of(values)](transport& over, const call& one) {
+      over.all_reduce(one.header, p, one.on->until);
+    };
+    return {state_->post(c), values};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void all_reduce(const X&, More&&...) = delete;
+
+  /// `values` of rank `root`, in the memory of each rank's `values`; (n) on each => (n), of any element type.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> broadcast(tensor<T, 1, D> values, int root, std::string_view name = {}) {
+    require_flat("broadcast", values);
+    require_rank("broadcast", root, size());
+    note_write(*access::storage_of(values).get());
+    auto c = make_call<T>(operation::broadcast, values, root, false, name);
+    c->run = [p = bytes_of(values)](transport& over, const call& one) { over.broadcast(one.header, p, one.on->until); };
+    return {state_->post(c), values};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void broadcast(const X&, More&&...) = delete;
+
+  /// (n) on each => (size() n): the values of rank 0, 1, ...; of any element type.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> all_gather(tensor<T, 1, D> mine, std::string_view name = {}) {
+    require_flat("all_gather", mine);
+    auto all = tensor<T, 1, D>::uninitialized({{mine.numel() * size()}});
+    auto c = make_call<T>(operation::all_gather, mine, 0, false, name);
+    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(mine, all);
+    c->run = [from = bytes_of(mine), to = bytes_of(all)](transport& over, const call& one) {
+      over.all_gather(one.header, from, to, one.on->until);
+    };
+    return {state_->post(c), all};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void all_gather(const X&, More&&...) = delete;
+
+  /// (size() n) on each => (n): part rank() of the sum, as all_reduce adds. Errors: shape_error for a length that
+  /// size() does not divide.
+  template <element T, device D>
+    requires(is_cpu_v<D> && can_be_summed<T>)
+  work<tensor<T, 1, D>> reduce_scatter(tensor<T, 1, D> values, std::string_view name = {}) {
+    require_flat("reduce_scatter", values);
+    require_equal_parts("reduce_scatter", values.numel(), size());
+    auto mine = tensor<T, 1, D>::uninitialized({{values.numel() / size()}});
+    auto c = make_call<T>(operation::reduce_scatter, values, 0, false, name);
+    c->memory = std::make_shared<std::pair<tensor<T, 1, D>, tensor<T, 1, D>>>(values, mine);
+    c->run = [from = bytes_of(values), to = bytes_of(mine)](transport& over, const call& one) {
+      over.reduce_scatter(one.header, from, to, one.on->until);
+    };
+    return {state_->post(c), mine};
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void reduce_scatter(const X&, More&&...) = delete;
+
+  /// Sends `values` to rank `to`, which receives it. What one rank sends to another is received in that order, with the
+  /// same tags. It starts once the collectives that this rank called before are over; those that it calls later do not
+  /// wait for it.
+  template <element T, device D>
+    requires(is_cpu_v<D>)
+  work<void> send(tensor<T, 1, D> values, int to, int tag = 0) {
+    require_flat("send", values);
+    require_rank("send", to, size());
+    return work<void>(state_->post(make_message<T>(operation::send, values, to, tag)));
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void send(const X&, More&&...) = delete;
+
+  /// The next n elements that rank `from` sends to this one.
+  template <element T, device D = cpu>
+    requires(is_cpu_v<D>)
+  work<tensor<T, 1, D>> receive(index_t n, int from, int tag = 0) {
+    require_rank("receive", from, size());
+    const auto values = tensor<T, 1, D>::uninitialized({{n}});
+    return {state_->post(make_message<T>(operation::receive, values, from, tag)), values};
+  }
+  template <element T, device D, class Problem = communicator_does_not_reach<D>,
+            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
+    requires(!is_cpu_v<D>)
+  work<tensor<T, 1, D>> receive(index_t, int, int = 0) = delete;
+
+  /// Is over once all ranks called it.
+  work<void> barrier(std::string_view name = {}) {
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::barrier, element_kind::uint8, 0, 0, false, name);
+    c->name = name;
+    return work<void>(state_->post(c));
+  }
+
+  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
+  /// (key, rank). Errors: value_error for a negative color.
+  Self split(int color, int key) {
+    return Self(split_off(color, key), state_->limits(), Self::thread_of_split(state_->thread()));
+  }
+
+  /// This rank gives up: the calls of all ranks throw "aborted by rank r: reason", those that wait already, too.
+  /// Returns once the other ranks are told, or after two seconds where they do not listen.
+  void abort(std::string reason) { state_->abort(reason); }
+
+ protected:
+  host_communicator(std::unique_ptr<transport> over, communication_limits limits,
+                    std::shared_ptr<communication_thread> thread)
+      : state_(std::make_shared<communication>(std::move(over), limits, std::move(thread))) {}
+  /// A communicator made by split() has a thread of its own.
+  static std::shared_ptr<communication_thread> thread_of_split(const std::shared_ptr<communication_thread>&) {
+    return std::make_shared<communication_thread>();
+  }
+
+ private:
+  friend class sinter::hierarchical_communicator;
+
+  std::unique_ptr<transport> split_off(int color, int key) {
+    require_color(color);
+    auto made = std::make_shared<std::unique_ptr<transport>>();
+    auto c = std::make_shared<call>();
+    c->header = make_header(operation::split, element_kind::int32, 0, 0, false, {});
+    c->run = [made, color, key](transport& over, const call& one) {
+      *made = over.split(one.header, color, key, one.on->until);
+    };
+    state_->post(c)->wait(std::nullopt);
+    return std::move(*made);
+  }
+  /// Where the calls of a communicator of several transports run: transports of MPI work on one thread only.
+  std::shared_ptr<communication_thread> shared_thread() const {
+    auto own = Self::thread_of_split(state_->thread());
+    return own == state_->thread() ? own : nullptr;
+  }
+
+  template <class T, class D>
+  static std::byte* bytes_of(const tensor<T, 1, D>& x) {
+    return reinterpret_cast<std::byte*>(x.data());
+  }
+  template <class T, class D>
+  static std::shared_ptr<call> make_call(operation op, const tensor<T, 1, D>& x, int root, bool is_max,
+                                         std::string_view name) {
+    auto c = std::make_shared<call>();
+    c->header = make_header(op, kind_of_element<T>(), static_cast<std::size_t>(x.numel()), root, is_max, name);
+    c->name = name;
+    c->memory = std::make_shared<tensor<T, 1, D>>(x);
+    return c;
+  }
+  template <class T, class D>
+  static std::shared_ptr<call> make_message(operation op, const tensor<T, 1, D>& x, int peer, int tag) {
+    auto c = make_call<T>(op, x, tag, false, {});
+    c->moves.peer = peer;
+    c->moves.outgoing = op == operation::send;
+    c->moves.data = bytes_of(x);
+    c->moves.bytes = static_cast<std::size_t>(x.numel()) * sizeof(T);
+    return c;
+  }
+
+  std::shared_ptr<communication> state_;
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class C>
+struct hierarchy_of_what_is_no_host_communicator;
+struct pass_communicators_of_threads_sockets_or_mpi;
+
+namespace detail {
+
+/// Communicators that a hierarchical_communicator is made of.
+template <class C>
+concept has_transport = std::derived_from<C, host_communicator<C>> && !std::same_as<C, hierarchical_communicator>;
+
+}  // namespace detail
+
+/// Ranks on several nodes, of which links inside are fast and links between are slow. all_reduce adds inside each node,
+/// then between the first ranks of the nodes, and spreads the sum inside; broadcast goes the same way. So a node sends
+/// and receives a tensor once, not once for each rank. Other calls go over all ranks. Nodes may have different numbers
+/// of ranks. See the concept `communicator`.
+///
+///     socket_communicator world(socket_options::from_environment());
+///     hierarchical_communicator ranks(world, 8);  // ranks 0 to 7 are on one machine, 8 to 15 on the next
+///     nn::distributed train(model, ranks);
+///
+/// The sum is the same bit by bit on all ranks and, over threads and sockets, each time. It is not that of a flat
+/// communicator: half and bfloat16 are rounded once more for each step. Where one rank fails, all do, as with any
+/// communicator; peer() is the rank among all.
+///
+/// It takes nothing from the communicators that it is made of: they stay as they were. Calls run on a thread of its
+/// own, which communicators made by split() share, so each rank makes the calls of both in one order; over MPI it is
+/// MPI's thread.
+class hierarchical_communicator : public detail::host_communicator<hierarchical_communicator> {
+ public:
+  /// `node` has the ranks of this rank's node, `world` has all ranks; they may be of different kinds. All ranks call
+  /// it. Errors, on all ranks: value_error where the nodes do not have each rank once; communication_error.
+  template <detail::has_transport Inner, detail::has_transport Outer>
+  hierarchical_communicator(Inner node, Outer world)
+      : hierarchical_communicator(node.split_off(0, node.rank()), world.split_off(0, world.rank()),
+                                  world.state_->limits(), thread_for(node, world)) {}
+  /// Nodes of `ranks_per_node` ranks one after the other; the last one may have fewer. Errors: value_error for a
+  /// number below 1; communication_error.
+  template <detail::has_transport C>
+  hierarchical_communicator(C world, int ranks_per_node)
+      : hierarchical_communicator(world.split_off(node_of(world.rank(), ranks_per_node), world.rank()),
+                                  world.split_off(0, world.rank()), world.state_->limits(), thread_for(world, world)) {}
+  template <class C, class X, class Problem = hierarchy_of_what_is_no_host_communicator<C>,
+            class Fix = pass_communicators_of_threads_sockets_or_mpi>
+    requires(!detail::has_transport<C>)
+  hierarchical_communicator(const C&, const X&) = delete;
+
+ private:
+  using base = detail::host_communicator<hierarchical_communicator>;
+  friend base;
+  using base::base;
+
+  hierarchical_communicator(std::unique_ptr<detail::transport> node, std::unique_ptr<detail::transport> world,
+                            detail::communication_limits limits, std::shared_ptr<detail::communication_thread> thread)
+      : base(made_of(std::move(node), std::move(world), limits, *thread), limits, thread) {}
+
+  static int node_of(int rank, int ranks_per_node) {
+    if (ranks_per_node < 1)
+      detail::refuse<value_error>({"hierarchical_communicator: ", ranks_per_node, " ranks per node; give at least 1"});
+    return rank / ranks_per_node;
+  }
+  template <class Inner, class Outer>
+  static std::shared_ptr<detail::communication_thread> thread_for(const Inner& node, const Outer& world) {
+    if (auto thread = node.shared_thread()) return thread;
+    if (auto thread = world.shared_thread()) return thread;
+    return std::make_shared<detail::communication_thread>();
+  }
+  static std::shared_ptr<detail::communication_thread> thread_of_split(
+      const std::shared_ptr<detail::communication_thread>& thread) {
+    return thread;
+  }
+  static std::unique_ptr<detail::transport> made_of(std::unique_ptr<detail::transport> node,
+                                                    std::unique_ptr<detail::transport> world,
+                                                    const detail::communication_limits& limits,
+                                                    detail::communication_thread& thread) {
+    const int rank = world->rank(), size = world->size();
+    struct parts {
+      std::unique_ptr<detail::transport> node, world, made;
+      detail::deadline until;
+    };
+    const auto p = std::make_shared<parts>();
+    p->node = std::move(node);
+    p->world = std::move(world);
+    p->until.set(detail::after(detail::communication_clock::now(), limits.timeout));
+    try {
+      thread.call_last([p] {
+        p->made = std::make_unique<detail::hierarchical_transport>(std::move(p->node), std::move(p->world), p->until);
+      });
+    } catch (const detail::trouble& t) {
+      throw communication_error(
+          detail::joined({"communicator (hierarchical), rank ", rank, " of ", size, ": beginning: ", t.text}).c_str(),
+          t.kind, rank, t.peer, 0, {});
+    }
+    return std::move(p->made);
+  }
+};
+
+static_assert(communicator_on<hierarchical_communicator, cpu> && communicator_on<hierarchical_communicator, numa<0>>);
+
+}  // namespace sinter
+// sinter/ranks/host_ranks.hpp: a communicator of the host, free of its type, beside one that cannot compare calls.
+
+namespace sinter::detail {
+
+/// A communicator of the host, free of its type.
+class host_ranks {
+ public:
+  virtual ~host_ranks() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::shared_ptr<work_state> barrier(const std::string& name) = 0;
+  /// Tells rank `to` what is sent to it.
+  virtual std::shared_ptr<work_state> announce(const call_header& sent, int to) = 0;
+  /// Errors: a trouble where rank `from` announces something else.
+  virtual std::shared_ptr<work_state> expect(const call_header& expected, int from) = 0;
+  virtual tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) = 0;
+  virtual std::unique_ptr<host_ranks> split(int color, int key) = 0;
+  virtual void abort(const std::string& reason) = 0;
+};
+
+template <class C>
+class host_ranks_of final : public host_ranks {
+ public:
+  explicit host_ranks_of(C ranks) : ranks_(std::move(ranks)) {}
+
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  std::shared_ptr<work_state> barrier(const std::string& name) override {
+    return watched(ranks_.barrier(name), [] {});
+  }
+  std::shared_ptr<work_state> announce(const call_header& sent, int to) override {
+    const tensor<std::int64_t, 1> words{sent.count, static_cast<std::int64_t>(sent.element), sent.root};
+    return watched(ranks_.send(words, to), [] {});
+  }
+  std::shared_ptr<work_state> expect(const call_header& expected, int from) override {
+    return watched(ranks_.template receive<std::int64_t, cpu>(3, from),
+                   [expected, from, me = rank()](const tensor<std::int64_t, 1>& words) {
+                     call_header sent = expected;
+                     sent.op = operation::send;
+                     sent.count = words(0);
+                     sent.element = static_cast<element_kind>(words(1));
+                     sent.root = static_cast<std::int32_t>(words(2));
+                     require_same_message(from, sent, me, expected);
+                   });
+  }
+  tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) override {
+    return ranks_.broadcast(of_rank_0, 0, "ncclUniqueId").get();
+  }
+  std::unique_ptr<host_ranks> split(int color, int key) override {
+    return std::make_unique<host_ranks_of>(ranks_.split(color, key));
+  }
+  void abort(const std::string& reason) override { ranks_.abort(reason); }
+
+ private:
+  template <class Work, class Look>
+  struct watch final : work_state {
+    watch(Work w, Look l) : coming(std::move(w)), look(std::move(l)) {}
+    bool done() const override { return is_over || coming.done(); }
+    void wait(std::optional<double> limit) override {
+      if (is_over) return;
+      const auto get = [&] { return limit.has_value() ? coming.get(*limit) : coming.get(); };
+      if constexpr (std::is_void_v<decltype(coming.get())>) {
+        get();
+        look();
+      } else {
+        look(get());
+      }
+      is_over = true;
+    }
+    Work coming;
+    Look look;
+    bool is_over = false;
+  };
+  template <class Work, class Look>
+  static std::shared_ptr<work_state> watched(Work w, Look l) {
+    return std::make_shared<watch<Work, Look>>(std::move(w), std::move(l));
+  }
+
+  C ranks_;
+};
+
+}  // namespace sinter::detail
+// sinter/ranks/plan/network_model.hpp: seconds that messages and sums over ranks take, by formulas and as measured.
+
+namespace sinter {
+
+/// A message of n bytes takes latency + n / bandwidth seconds.
+struct link_model {
+  double latency = 0;    ///< seconds
+  double bandwidth = 0;  ///< bytes per second; 0: no limit
+
+  double transfer(double bytes) const { return bandwidth > 0 ? bytes / bandwidth : 0; }
+  double seconds(double bytes) const { return latency + transfer(bytes); }
+};
+
+/// The links of ranks on nodes. Each rank sends and receives one message at a time, both at once. The bandwidth between
+/// nodes is that of one rank while all ranks of its node send. Not modelled: contention with other traffic or between
+/// distant nodes, and topology. Over a network without any numbers sums take no time.
+///
+///     network_model network{.between_nodes = {5e-6, 3e9}, .within_node = {1e-6, 100e9}, .ranks_per_node = 8};
+struct network_model {
+  link_model between_nodes = {};
+  link_model within_node = {};
+  int ranks_per_node = 1;
+  double adding = 0;  ///< bytes per second that a rank adds to others; 0: no limit
+  double call = 0;    ///< seconds of each sum besides its messages, as for threads that wake
+};
+
+/// How a sum over ranks is made. n bytes on R ranks, messages of latency a and b seconds per byte, g seconds to add
+/// one:
+///
+/// | | seconds | source |
+/// | --- | --- | --- |
+/// | ring | 2 (R - 1) a + 2 (R - 1) / R n b + (R - 1) / R n g | Thakur, Rabenseifner, Gropp 2005 |
+/// | recursive_doubling | log2 R (a + n b + n g) | the same |
+/// | rabenseifner | 2 log2 R a + 2 (R - 1) / R n b + (R - 1) / R n g | Rabenseifner 2004 |
+/// | double_tree | 2 (2 h + 2 k) (a + n / (2 k) b) + n g | Sanders, Speck, Träff 2009, reduction and broadcast |
+/// | hierarchical | within nodes a ring; between nodes n / L bytes by the cheapest of the others | |
+///
+/// For R that is no power of two, recursive_doubling and rabenseifner run on the largest power of two below; the other
+/// ranks send their values there before and get the sum after: 2 a + 2 n b + n g more. network_model::call is added to
+/// each. double_tree: trees of height h = ceil(log2 R), each with k = max(1, sqrt(h n b / (2 a))) parts of half of the
+/// bytes. hierarchical: L ranks on each node, 2 (L - 1) messages of n / L within it. The others use links between nodes
+/// for all messages if there are several nodes.
+enum class all_reduce_algorithm { ring, recursive_doubling, rabenseifner, double_tree, hierarchical };
+
+inline const char* name_of(all_reduce_algorithm by) {
+  const char* const names[] = {"ring", "recursive doubling", "Rabenseifner", "double tree", "hierarchical"};
+  return names[static_cast<int>(by)];
+}
+
+/// Seconds of one sum, in parts.
+struct all_reduce_cost {
+  all_reduce_algorithm by = all_reduce_algorithm::ring;
+  double latency = 0;   ///< grows with the number of messages
+  double transfer = 0;  ///< grows with bytes
+  double adding = 0;
+
+  double seconds() const { return latency + transfer + adding; }
+};
+
+all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes);
+
+namespace detail {
+
+inline void require_ranks(const char* call, int ranks) {
+  if (ranks < 1) refuse<value_error>({call, ": ", ranks, " ranks; there must be one or more"});
+}
+/// Seconds, bytes per second and the like.
+inline void require_measure(const char* call, const char* name, double x) {
+  if (!(x >= 0) || !std::isfinite(x))
+    refuse<value_error>({call, ": ", name, " is ", x, "; it must be a finite number and not negative"});
+}
+/// Both kinds of links have times, or none has: sums over links that were forgotten would take no time.
+inline void require_network(const char* call, const network_model& network) {
+  if (network.ranks_per_node < 1)
+    refuse<value_error>({call, ": ranks_per_node is ", network.ranks_per_node, "; it must be 1 or more"});
+  require_measure(call, "between_nodes.latency", network.between_nodes.latency);
+  require_measure(call, "between_nodes.bandwidth", network.between_nodes.bandwidth);
+  require_measure(call, "within_node.latency", network.within_node.latency);
+  require_measure(call, "within_node.bandwidth", network.within_node.bandwidth);
+  require_measure(call, "adding", network.adding);
+  require_measure(call, "call", network.call);
+  const auto takes_time = [](const link_model& l) { return l.latency > 0 || l.bandwidth > 0; };
+  if (network.ranks_per_node > 1 && takes_time(network.between_nodes) && !takes_time(network.within_node))
+    refuse<value_error>({call, ": ", network.ranks_per_node, " ranks on each node, and within_node has no latency and ",
+                         "no bandwidth; give them, or ranks_per_node = 1"});
+}
+
+inline all_reduce_cost flat_all_reduce_cost(all_reduce_algorithm by, const link_model& link, double adding, int ranks,
+                                            double bytes) {
+  const auto add = [adding](double n) { return adding > 0 ? n / adding : 0; };
+  const double R = ranks;
+  const double turns = std::floor(std::log2(R)), rest = std::exp2(turns) == R ? 0 : 1;
+  const double power = std::exp2(turns);
+  all_reduce_cost c{by};
+  switch (by) {
+    case all_reduce_algorithm::ring:
+      c.latency = 2 * (R - 1) * link.latency;
+      c.transfer = link.transfer(2 * (R - 1) / R * bytes);
+      c.adding = add((R - 1) / R * bytes);
+      break;
+    case all_reduce_algorithm::recursive_doubling:
+      c.latency = (turns + 2 * rest) * link.latency;
+      c.transfer = link.transfer((turns + 2 * rest) * bytes);
+      c.adding = add((turns + rest) * bytes);
+      break;
+    case all_reduce_algorithm::rabenseifner:
+      c.latency = (2 * turns + 2 * rest) * link.latency;
+      c.transfer = link.transfer((2 * (power - 1) / power + 2 * rest) * bytes);
+      c.adding = add(((power - 1) / power + rest) * bytes);
+      break;
+    case all_reduce_algorithm::double_tree: {
+      // Links without latency take infinitely many parts, those without limit one.
+      const double height = std::ceil(std::log2(R)), whole = link.transfer(bytes);
+      if (link.latency <= 0) {
+        c.transfer = 2 * whole;
+      } else {
+        const double parts = std::max(1., std::sqrt(height * whole / (2 * link.latency)));
+        const double steps = 2 * (2 * height + 2 * parts);
+        c.latency = steps * link.latency;
+        c.transfer = steps * whole / (2 * parts);
+      }
+      c.adding = add(bytes);
+      break;
+    }
+    case all_reduce_algorithm::hierarchical:
+      break;
+  }
+  return c;
+}
+
+}  // namespace detail
+
+/// What one sum over `ranks` takes. Errors: value_error for no ranks, for a number of the network that is negative or
+/// no number, for several ranks on a node whose links were not given, and for hierarchical where ranks are on one node
+/// or each has a node of its own.
+inline all_reduce_cost all_reduce_cost_of(all_reduce_algorithm by, const network_model& network, int ranks,
+                                          double bytes) {
+  detail::require_ranks("all_reduce_cost_of", ranks);
+  detail::require_network("all_reduce_cost_of", network);
+  detail::require_measure("all_reduce_cost_of", "bytes", bytes);
+  const int per_node = network.ranks_per_node;
+  if (by == all_reduce_algorithm::hierarchical) {
+    if (per_node < 2 || ranks <= per_node)
+      detail::refuse<value_error>({"all_reduce_cost_of: hierarchical, for ", ranks, " ranks, ", per_node,
+                                   " on each node; it needs several nodes with several ranks each"});
+    const network_model flat{network.between_nodes, {}, 1, network.adding, network.call};
+    const all_reduce_cost inside =
+        detail::flat_all_reduce_cost(all_reduce_algorithm::ring, network.within_node, network.adding, per_node, bytes);
+    const all_reduce_cost across = cheapest_all_reduce(flat, (ranks + per_node - 1) / per_node, bytes / per_node);
+    return {by, inside.latency + across.latency, inside.transfer + across.transfer, inside.adding + across.adding};
+  }
+  if (ranks == 1) return {by};
+  all_reduce_cost c = detail::flat_all_reduce_cost(by, ranks > per_node ? network.between_nodes : network.within_node,
+                                                   network.adding, ranks, bytes);
+  c.latency += network.call;
+  return c;
+}
+
+/// The algorithm that takes least.
+inline all_reduce_cost cheapest_all_reduce(const network_model& network, int ranks, double bytes) {
+  all_reduce_cost best = all_reduce_cost_of(all_reduce_algorithm::ring, network, ranks, bytes);
+  const auto consider = [&](all_reduce_algorithm by) {
+    const all_reduce_cost c = all_reduce_cost_of(by, network, ranks, bytes);
+    if (c.seconds() < best.seconds()) best = c;
+  };
+  consider(all_reduce_algorithm::recursive_doubling);
+  consider(all_reduce_algorithm::rabenseifner);
+  consider(all_reduce_algorithm::double_tree);
+  if (network.ranks_per_node > 1 && ranks > network.ranks_per_node) consider(all_reduce_algorithm::hierarchical);
+  return best;
+}
+
+/// So many messages one after the other, of so many bytes together, took so long.
+struct link_sample {
+  double bytes = 0, seconds = 0, messages = 1;
+};
+
+struct link_fit {
+  link_model link;
+  double call = 0;   ///< see network_model
+  double error = 0;  ///< root of the mean square of (fitted - measured) / measured
+};
+
+namespace detail {
+
+/// Least squares of rows (1, m, b) x = 1, each divided by its seconds, for those unknowns that `used` names.
+struct fit_equations {
+  std::array<std::array<double, 3>, 3> products = {};
+  std::array<double, 3> targets = {};
+
+  void add(const std::array<double, 3>& row) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      targets[i] += row[i];
+      for (std::size_t j = 0; j < 3; ++j) products[i][j] += row[i] * row[j];
+    }
+  }
+  /// False where several solutions are as good.
+  bool solve(const std::array<bool, 3>& used, std::array<double, 3>& x) const {
+    auto a = products;
+    x = targets;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!used[i]) continue;
+      if (!(a[i][i] > 1e-9 * products[i][i])) return false;  // no pivoting: the matrix is positive semidefinite
+      for (std::size_t k = 0; k < 3; ++k) {
+        if (k == i || !used[k]) continue;
+        const double factor = a[k][i] / a[i][i];
+        for (std::size_t j = 0; j < 3; ++j) a[k][j] -= factor * a[i][j];
+        x[k] -= factor * x[i];
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) x[i] = used[i] ? x[i] / a[i][i] : 0;
+    return true;
+  }
+};
+
+}  // namespace detail
+
+/// The latency and bandwidth that fit samples best, and where these have different numbers of messages, what each call
+/// takes besides: least squares of relative differences, so that short samples count as much as long ones. None becomes
+/// negative. Errors: value_error for samples whose messages all have one size, and for times that are not positive.
+///
+///     const link_fit fit = fit_link({{1e3, 6e-6}, {1e6, 105e-6}});  // about 5.9 us and 1e10 bytes per second
+inline link_fit fit_link(const std::vector<link_sample>& samples) {
+  detail::fit_equations equations;
+  for (const link_sample& s : samples) {
+    if (!(s.seconds > 0) || !(s.messages > 0) || !(s.bytes >= 0))
+      detail::refuse<value_error>({"fit_link: a sample of ", s.messages, " messages, ", s.bytes, " bytes and ",
+                                   s.seconds, " seconds; all must be positive"});
+    equations.add({1 / s.seconds, s.messages / s.seconds, s.bytes / s.seconds});
+  }
+  std::array<double, 3> x;
+  if (samples.empty() || !equations.solve({false, true, true}, x))
+    detail::refuse<value_error>({"fit_link: ", static_cast<index_t>(samples.size()),
+                                 " samples of messages of one size; measure two sizes or more"});
+  link_fit best{{}, 0, std::numeric_limits<double>::infinity()};
+  // The best of all solutions without negative numbers has some unknowns at 0, and solves the equations of the others.
+  for (const bool with_call : {false, true})
+    for (const bool with_latency : {true, false})
+      for (const bool with_bytes : {true, false}) {
+        if (!equations.solve({with_call, with_latency, with_bytes}, x)) continue;
+        if (*std::min_element(x.begin(), x.end()) < 0) continue;
+        double squares = 0;
+        for (const link_sample& s : samples) {
+          const double off = (x[0] + s.messages * x[1] + s.bytes * x[2]) / s.seconds - 1;
+          squares += off * off;
+        }
+        const double error = std::sqrt(squares / static_cast<double>(samples.size()));
+        if (error < best.error * (1 - 1e-9)) best = {{x[1], x[2] > 0 ? 1 / x[2] : 0}, x[0], error};
+      }
+  return best;
+}
+
+/// A sum of n bytes over R ranks as a sample: the 2 (R - 1) messages of n / R bytes of a ring.
+inline link_sample all_reduce_sample(int ranks, double bytes, double seconds) {
+  return {2. * (ranks - 1) / ranks * bytes, seconds, 2. * (ranks - 1)};
+}
+
+/// Times sums of floats, so many bytes each, and gives samples that are the same on all ranks: of each size the median
+/// of `repeats`, on the rank where it is longest. All ranks call it. Errors: value_error for one rank alone, for no
+/// repeats and for sizes below 4; communication_error.
+///
+///     const link_fit fit = fit_link(measure_all_reduce(world, {1 << 10, 1 << 15, 1 << 20}));
+template <communicator_on<cpu> C>
+std::vector<link_sample> measure_all_reduce(C& world, const std::vector<index_t>& sizes, int repeats = 9) {
+  if (world.size() < 2 || repeats < 1)
+    detail::refuse<value_error>({"measure_all_reduce: ", world.size(), " ranks and ", repeats,
+                                 " repeats; it needs two ranks or more, and one repeat or more"});
+  std::vector<link_sample> samples;
+  for (const index_t bytes : sizes) {
+    if (bytes < 4) detail::refuse<value_error>({"measure_all_reduce: ", bytes, " bytes; the smallest sum has 4"});
+    const tensor<float, 1> values = zeros<float>(extents<1>{{bytes / 4}});
+    std::vector<double> seconds;
+    for (int i = -1; i < repeats; ++i) {  // the first one, with new memory, does not count
+      world.barrier("before a sum is timed").get();
+      const auto start = std::chrono::steady_clock::now();
+      world.all_reduce(values, reduction::sum, "a sum that is timed").get();
+      if (i >= 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    const double longest = world.all_reduce(tensor<double, 1>{*middle}, reduction::max, "seconds").get().item();
+    samples.push_back(all_reduce_sample(world.size(), static_cast<double>(bytes / 4 * 4), longest));
+  }
+  return samples;
+}
+
+}  // namespace sinter
+// sinter/ranks/plan/plan.hpp: what a training step takes on many ranks, from the measured steps of one.
+
+// sinter/ranks/plan/report.hpp: what plan() predicts, as numbers and as a table.
 
 namespace sinter::nn {
 
@@ -55255,9 +56116,7 @@ inline plan_report plan(const std::vector<step_trace>& steps, const network_mode
 }
 
 }  // namespace sinter::nn
-#ifndef SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-#define SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-// sinter/parallel/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
+// sinter/ranks/rank_sum.hpp: elements of several ranks joined in the order of the ranks, by element type at run
 // time.
 
 namespace sinter::detail {
@@ -55321,12 +56180,11 @@ struct part_of_rank {
 };
 
 }  // namespace sinter::detail
-#endif  // SINTER_SINGLE_SINTER_PARALLEL_RANK_SUM_HPP
-// sinter/parallel/run_checkpoint.hpp: one file with all that a training run needs to go on after it was stopped.
+// sinter/ranks/run_checkpoint.hpp: one file with all that a training run needs to go on after it was stopped.
 
 #include <sys/stat.h>
 
-// sinter/parallel/run_part.hpp: what a run_checkpoint saves of each kind of object, and how it is put back.
+// sinter/ranks/run_part.hpp: what a run_checkpoint saves of each kind of object, and how it is put back.
 
 #ifndef SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 #define SINTER_SINGLE_SINTER_DATA_LOADER_HPP
@@ -55334,6 +56192,125 @@ struct part_of_rank {
 
 #include <iterator>
 
+#ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+#define SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
+
+namespace sinter {
+
+/// One sample of a dataset: tensors of equal shape throughout, or numbers.
+template <class X, class Y>
+struct sample {
+  X input;
+  Y target;
+};
+
+/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
+template <class X, class Y>
+struct batch {
+  X inputs;
+  Y targets;
+
+  index_t size() const { return inputs.shape()[0]; }
+  /// The batch on device D.
+  template <device D>
+  auto to() const {
+    auto x = inputs.template to<D>();
+    auto y = targets.template to<D>();
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+};
+
+/// Gives the batch of the samples at some indices at once.
+template <class S>
+concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.gather(rows);
+};
+
+/// Gives sample number i, as sinter::sample.
+template <class S>
+concept itemised_dataset = requires(const S& s, index_t i) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.get(i).input;
+  s.get(i).target;
+};
+
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
+template <class S>
+concept dataset = batched_dataset<S> || itemised_dataset<S>;
+
+namespace detail {
+
+/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
+template <class T, auto R, device D>
+tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
+  auto shape = from.shape();
+  const index_t count = shape[0];
+  shape[0] = static_cast<index_t>(rows.size());
+  const auto to = tensor<T, R, D>::uninitialized(shape);
+  const index_t each = count > 0 ? from.numel() / count : 0;
+  T* out = to.data();
+  for (index_t row : rows) {
+    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
+    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
+    out += each;
+  }
+  return to;
+}
+
+/// Makes room for n values like `first`, one after the other.
+template <class T, auto R, device D>
+auto stack_for(index_t n, const tensor<T, R, D>& first) {
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
+  shape[0] = n;
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
+}
+template <element T>
+auto stack_for(index_t n, T) {
+  return tensor<T, 1>::uninitialized(extents<1>{{n}});
+}
+template <class T, auto S, auto R, device D>
+void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
+  for (int d = 0; d < value.rank; ++d)
+    if (value.shape()[d] != to.shape()[d + 1])
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
+                           ", unlike the others of its batch, ", to[0].shape()});
+  const auto dense = value.contiguous();
+  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
+}
+template <element T>
+void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
+  to.data()[i] = value;
+}
+
+/// The batch of the samples at `rows`, of which there is at least one.
+template <dataset S>
+auto gather(const S& set, std::span<const index_t> rows) {
+  if constexpr (batched_dataset<S>) {
+    return set.gather(rows);
+  } else {
+    const auto n = static_cast<index_t>(rows.size());
+    const auto first = set.get(rows[0]);
+    auto x = stack_for(n, first.input);
+    auto y = stack_for(n, first.target);
+    stack_put(x, 0, first.input, rows[0]);
+    stack_put(y, 0, first.target, rows[0]);
+    for (index_t i = 1; i < n; ++i) {
+      const index_t row = rows[static_cast<std::size_t>(i)];
+      const auto s = set.get(row);
+      stack_put(x, i, s.input, row);
+      stack_put(y, i, s.target, row);
+    }
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_DATASET_HPP
 #ifndef SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
 #define SINTER_SINGLE_SINTER_DATA_SAMPLER_HPP
 // sinter/data/sampler.hpp: which samples of an epoch each of several ranks works on.
@@ -57469,7 +58446,7 @@ class run_checkpoint {
 };
 
 }  // namespace sinter
-// sinter/parallel/shard_ranks.hpp: the parameters of a model dealt out to ranks, and how their owners spread new
+// sinter/ranks/shard_ranks.hpp: the parameters of a model dealt out to ranks, and how their owners spread new
 // values.
 
 namespace sinter::optim::detail {
@@ -57711,7 +58688,7 @@ class unpacked_values {
 };
 
 }  // namespace sinter::optim::detail
-// sinter/parallel/sharded.hpp: an optimizer whose state is spread over the ranks that train a model.
+// sinter/ranks/sharded.hpp: an optimizer whose state is spread over the ranks that train a model.
 
 namespace sinter {
 
@@ -57864,14 +58841,14 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
     : optimizer_part<optim::sharded<optim::rule_optimizer<Rule>>> {};
 
 }  // namespace sinter::detail
-// sinter/parallel/socket_communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
+// sinter/ranks/socket/communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
 // sockets.
 
-// sinter/parallel/socket_transport.hpp: collectives and messages over connections between all ranks.
+// sinter/ranks/socket/transport.hpp: collectives and messages over connections between all ranks.
 
-// sinter/parallel/socket_lane.hpp: the frames on their way over one connection between two ranks.
+// sinter/ranks/socket/lane.hpp: the frames on their way over one connection between two ranks.
 
-// sinter/parallel/socket_mesh.hpp: connections between processes, each of which has proved that it knows the secret.
+// sinter/ranks/socket/mesh.hpp: connections between processes, each of which has proved that it knows the secret.
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -57883,7 +58860,118 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
 #include <map>
 #include <random>
 
-// sinter/parallel/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
+// sinter/ranks/socket/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
+
+// sinter/ranks/socket/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
+
+namespace sinter::detail {
+
+using sha256_digest = std::array<std::uint8_t, 32>;
+
+/// FIPS 180-4, "Secure Hash Standard", 2015.
+class sha256 {
+ public:
+  void add(const void* data, std::size_t n) {
+    const auto* from = static_cast<const std::uint8_t*>(data);
+    length_ += n;
+    while (n > 0) {
+      const std::size_t room = sizeof block_ - filled_, m = n < room ? n : room;
+      std::memcpy(block_ + filled_, from, m);
+      filled_ += m;
+      from += m;
+      n -= m;
+      if (filled_ == sizeof block_) mix();
+    }
+  }
+  sha256_digest digest() {
+    const std::uint64_t bits = length_ * 8;
+    const std::uint8_t one = 0x80, zero = 0;
+    add(&one, 1);
+    while (filled_ != 56) add(&zero, 1);
+    std::uint8_t length[8];
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
+    add(length, 8);
+    sha256_digest out;
+    for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
+    return out;
+  }
+
+ private:
+  void mix() {
+    static constexpr std::uint32_t k[64] = {
+        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    std::uint32_t w[64];
+    for (std::size_t i = 0; i < 16; ++i)
+      w[i] = static_cast<std::uint32_t>(block_[4 * i]) << 24 | static_cast<std::uint32_t>(block_[4 * i + 1]) << 16 |
+             static_cast<std::uint32_t>(block_[4 * i + 2]) << 8 | block_[4 * i + 3];
+    for (std::size_t i = 16; i < 64; ++i) {
+      const std::uint32_t a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
+             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
+    }
+    std::uint32_t s[8];
+    std::memcpy(s, state_, sizeof s);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const std::uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
+                          majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+      const std::uint32_t t1 =
+          s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + choice + k[i] + w[i];
+      const std::uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + majority;
+      for (std::size_t j = 7; j > 0; --j) s[j] = s[j - 1];
+      s[4] += t1;
+      s[0] = t1 + t2;
+    }
+    for (std::size_t i = 0; i < 8; ++i) state_[i] += s[i];
+    filled_ = 0;
+  }
+
+  std::uint32_t state_[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::uint8_t block_[64];
+  std::size_t filled_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+/// RFC 2104, "HMAC: Keyed-Hashing for Message Authentication", 1997, with SHA-256.
+inline sha256_digest hmac(std::string_view key, std::string_view message) {
+  std::uint8_t padded[64] = {};
+  if (key.size() > sizeof padded) {
+    sha256 h;
+    h.add(key.data(), key.size());
+    const sha256_digest short_key = h.digest();
+    std::memcpy(padded, short_key.data(), short_key.size());
+  } else if (!key.empty()) {
+    std::memcpy(padded, key.data(), key.size());
+  }
+  const auto keyed = [&](std::uint8_t pad) {
+    std::uint8_t block[64];
+    for (std::size_t i = 0; i < sizeof block; ++i) block[i] = padded[i] ^ pad;
+    sha256 h;
+    h.add(block, sizeof block);
+    return h;
+  };
+  sha256 inner = keyed(0x36), outer = keyed(0x5c);
+  inner.add(message.data(), message.size());
+  const sha256_digest first = inner.digest();
+  outer.add(first.data(), first.size());
+  return outer.digest();
+}
+
+/// Takes as long for every pair, so that a stranger learns nothing from the time.
+inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace sinter::detail
 
 namespace sinter::detail {
 
@@ -58967,327 +60055,45 @@ class socket_communicator : public detail::host_communicator<socket_communicator
 };
 
 }  // namespace sinter
-// sinter/parallel/split_linear.hpp: a fully connected layer whose outputs are computed by several devices.
+// sinter/ranks/sync_batch_norm.hpp: a batch norm by the moments of the samples of all ranks.
 
-namespace sinter {
+#ifndef SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
+#define SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
+// sinter/parallel/merged_moments.hpp: the moments of a batch from those of its parts.
 
-// Names in messages.
-template <class>
-struct split_linear_of_what_is_no_linear_layer;
-struct give_an_nn_linear;
-template <class>
-struct split_linear_without_devices;
-struct name_the_devices_in_angle_brackets;
+namespace sinter::nn::detail {
 
-namespace nn {
+/// Mean and variance of every channel, merged from parts one after the other: Chan, Golub, LeVeque, 1979.
+template <class C, device D>
+struct merged_moments {
+  double count = 0;
+  tensor<C, 1, D> mean, distances;  ///< and the sum of squared distances from the mean
 
-namespace detail {
-
-/// What one device is fed with and gives, from forward until its graph is released. Parameters are leaves of its own on
-/// the memory of the layer's, so that each device can walk its graph on a thread.
-template <class X, class Y, class Layer>
-struct split_run {
-  using input = X;
-  std::optional<X> x;
-  std::optional<Y> y;
-  std::optional<Layer> layer;
-};
-
-template <class T, device D, class Kind, bool Bias>
-linear<T, D, Kind, Bias> with_own_leaves(const linear<T, D, Kind, Bias>& from) {
-  linear<T, D, Kind, Bias> to;
-  to.weight = parameter<T, 2, D, Kind>(stored_value(from.weight));
-  if constexpr (Bias) to.bias = parameter<T, 1, D, Kind>(stored_value(from.bias));
-  return to;
-}
-
-/// The value of x on the device of X; a leaf where x is in a graph.
-template <class X, class From>
-X leaf_like(const From& x) {
-  const auto value = stored_value(x).template to<device_of<X>>();
-  if constexpr (is_variable<From>)
-    if (!sinter::detail::access::state_of(x)) return sinter::detail::unrecorded<1>(value);
-  return X(value);
-}
-
-template <class X, class Y, class Layers, class... D>
-struct split_runs;
-template <class X, class Y, class... Layer, class... D>
-struct split_runs<X, Y, sinter::detail::parts<Layer...>, D...> {
-  sinter::detail::parts<split_run<sinter::detail::moved_type<X, D>, sinter::detail::moved_type<Y, D>, Layer>...> each;
-};
-
-/// The tape entry of a call.
-template <class X, class Y, class Layers, class... D>
-class split_backward final : public sinter::detail::tape_entry {
-  using state_ptr = sinter::detail::state_ptr;
-  using access = sinter::detail::access;
-  using Runs = split_runs<X, Y, Layers, D...>;
-  static constexpr int count = sizeof...(D);
-  template <class V>
-  using state_of = sinter::detail::typed_state<element_of<V>, rank_of<V>, device_of<V>>;
-
- public:
-  split_backward(std::shared_ptr<sinter::detail::team> team, std::shared_ptr<Runs> runs,
-                 const std::vector<index_t>& first, const Layers& layers, state_ptr of_x)
-      : team_(std::move(team)), runs_(std::move(runs)), first_(first), layers_(layers) {
-    name = "split_linear";
-    inputs_.push_back(std::move(of_x));
-    sinter::detail::each_part<count>([this](auto part) {
-      each_parameter(layers_.template at<part()>(), [this](const auto& p) { inputs_.push_back(access::state_of(p)); });
-    });
-  }
-  const state_ptr* inputs(int& n) const override {
-    n = static_cast<int>(inputs_.size());
-    return inputs_.data();
-  }
-  void release() override { runs_.reset(); }
-
-  void backward(sinter::detail::grad_state& y) override {
-    const auto& dy = static_cast<state_of<Y>&>(y).grad;
-    const bool retain = sinter::detail::graph_is_retained();
-    try {
-      team_->run("backward of split_linear", [&](int number) {
-        sinter::detail::with_part<count>(number, [&](auto part) {
-          const auto& run = runs_->each.template at<part()>();
-          if (!run.y || !access::state_of(*run.y)) return;
-          const auto of_part = dy.slice(-1, first_[part()], first_[part() + 1]);
-          run.y->backward(of_part.template to<device_of<decltype(*run.y)>>(), {.retain_graph = retain});
-        });
-      });
-    } catch (...) {
-      each_leaf([](const auto& leaf, const state_ptr&) { leaf.zero_grad(); });
-      throw;
-    }
-    each_leaf([](const auto& leaf, const state_ptr& to) {
-      if (!leaf.has_grad()) return;
-      const auto g = leaf.grad();
-      leaf.zero_grad();
-      sinter::detail::add_gradient(to, g);
-    });
-  }
-
- private:
-  template <class Layer, class F>
-  static void each_parameter(const Layer& layer, const F& f) {
-    if constexpr (is_variable<bare<decltype(layer.weight)>>)
-      layer.for_each_parameter([&f](const auto&, const auto& p) { f(p); });
-  }
-  /// f(leaf of a run, state that its gradient is for), device after device, with x's gradient moved home.
-  template <class F>
-  void each_leaf(const F& f) {
-    const std::size_t parameters = (inputs_.size() - 1) / sizeof...(D);
-    sinter::detail::each_part<count>([&](auto part) {
-      const auto& run = runs_->each.template at<part()>();
-      if (!run.y) return;
-      std::size_t next = 1 + part() * parameters;
-      each_parameter(*run.layer, [&](const auto& leaf) { f(leaf, inputs_[next++]); });
-      if constexpr (is_variable<X>)
-        if (inputs_[0]) f(at_home<std::remove_cvref_t<decltype(*run.x)>>{*run.x}, inputs_[0]);
-    });
-  }
-  /// A leaf on another device whose gradient is asked for on x's.
-  template <class Leaf>
-  struct at_home {
-    const Leaf& leaf;
-    void zero_grad() const { leaf.zero_grad(); }
-    bool has_grad() const { return leaf.has_grad(); }
-    auto grad() const { return leaf.grad().template to<device_of<X>>(); }
-  };
-
-  std::shared_ptr<sinter::detail::team> team_;
-  std::shared_ptr<Runs> runs_;
-  std::vector<index_t> first_;
-  Layers layers_;
-  std::vector<state_ptr> inputs_;  ///< of x, and of each part's parameters
-};
-
-template <class M>
-inline constexpr bool is_linear_layer = false;
-template <class T, class H, class Kind, bool Bias>
-inline constexpr bool is_linear_layer<linear<T, H, Kind, Bias>> = true;
-
-template <class M, class... D>
-constexpr auto find_split_mistake() {
-  using sinter::detail::mistake;
-  if constexpr (!is_linear_layer<M>) return mistake<split_linear_of_what_is_no_linear_layer<M>, give_an_nn_linear>{};
-  else if constexpr (sizeof...(D) == 0)
-    return mistake<split_linear_without_devices<M>, name_the_devices_in_angle_brackets>{};
-  else if constexpr (!sinter::detail::all_different<D...>)
-    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
-  else return sinter::detail::fitting<void>{};
-}
-template <class M, class... D>
-using split_mistake = decltype(find_split_mistake<bare<M>, D...>());
-
-}  // namespace detail
-
-/// What split_linear() returns; see there.
-template <floating_element T, device H, class Kind, bool Bias, device... D>
-class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...>> {
-  using parts = sinter::detail::parts<linear<T, D, Kind, Bias>...>;
-  using whole_layer = linear<T, H, Kind, Bias>;
-  static constexpr int count = sizeof...(D);
-
- public:
-  using device_type = H;
-  using output_device = H;
-  using kind = Kind;
-  static constexpr bool runs_copies = true;  ///< of its members, in their stead
-  template <class K>
-  using as = split_linear_over<T, H, K, Bias, D...>;
-
-  split_linear_over() : team_(std::make_shared<sinter::detail::team>(std::vector{device_name<D>()...})) {}
-  split_linear_over(const whole_layer& layer, const std::vector<index_t>& columns) : split_linear_over() {
-    check_columns(layer, columns);
-    index_t begin = 0;
-    sinter::detail::each_part<count>([&](auto part) {
-      auto& to = parts_.template at<part()>();
-      using D0 = device_of<std::remove_cvref_t<decltype(to)>>;
-      const index_t end = begin + columns[part()];
-      const auto copied = [&](const auto& p) {
-        return detail::stored_value(p).slice(0, begin, end).clone().template to<D0>();
-      };
-      to.weight = copied(layer.weight);
-      if constexpr (Bias) to.bias = copied(layer.bias);
-      begin = end;
-    });
-  }
-
-  /// The layer of part I, on device number I of D.
-  template <std::size_t I>
-  const auto& part() const {
-    return parts_.template at<I>();
-  }
-  template <std::size_t I>
-  auto& part() {
-    return parts_.template at<I>();
-  }
-  /// A layer on the home device with copies of all parameters, as to save them under PyTorch's names.
-  whole_layer joined() const {
-    const std::vector<index_t> first = first_columns();
-    const index_t inputs = parts_.template at<0>().weight.extent(1);
-    whole_layer all;
-    all.weight = zeros<T, H>(extents<2>{{first.back(), inputs}});
-    if constexpr (Bias) all.bias = zeros<T, H>(extents<1>{{first.back()}});
-    sinter::detail::each_part<count>([&](auto part) {
-      const auto& from = parts_.template at<part()>();
-      const auto put = [&](const auto& to, const auto& p) {
-        detail::stored_value(to).slice(0, first[part()], first[part() + 1]).in_place() =
-            detail::stored_value(p).template to<H>();
-      };
-      put(all.weight, from.weight);
-      if constexpr (Bias) put(all.bias, from.bias);
-    });
-    return all;
-  }
-
-  /// Errors: shape_error as linear, with the name of the device.
-  template <class E>
-  auto forward(const E& input) const {
-    using X = sinter::detail::evaluated<E>;
-    using Y = sinter::detail::evaluated<decltype(std::declval<const whole_layer&>()(std::declval<const X&>()))>;
-    const X x = sinter::detail::eval_to_read(input);
-    const auto runs = std::make_shared<detail::split_runs<X, Y, parts, D...>>();
-    const std::vector<index_t> first = first_columns();
-    team_->run("split_linear", [&](int number) {
-      sinter::detail::with_part<count>(number, [&](auto part) {
-        if (first[part()] == first[part() + 1]) return;
-        auto& run = runs->each.template at<part()>();
-        run.x.emplace(detail::leaf_like<typename std::remove_cvref_t<decltype(run)>::input>(x));
-        run.layer.emplace(detail::with_own_leaves(parts_.template at<part()>()));
-        run.y.emplace(eval((*run.layer)(*run.x)));
-      });
-    });
-    const auto value = joined_columns<Y>(*runs, x.shape(), first);
-    if constexpr (detail::is_variable<Y>) {
-      if (!sinter::detail::recording()) return Y(sinter::detail::unrecorded<1>(value));
-      sinter::detail::state_ptr of_x;
-      if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
-      using entry = detail::split_backward<X, Y, parts, D...>;
-      return Y(sinter::detail::produced<1>(value, std::make_unique<entry>(team_, runs, first, parts_, of_x)));
+  /// Adds `n` values of each channel, with mean and variance of shape (2,C).
+  void add(index_t n, const tensor<C, 2, D>& moments) {
+    const double now = static_cast<double>(n), total = count + now;
+    if (count == 0) {
+      mean = moments[0].clone();
+      distances = moments[1] * static_cast<C>(now);
     } else {
-      return value;
+      const tensor<C, 1, D> step = moments[0] - mean;
+      distances += moments[1] * static_cast<C>(now) + step * step * static_cast<C>(count * now / total);
+      mean += step * static_cast<C>(now / total);
     }
+    count = total;
   }
-
-  template <class F, class... S>
-  static void visit(F&& f, S&... s) {
-    sinter::detail::each_part<count>([&](auto part) { f(std::to_string(part()), s.template part<part()>()...); });
+  /// (2,C): mean and biased variance; NaN where there are no values.
+  tensor<C, 2, D> moments(index_t channels) const {
+    const auto both = full<C, D>(extents<2>{{2, channels}}, std::numeric_limits<double>::quiet_NaN());
+    if (count == 0) return both;
+    both[0].in_place() = mean;
+    both[1].in_place() = distances * static_cast<C>(1 / count);
+    return both;
   }
-
- private:
-  static void check_columns(const whole_layer& layer, const std::vector<index_t>& columns) {
-    if (!layer.weight.defined()) throw value_error("split_linear: the layer is empty");
-    bool fits = columns.size() == sizeof...(D);
-    for (const index_t c : columns) fits = fits && c >= 0;
-    std::string text;
-    for (const index_t c : columns) text += (text.empty() ? "" : ", ") + std::to_string(c);
-    if (!fits || std::accumulate(columns.begin(), columns.end(), index_t{0}) != layer.weight.extent(0))
-      sinter::detail::refuse<value_error>({"split_linear: columns ", text, " on ", count, " devices, of a layer with ",
-                                           layer.weight.extent(0), " outputs; name as many on each as add up to that"});
-  }
-  /// The number of the first column of each part, and that of all.
-  std::vector<index_t> first_columns() const {
-    std::vector<index_t> first{0};
-    sinter::detail::each_part<count>([&](auto part) {
-      const auto& weight = parts_.template at<part()>().weight;
-      first.push_back(first.back() + (weight.defined() ? weight.extent(0) : 0));
-    });
-    return first;
-  }
-  template <class Y, class Runs, int R>
-  static tensor<T, R, H> joined_columns(const Runs& runs, extents<R> shape, const std::vector<index_t>& first) {
-    shape[R - 1] = first.back();
-    const auto all = tensor<T, R, H>::uninitialized(shape);
-    sinter::detail::each_part<count>([&](auto part) {
-      const auto& run = runs.each.template at<part()>();
-      if (!run.y) return;
-      all.slice(-1, first[part()], first[part() + 1]).in_place() = detail::stored_value(*run.y).template to<H>();
-    });
-    return all;
-  }
-
-  parts parts_;
-  std::shared_ptr<sinter::detail::team> team_;
 };
 
-/// A linear layer whose output columns are cut over devices D: part i holds the rows of the weight, and the part of the
-/// bias, of its columns. Input and output are on the layer's device; each device gets a copy of the input, the parts
-/// run at the same time, and their columns are joined. Backward does the same: each device makes the gradients of its
-/// parameters and its share of the input's, and the shares are added in the order of the devices.
-///
-/// Parameters are copies of the layer's. They live on their devices, with their gradients, and optimizers update them
-/// there: a layer that no device could hold alone. They are named "0.weight", "0.bias", "1.weight", ...; joined() puts
-/// them together. Columns are shared out evenly, or as `columns` says. Errors: value_error for columns that do not add
-/// up to the layer's outputs.
-///
-///     const auto wide = nn::split_linear<cuda<0>, cuda<1>>(nn::linear(4096, 4096, gen));
-///     const auto uneven = nn::split_linear<cuda<0>, cpu>(layer, {4000, 96});
-template <device... D, class M>
-  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
-auto split_linear(const M& layer, const std::vector<index_t>& columns) {
-  return [&]<class T, class H, class Kind, bool Bias>(const linear<T, H, Kind, Bias>& l) {
-    return split_linear_over<T, H, Kind, Bias, D...>(l, columns);
-  }(layer);
-}
-template <device... D, class M>
-  requires(sinter::detail::is_fitting<detail::split_mistake<M, D...>>)
-auto split_linear(const M& layer) {
-  constexpr index_t parts = sizeof...(D);
-  const index_t all = layer.weight.defined() ? layer.weight.extent(0) : 0;
-  std::vector<index_t> columns;
-  for (index_t i = 0; i < parts; ++i)
-    columns.push_back(sinter::detail::begin_of_part(all, parts, i + 1) - sinter::detail::begin_of_part(all, parts, i));
-  return split_linear<D...>(layer, columns);
-}
-template <device... D, class M, class Problem = typename detail::split_mistake<M, D...>::problem,
-          class Fix = typename detail::split_mistake<M, D...>::fix>
-void split_linear(const M&, const std::vector<index_t>& = {}) = delete;
-
-}  // namespace nn
-}  // namespace sinter
-// sinter/parallel/sync_batch_norm.hpp: a batch norm by the moments of the samples of all ranks.
+}  // namespace sinter::nn::detail
+#endif  // SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
 
 namespace sinter {
 
@@ -59476,7 +60282,7 @@ struct sync_batch_norm<C, Norm> : module<sync_batch_norm<C, Norm>> {
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/parallel/thread_communicator.hpp: ranks that are threads of one process, over links with emulated times.
+// sinter/ranks/thread/communicator.hpp: ranks that are threads of one process, over links with emulated times.
 
 namespace sinter {
 
@@ -59828,1497 +60634,1061 @@ void run_ranks(int size, const F& f) {
 }
 
 }  // namespace sinter
-// sinter/parallel/tile_geometry.hpp: which elements the tiles of an image own, and which of them a layer reads.
+#if SINTER_WITH_MPI
+// sinter/ranks/mpi/communicator.hpp: ranks that mpirun, srun or the like has started, over MPI.
 
-namespace sinter::nn {
+#if !SINTER_WITH_MPI
+#error \
+    "sinter: sinter/ranks/mpi/communicator.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
+#endif
 
-/// How the window of a layer moves along one axis of an image: result o reads the elements o * stride - before to
-/// o * stride - before + reach - 1. What lies outside of the image is padding.
-struct tile_window {
-  index_t reach = 1;   ///< from the first tap to the last, both included: dilation * (kernel - 1) + 1
-  index_t stride = 1;  ///< from one window to the next
-  index_t before = 0;  ///< the padding in front of the image; negative where the image is cut there
+// sinter/ranks/mpi/runtime.hpp: MPI in this process, and the thread that calls it.
+
+#if !SINTER_WITH_MPI
+#error "sinter: sinter/ranks/mpi/runtime.hpp needs MPI: compile with mpicxx -DSINTER_WITH_MPI=1, or link sinter::mpi"
+#endif
+
+// The C++ bindings, which MPI 3 removed, would have to be linked.
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+namespace sinter::detail {
+
+inline void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw trouble{communication_failure::backend, -1, joined({call, ": ", std::string_view(text)})};
+}
+
+/// MPI in this process, and the one thread that calls it: begun with the first communicator, finalised with the last
+/// one where nothing failed. Where something did, the end of the process ends the whole job: to finalise would hang.
+class mpi_runtime {
+ public:
+  static std::shared_ptr<mpi_runtime> get(double timeout) {
+    static std::weak_ptr<mpi_runtime> current;
+    if (auto there = current.lock()) return there;
+    std::shared_ptr<mpi_runtime> made(new mpi_runtime(timeout));
+    made->thread_.call_last([&] { made->begin(); });
+    current = made;
+    return made;
+  }
+  mpi_runtime(const mpi_runtime&) = delete;
+  mpi_runtime& operator=(const mpi_runtime&) = delete;
+  ~mpi_runtime() {
+    if (!is_ours_ || has_failed()) return;
+    if (thread_.call_last([] { MPI_Finalize(); }, timeout_)) return;
+    std::fprintf(stderr, "sinter: MPI_Finalize() waits for other ranks in vain; the job is ended\n");
+    fail();
+    thread_.leave_behind();
+    std::exit(1);
+  }
+
+  communication_thread& thread() { return thread_; }
+  static void fail() { failed_.store(true); }
+  static bool has_failed() { return failed_.load(); }
+
+ private:
+  explicit mpi_runtime(double timeout) : timeout_(timeout) {}
+
+  void begin() {
+    int is_over = 0, is_there = 0, level = MPI_THREAD_SINGLE;
+    MPI_Finalized(&is_over);
+    if (is_over != 0)
+      throw trouble{communication_failure::backend, -1, "MPI is finalised already, and begins once in a process only"};
+    MPI_Initialized(&is_there);
+    if (is_there == 0) {
+      // All calls come from this thread; the program may call MPI too where it grants that.
+      check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
+      is_ours_ = true;
+    } else {
+      MPI_Query_thread(&level);
+      if (level < MPI_THREAD_SERIALIZED)
+        throw trouble{
+            communication_failure::backend, -1,
+            "MPI was initialised without threads; let the communicator initialise it, or ask MPI_Init_thread() "
+            "for MPI_THREAD_MULTIPLE"};
+    }
+    static const int asked = std::atexit([] {
+      if (!has_failed()) return;
+      std::fflush(nullptr);
+      int finalized = 0;
+      MPI_Finalized(&finalized);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others end by themselves, and say why
+      if (finalized == 0) MPI_Abort(MPI_COMM_WORLD, 1);
+      std::_Exit(1);
+    });
+    static_cast<void>(asked);
+  }
+
+  static inline std::atomic<bool> failed_{false};
+  double timeout_;
+  bool is_ours_ = false;
+  communication_thread thread_;
 };
 
-/// The windows of rows and of columns.
-struct tile_windows {
-  tile_window rows, columns;
-};
-
-namespace detail {
-
-/// The elements begin, ..., end - 1 of an axis.
-struct tile_interval {
-  index_t begin = 0, end = 0;
-  constexpr index_t size() const { return end - begin; }
-  constexpr bool operator==(const tile_interval&) const = default;
-};
-constexpr tile_interval common(const tile_interval& a, const tile_interval& b) {
-  const index_t begin = std::max(a.begin, b.begin);
-  return {begin, std::max(begin, std::min(a.end, b.end))};
-}
-
-/// What part number `part` owns of n elements; see begin_of_part().
-constexpr tile_interval owned(index_t n, int parts, int part) {
-  using sinter::detail::begin_of_part;
-  return {begin_of_part(n, parts, part), begin_of_part(n, parts, index_t{part} + 1)};
-}
-
-/// What the results `out` read, padding included: none for no results. A window without padding that moves over these
-/// elements gives exactly the results `out`.
-constexpr tile_interval needed(const tile_window& w, const tile_interval& out) {
-  const index_t begin = out.begin * w.stride - w.before;
-  if (out.size() == 0) return {begin, begin};
-  return {begin, (out.end - 1) * w.stride - w.before + w.reach};
-}
-
-/// A rectangle of an image: owned by a tile, or read by one.
-struct tile_area {
-  tile_interval rows, columns;
-  constexpr bool empty() const { return rows.size() == 0 || columns.size() == 0; }
-  constexpr bool operator==(const tile_area&) const = default;
-};
-constexpr tile_area common(const tile_area& a, const tile_area& b) {
-  return {common(a.rows, b.rows), common(a.columns, b.columns)};
-}
-
-/// The elements of x (N,C,H,W), which shows the area `all`, in the area `part` of it.
-template <class X>
-X area_of(const X& x, const tile_area& all, const tile_area& part) {
-  return x.slice(2, part.rows.begin - all.rows.begin, part.rows.end - all.rows.begin)
-      .slice(3, part.columns.begin - all.columns.begin, part.columns.end - all.columns.begin);
-}
-
-}  // namespace detail
-}  // namespace sinter::nn
-// sinter/parallel/tile_image.hpp: an image over tiles, what a tile reads of the others, and the gradients it hands
-// back.
+}  // namespace sinter::detail
 
 namespace sinter {
 
-// Names in messages.
-template <int Rows, int Columns, int Devices>
-struct grid_needs_one_device_per_tile;
-template <int Devices>
-struct list_this_many_devices;
-
-namespace nn {
-
-/// A grid of Rows x Columns tiles, each on a device of its own: row by row.
-///
-///     using grid = nn::tiles<2, 2, numa<0>, numa<1>, numa<2>, numa<3>>;
-template <int Rows, int Columns, device... D>
-struct tiles {};
+/// Options of mpi_communicator.
+struct mpi_options {
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);
+  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
+  int largest_count = std::numeric_limits<int>::max();  ///< elements that one call of MPI gets; more are cut
+};
 
 namespace detail {
 
-using sinter::detail::access;
+/// The greater one; NaN where one is.
+template <class T>
+void mpi_max(void* from, void* to, int* n, MPI_Datatype*) {
+  const T* const a = static_cast<const T*>(from);
+  T* const b = static_cast<T*>(to);
+  for (int i = 0; i < *n; ++i) b[i] = joined_elements(b[i], a[i], true);
+}
 
-template <class Grid>
-inline constexpr int tiles_in = 0;
-template <int R, int C, class... D>
-inline constexpr int tiles_in<tiles<R, C, D...>> = sizeof...(D);
+template <class A>
+MPI_Datatype mpi_type() {
+  if constexpr (std::is_same_v<A, float>) return MPI_FLOAT;
+  else if constexpr (std::is_same_v<A, double>) return MPI_DOUBLE;
+  else if constexpr (std::is_same_v<A, std::int32_t>) return MPI_INT32_T;
+  else return MPI_INT64_T;
+}
+/// For elements that only move.
+inline MPI_Datatype mpi_type_of_size(std::size_t width) {
+  return width == 1 ? MPI_UINT8_T : width == 2 ? MPI_UINT16_T : width == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+}
 
-/// The exchange between tiles. Tests put others in its place.
-struct exchange_halos {
-  static constexpr bool fetches = true;  ///< a tile reads elements that others own
-  static constexpr bool returns = true;  ///< and their owners get the gradients
+class mpi_transport final : public transport {
+ public:
+  /// All ranks of `among` make one.
+  mpi_transport(MPI_Comm among, int largest_count) : largest_(static_cast<std::size_t>(largest_count)) {
+    for (MPI_Comm* made : {&sums_, &mail_, &control_}) {
+      check_mpi(MPI_Comm_dup(among, made), "MPI_Comm_dup");
+      MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+    }
+    MPI_Comm_rank(sums_, &rank_);
+    MPI_Comm_size(sums_, &size_);
+  }
+
+  const char* name() const override { return "mpi"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool keeps_time() const override { return false; }
+  void wake() override {
+    if (is_interrupted()) mpi_runtime::fail();
+  }
+
+  std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
+    // No collective: whoever is missing can be named, and who gives up can say so.
+    struct state {
+      call_header mine;
+      std::vector<call_header> theirs;
+      std::vector<MPI_Request> sends, receives;
+    };
+    auto s = std::make_unique<state>();
+    s->mine = h;
+    s->theirs.resize(static_cast<std::size_t>(size_), h);
+    s->sends.resize(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
+    s->receives = s->sends;
+    constexpr int bytes = sizeof(call_header);
+    try {
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        const auto i = static_cast<std::size_t>(r);
+        check_mpi(MPI_Irecv(&s->theirs[i], bytes, MPI_BYTE, r, header_tag, control_, &s->receives[i]), "MPI_Irecv");
+        check_mpi(MPI_Isend(&s->mine, bytes, MPI_BYTE, r, header_tag, control_, &s->sends[i]), "MPI_Isend");
+      }
+      while (true) {
+        std::vector<int> missing;
+        for (int r = 0; r < size_; ++r)
+          if (!is_over(s->receives[static_cast<std::size_t>(r)])) missing.push_back(r);
+        bool is_sent = true;
+        for (MPI_Request& one : s->sends) is_sent = is_over(one) && is_sent;
+        if (missing.empty() && is_sent) break;
+        look_for_trouble();
+        give_up(until, "waited for", missing);
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    } catch (const trouble&) {
+      static_cast<void>(s.release());  // MPI may still write there
+      throw;
+    }
+    return s->theirs;
+  }
+
+  void all_reduce(const call_header& h, std::byte* data, const deadline&) override {
+    look_for_trouble();
+    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
+      using T = decltype(zero);
+      using A = compute_type<T>;
+      in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+        if constexpr (std::is_same_v<T, A>) {
+          check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + at * sizeof(T), static_cast<int>(n), type, op, sums_),
+                    "MPI_Allreduce");
+        } else {
+          std::vector<A> wide(n);
+          convert<T, A>(data + at * sizeof(T), n, wide.data());
+          check_mpi(MPI_Allreduce(MPI_IN_PLACE, wide.data(), static_cast<int>(n), type, op, sums_), "MPI_Allreduce");
+          convert_back<T, A>(wide.data(), n, data + at * sizeof(T));
+        }
+      });
+    });
+  }
+  void broadcast(const call_header& h, std::byte* data, const deadline&) override {
+    look_for_trouble();
+    const std::size_t width = element_size(h.element);
+    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+      check_mpi(MPI_Bcast(data + at * width, static_cast<int>(n), mpi_type_of_size(width), h.root, sums_), "MPI_Bcast");
+    });
+  }
+  void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline&) override {
+    look_for_trouble();
+    const std::size_t width = element_size(h.element);
+    const MPI_Datatype one = mpi_type_of_size(width);
+    in_pieces(static_cast<std::size_t>(h.count), largest_, [&](std::size_t at, std::size_t n) {
+      // Blocks of n elements, which begin h.count elements after each other.
+      MPI_Datatype block, spaced;
+      check_mpi(MPI_Type_contiguous(static_cast<int>(n), one, &block), "MPI_Type_contiguous");
+      check_mpi(
+          MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(static_cast<std::size_t>(h.count) * width), &spaced),
+          "MPI_Type_create_resized");
+      check_mpi(MPI_Type_commit(&spaced), "MPI_Type_commit");
+      const int code = MPI_Allgather(from + at * width, static_cast<int>(n), one, all + at * width, 1, spaced, sums_);
+      MPI_Type_free(&spaced);
+      MPI_Type_free(&block);
+      check_mpi(code, "MPI_Allgather");
+    });
+  }
+  void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline&) override {
+    look_for_trouble();
+    each_sum(h, [&](auto zero, MPI_Datatype type, MPI_Op op) {
+      using T = decltype(zero);
+      using A = compute_type<T>;
+      const auto ranks = static_cast<std::size_t>(size_), n = static_cast<std::size_t>(h.count) / ranks;
+      in_pieces(n, std::max<std::size_t>(1, largest_ / ranks), [&](std::size_t at, std::size_t m) {
+        std::vector<A> packed(m * ranks), sums(m);
+        for (std::size_t r = 0; r < ranks; ++r) convert<T, A>(all + (r * n + at) * sizeof(T), m, packed.data() + r * m);
+        check_mpi(MPI_Reduce_scatter_block(packed.data(), sums.data(), static_cast<int>(m), type, op, sums_),
+                  "MPI_Reduce_scatter_block");
+        convert_back<T, A>(sums.data(), m, to + at * sizeof(T));
+      });
+    });
+  }
+  std::unique_ptr<transport> split(const call_header&, int color, int key, const deadline&) override {
+    MPI_Comm part;
+    check_mpi(MPI_Comm_split(sums_, color, key, &part), "MPI_Comm_split");
+    auto made = std::make_unique<mpi_transport>(part, static_cast<int>(largest_));
+    MPI_Comm_free(&part);
+    return made;
+  }
+
+  // A message is its header, and then its elements; so a receiver sees what does not fit it.
+  void start(transfer& t) override {
+    auto m = std::make_shared<message>();
+    m->header = t.header;
+    t.state = m;
+    if (t.outgoing) {
+      check_mpi(MPI_Isend(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Isend");
+      send_or_receive(t, *m);
+    } else {
+      check_mpi(MPI_Irecv(&m->header, sizeof m->header, MPI_BYTE, t.peer, header_tag, mail_, &m->head), "MPI_Irecv");
+    }
+  }
+  bool test(transfer& t) override {
+    message& m = *static_cast<message*>(t.state.get());
+    look_for_trouble();
+    if (!m.has_head) {
+      if (!is_over(m.head)) return false;
+      m.has_head = true;
+      if (!t.outgoing) {
+        require_same_message(t.peer, m.header, rank_, t.header);
+        send_or_receive(t, m);
+      }
+    }
+    while (!m.pieces.empty() && is_over(m.pieces.back())) m.pieces.pop_back();
+    return m.pieces.empty();
+  }
+
+  void tell(const trouble& why) noexcept override {
+    try {
+      // Kept for ever: nobody may be there to receive it.
+      auto* const said = new std::vector<char>(sizeof(told) + std::min(why.text.size(), longest_text));
+      const told head{static_cast<int>(why.kind), why.peer};
+      std::memcpy(said->data(), &head, sizeof head);
+      std::copy_n(why.text.begin(), said->size() - sizeof head, said->begin() + sizeof head);
+      std::vector<MPI_Request>& requests = *new std::vector<MPI_Request>;
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        MPI_Isend(said->data(), static_cast<int>(said->size()), MPI_BYTE, r, trouble_tag, control_,
+                  &requests.emplace_back());
+      }
+      const auto end = after(communication_clock::now(), 0.5);
+      int all = 0;
+      while (all == 0 && communication_clock::now() < end) {
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    } catch (...) {  // NOLINT: the job ends with this process
+    }
+  }
+  void close() override {
+    for (MPI_Comm* one : {&sums_, &mail_, &control_}) MPI_Comm_free(one);
+  }
+
+ private:
+  static constexpr int header_tag = 0, trouble_tag = 1, data_tag = 2;
+  struct told {
+    int kind, peer;
+  };
+  struct message {
+    call_header header;
+    MPI_Request head = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> pieces;
+    bool has_head = false;
+  };
+
+  static bool is_over(MPI_Request& r) {
+    if (r == MPI_REQUEST_NULL) return true;
+    int done = 0;
+    check_mpi(MPI_Test(&r, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+  void look_for_trouble() {
+    int is_there = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, trouble_tag, control_, &is_there, &status), "MPI_Iprobe");
+    if (is_there == 0) return;
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    std::vector<char> text(static_cast<std::size_t>(size));
+    check_mpi(MPI_Recv(text.data(), size, MPI_BYTE, status.MPI_SOURCE, trouble_tag, control_, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    told head{};
+    std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
+    throw trouble{static_cast<communication_failure>(head.kind), head.peer,
+                  std::string(text.begin() + std::min<std::ptrdiff_t>(size, sizeof head), text.end())};
+  }
+  void send_or_receive(const transfer& t, message& m) {
+    const std::size_t width = element_size(t.header.element);
+    const MPI_Datatype type = mpi_type_of_size(width);
+    in_pieces(static_cast<std::size_t>(t.header.count), largest_, [&](std::size_t at, std::size_t n) {
+      MPI_Request& r = m.pieces.emplace_back(MPI_REQUEST_NULL);
+      std::byte* const p = t.data + at * width;
+      const int count = static_cast<int>(n);
+      if (t.outgoing) check_mpi(MPI_Isend(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Isend");
+      else check_mpi(MPI_Irecv(p, count, type, t.peer, data_tag, mail_, &r), "MPI_Irecv");
+    });
+  }
+
+  template <class F>
+  static void in_pieces(std::size_t n, std::size_t most, const F& f) {
+    for (std::size_t at = 0; at < n; at += most) f(at, std::min(most, n - at));
+  }
+  template <class T, class A>
+  static void convert(const std::byte* from, std::size_t n, A* to) {
+    if constexpr (std::is_same_v<T, A>) {
+      std::memcpy(to, from, n * sizeof(T));
+    } else {
+      const T* const values = reinterpret_cast<const T*>(from);
+      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<A>(values[i]);
+    }
+  }
+  template <class T, class A>
+  static void convert_back(const A* from, std::size_t n, std::byte* to) {
+    if constexpr (std::is_same_v<T, A>) {
+      std::memcpy(to, from, n * sizeof(T));
+    } else {
+      T* const values = reinterpret_cast<T*>(to);
+      for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<T>(from[i]);
+    }
+  }
+  /// f(T{}, the MPI type in which T is summed, the operation).
+  template <class F>
+  static void each_sum(const call_header& h, const F& f) {
+    with_summed_element(h.element, [&](auto zero) {
+      using A = compute_type<decltype(zero)>;
+      MPI_Op op = MPI_SUM;
+      if (h.is_max != 0) check_mpi(MPI_Op_create(&mpi_max<A>, 1, &op), "MPI_Op_create");
+      f(zero, mpi_type<A>(), op);
+      if (h.is_max != 0) MPI_Op_free(&op);
+    });
+  }
+
+  MPI_Comm sums_ = MPI_COMM_NULL, mail_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::size_t largest_;
 };
 
-/// What one tile holds.
-template <class T, device D>
-struct tile {
-  using device_type = D;
-  tensor<T, 4, D> value;
-  tensor<T, 4, D> grad;    ///< of the pass that runs; undefined: zero
-  bool is_shared = false;  ///< the gradient's memory is not this tile's alone
+}  // namespace detail
 
-  void drop_gradient() {
-    grad = {};
-    is_shared = false;
+/// The ranks of MPI_COMM_WORLD. The first communicator initialises MPI where the program has not, and the last one
+/// finalises it. All calls of MPI come from one thread, which all communicators share: every rank makes the calls of
+/// all its communicators in one order. MPI adds in an order of its own, and the last bits may differ between runs.
+/// After a failure the end of the process ends the whole job. See the concept `communicator`.
+///
+///     mpi_communicator ranks;                                   // mpirun -n 4 ./program
+///     tensor sum = ranks.all_reduce(gradients).get();
+class mpi_communicator : public detail::host_communicator<mpi_communicator> {
+ public:
+  /// Errors: value_error for wrong options; communication_error where MPI does not begin.
+  explicit mpi_communicator(const mpi_options& options = {}) : mpi_communicator(runtime(options), options) {}
+
+ private:
+  using base = detail::host_communicator<mpi_communicator>;
+  friend base;
+  using base::base;
+  mpi_communicator(const std::shared_ptr<detail::mpi_runtime>& mpi, const mpi_options& options)
+      : base(world(*mpi, options), {options.timeout.count(), options.checked_calls},
+             std::shared_ptr<detail::communication_thread>(mpi, &mpi->thread())) {}
+
+  /// f(), and its trouble as an error.
+  template <class F>
+  static auto beginning(const F& f) {
+    try {
+      return f();
+    } catch (const detail::trouble& t) {
+      throw communication_error(("communicator (mpi): beginning: " + t.text).c_str(), t.kind, -1, t.peer, 0, {});
+    }
   }
-  /// Adds a gradient of the whole tile, which may stay somebody else's too.
-  void add(const tensor<T, 4, D>& g, bool shared) {
-    if (!grad.defined()) {
-      grad = g;
-      is_shared = shared;
+  static std::shared_ptr<detail::mpi_runtime> runtime(const mpi_options& options) {
+    detail::require_options("mpi_communicator", options.timeout.count(), options.checked_calls);
+    if (options.largest_count < 1)
+      detail::refuse<value_error>(
+          {"mpi_communicator: largest_count is ", options.largest_count, "; give at least 1 element"});
+    return beginning([&] { return detail::mpi_runtime::get(options.timeout.count()); });
+  }
+  static std::unique_ptr<detail::transport> world(detail::mpi_runtime& mpi, const mpi_options& options) {
+    return beginning([&] {
+      std::unique_ptr<detail::transport> made;
+      mpi.thread().call_last(
+          [&] { made = std::make_unique<detail::mpi_transport>(MPI_COMM_WORLD, options.largest_count); });
+      return made;
+    });
+  }
+  static std::shared_ptr<detail::communication_thread> thread_of_split(
+      const std::shared_ptr<detail::communication_thread>& thread) {
+    return thread;
+  }
+};
+
+}  // namespace sinter
+#endif
+#if SINTER_WITH_CUDA && SINTER_WITH_NCCL
+// sinter/ranks/nccl/communicator.hpp: ranks with a GPU each, over NCCL.
+
+#if !SINTER_WITH_NCCL
+#error "sinter: sinter/ranks/nccl/communicator.hpp needs NCCL: compile with -DSINTER_WITH_NCCL=1 and link with -lnccl"
+#endif
+
+// sinter/ranks/nccl/group.hpp: a group of NCCL, and what watches it: a deadline, NCCL's own errors, and the ranks'
+// calls, which are compared over a communicator of the host.
+
+#include <future>
+
+#if NCCL_VERSION_CODE < 21400
+#error "sinter: nccl_communicator needs NCCL 2.14 or newer, whose communicators need not block"
+#endif
+
+namespace sinter {
+
+/// Options of nccl_communicator.
+struct nccl_options {
+  std::chrono::duration<double> timeout = std::chrono::seconds(300);  ///< of a call, and of the start
+  index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
+};
+
+namespace detail {
+
+class nccl_group;
+
+/// One call. Its memory is given back once its work on the GPU is over, and never where that is not known.
+struct nccl_call final : work_state {
+  using start = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
+
+  explicit nccl_call(std::shared_ptr<nccl_group> g) : group(std::move(g)) {}
+  nccl_call(const nccl_call&) = delete;
+  nccl_call& operator=(const nccl_call&) = delete;
+  ~nccl_call() override {
+    if (is_started && !is_over) static_cast<void>(new std::shared_ptr<void>(std::move(memory)));
+  }
+  bool done() const override;
+  void wait(std::optional<double> limit) override;
+  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+
+  std::shared_ptr<nccl_group> group;
+  call_header header;
+  std::string name;
+  start run;                     ///< gives the work to NCCL; empty where there is none
+  std::function<void()> finish;  ///< puts what is left to do on the device's stream, once the work is over
+  std::shared_ptr<void> memory;
+  communication_clock::time_point started = communication_clock::now();
+  std::shared_ptr<work_state> beside;   ///< on the host: over once the other ranks made the call
+  std::shared_ptr<CUevent_st> arrived;  ///< recorded behind the work; null before it was given to NCCL
+  bool is_started = false, is_over = false;
+};
+
+/// The ranks of one communicator. Its work has a stream of its own. Each collective is accompanied by a barrier of the
+/// host, and each message by one of the host: so a rank that is missing, has ended or makes another call is known by
+/// its number, which NCCL does not tell, and what a rank gives up for is told to the others.
+class nccl_group : public std::enable_shared_from_this<nccl_group> {
+ public:
+  /// All ranks of `host` make one.
+  template <class Context>
+  nccl_group(const Context& context_of, std::unique_ptr<host_ranks> host, const nccl_options& options)
+      : host_(std::move(host)), options_(options) {
+    const char* const always = std::getenv("SINTER_COMM_CHECK");
+    if (always != nullptr && std::string_view(always) == "1")
+      options_.checked_calls = std::numeric_limits<index_t>::max();
+    try {
+      require_options("nccl_communicator", options.timeout.count(), options.checked_calls);
+      refuse_capture("nccl_communicator", "make it before");
+      on_ = &context_of();
+      begin();
+    } catch (const std::exception& e) {
+      if (failure_ == nullptr) tell(e.what());
+      end_by_force();
+      throw;
+    }
+  }
+  nccl_group(const nccl_group&) = delete;
+  nccl_group& operator=(const nccl_group&) = delete;
+  /// Where all ranks are here the group ends in good order; otherwise by force, as NCCL waits for those that are not.
+  ~nccl_group() {
+    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
+    if (failure_ == nullptr) {
+      try {
+        flush();
+        host_->barrier("the end of the communicator")->wait(std::nullopt);
+        const cuda_impl::use_gpu current(on_->gpu());
+        nccl_call last(nullptr);
+        accept(ncclCommFinalize(comm_), last);
+        watch(last, end_of(last, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
+        static_cast<void>(ncclCommDestroy(std::exchange(comm_, nullptr)));
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
+    end_by_force();
+  }
+
+  int rank() const { return host_->rank(); }
+  int size() const { return host_->size(); }
+  cuda_impl::context& on() const { return *on_; }
+  const nccl_options& options() const { return options_; }
+
+  /// Starts a collective. Errors: the failure of the communicator.
+  std::shared_ptr<work_state> post(const std::shared_ptr<nccl_call>& c) {
+    require_usable(*c);
+    if (c->run) flush();
+    c->header.number = ++calls_;
+    guarded(*c, [&] { newest_ = c->beside = host_->barrier(text_of(c->header)); });
+    if (c->header.number <= options_.checked_calls)
+      watch(*c, end_of(*c, std::nullopt), [](ncclResult_t) { return true; });
+    if (c->run) launch({c});
+    return c;
+  }
+  /// Messages wait for the next collective, or for who asks for one of them: NCCL starts them together, so that two
+  /// ranks may both send first.
+  std::shared_ptr<work_state> post_message(const std::shared_ptr<nccl_call>& c, int peer) {
+    require_usable(*c);
+    guarded(*c, [&] {
+      c->beside = c->header.op == operation::send ? host_->announce(c->header, peer) : host_->expect(c->header, peer);
+    });
+    if (c->run) waiting_.push_back(c);
+    return c;
+  }
+  void flush() {
+    if (!waiting_.empty()) launch(std::exchange(waiting_, {}));
+  }
+
+  bool is_done(const nccl_call& c) {
+    if (c.is_over || failure_ != nullptr) return true;
+    if (c.run && c.arrived == nullptr) flush();
+    return (c.beside == nullptr || c.beside->done()) && has_arrived(c);
+  }
+  void wait(nccl_call& c, std::optional<double> limit) {
+    if (c.is_over) return;
+    if (failure_ != nullptr) throw_failure();
+    const auto end = end_of(c, limit);
+    if (c.run && c.arrived == nullptr) flush();
+    watch(c, end, [&](ncclResult_t) { return has_arrived(c); });
+    c.is_over = true;
+    if (c.finish) c.finish();
+  }
+
+  std::shared_ptr<nccl_group> split(int color, int key) {
+    nccl_call c(nullptr);
+    c.header.op = operation::split;
+    require_usable(c);
+    flush();
+    std::unique_ptr<host_ranks> part;
+    guarded(c, [&] { part = host_->split(color, key); });
+    return std::make_shared<nccl_group>([this]() -> cuda_impl::context& { return *on_; }, std::move(part), options_);
+  }
+  void abort(const std::string& reason) noexcept {
+    if (failure_ != nullptr) return;
+    try {
+      set_failure(communication_failure::aborted, rank(), joined({"aborted by rank ", rank(), ": ", reason}), nullptr);
+      tell(reason);
+    } catch (...) {  // NOLINT: no memory for the text
+    }
+    end_by_force();
+  }
+
+ private:
+  using time_point = communication_clock::time_point;
+
+  void begin() {
+    nccl_call c(nullptr);
+    ncclUniqueId id{};
+    auto bytes = tensor<std::uint8_t, 1>::uninitialized({{static_cast<index_t>(sizeof id)}});
+    if (rank() == 0) accept(ncclGetUniqueId(&id), c);
+    std::memcpy(bytes.data(), &id, sizeof id);
+    guarded(c, [&] { bytes = host_->broadcast(bytes); });
+    std::memcpy(&id, bytes.data(), sizeof id);
+    const cuda_impl::use_gpu current(on_->gpu());
+    cuda_impl::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                     on_->name() + ": creating a stream for communication");
+    ready_ = new_event();
+    guarded(c, [&] { c.beside = host_->barrier("the start of NCCL"); });
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    accept(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), c);
+    watch(c, end_of(c, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; });
+  }
+
+  std::shared_ptr<CUevent_st> new_event() const {
+    cudaEvent_t event = nullptr;
+    cuda_impl::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), on_->name() + ": creating an event");
+    return {event, [](cudaEvent_t e) { cuda_impl::ignore(cudaEventDestroy(e)); }};
+  }
+
+  void require_usable(const nccl_call& c) const {
+    if (failure_ != nullptr) throw_failure();
+    refuse_capture(operation_name(c.header.op), "a graph holds the work of one device; communicate after replay()");
+  }
+
+  /// Gives work to NCCL that runs once what is on the device's stream by now is over.
+  void launch(const std::vector<std::shared_ptr<nccl_call>>& calls) {
+    nccl_call& first = *calls.front();
+    guarded(first, [&] {
+      const auto held = on_->capture().enter(operation_name(first.header.op));
+      const cuda_impl::use_gpu current(on_->gpu());
+      const auto arrived = new_event();
+      const std::string doing = on_->name() + ": " + operation_name(first.header.op);
+      cuda_impl::check(cudaEventRecord(ready_.get(), on_->stream()), doing);
+      cuda_impl::check(cudaStreamWaitEvent(stream_, ready_.get(), 0), doing);
+      for (const auto& c : calls) c->is_started = true;
+      accept(ncclGroupStart(), first);
+      ncclResult_t status = ncclSuccess;
+      for (const auto& c : calls) {
+        if (status == ncclSuccess || status == ncclInProgress) status = c->run(comm_, stream_);
+      }
+      const ncclResult_t ended = ncclGroupEnd();
+      accept(status, first);
+      accept(ended, first);
+      // The work is on the stream once NCCL says so, and not before.
+      watch(first, end_of(first, std::nullopt), [](ncclResult_t state) { return state != ncclInProgress; }, false);
+      cuda_impl::check(cudaEventRecord(arrived.get(), stream_), doing);
+      for (const auto& c : calls) c->arrived = arrived;
+      on_->count_launches();
+    });
+  }
+
+  bool has_arrived(const nccl_call& c) {
+    if (c.arrived == nullptr) return !c.run;
+    const cuda_impl::use_gpu current(on_->gpu());
+    const cudaError_t status = cudaEventQuery(c.arrived.get());
+    if (status == cudaErrorNotReady) {
+      cuda_impl::ignore(status);
+      return false;
+    }
+    guarded(c, [&] { cuda_impl::check(status, on_->name() + ": " + operation_name(c.header.op)); });
+    return true;
+  }
+
+  time_point end_of(const nccl_call& c, std::optional<double> limit) const {
+    const time_point end = after(c.started, options_.timeout.count());
+    const time_point sooner = limit.has_value() ? after(communication_clock::now(), *limit) : end;
+    return sooner < end ? sooner : end;
+  }
+  /// Looks at NCCL, the host and the clock until is_over(state of NCCL), and the other ranks made the call.
+  template <class IsOver>
+  void watch(nccl_call& c, time_point end, const IsOver& is_over, bool with_others = true) {
+    for (int looks = 0;; ++looks) {
+      for (auto* const beside : {&c.beside, &newest_}) {
+        if (*beside == nullptr || !(*beside)->done()) continue;
+        const auto over = std::exchange(*beside, nullptr);
+        guarded(c, [&] { over->wait(std::nullopt); });
+      }
+      ncclResult_t state = ncclSuccess;
+      if (comm_ != nullptr) accept(ncclCommGetAsyncError(comm_, &state), c);
+      accept(state, c);
+      if (is_over(state) && (c.beside == nullptr || !with_others)) return;
+      if (communication_clock::now() >= end) end_late(c);
+      if (looks < 100) std::this_thread::yield();
+      else std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  [[noreturn]] SINTER_COLD void end_late(nccl_call& c) {
+    if (const auto beside = std::exchange(c.beside, nullptr); beside != nullptr)
+      guarded(c, [&] { beside->wait(0.); });  // names who is missing
+    try {
+      host_->barrier(joined({operation_name(c.header.op), " number ", c.header.number, " has timed out"}))->wait(0.5);
+    } catch (const communication_error& e) {
+      // A rank may have failed in the middle of the call.
+      if (e.kind() == communication_failure::aborted || e.kind() == communication_failure::peer_lost)
+        fail(c, e.kind(), e.peer(), cause_in(e, c));
+    }
+    fail(c, communication_failure::timeout, -1,
+         "timeout: all ranks made the call, and NCCL has not ended it; look at the other ranks' output, and at what "
+         "NCCL_DEBUG=INFO says");
+  }
+
+  void accept(ncclResult_t status, const nccl_call& c) {
+    if (status == ncclSuccess || status == ncclInProgress) return;
+    cuda_impl::ignore(cudaGetLastError());
+    std::string text = std::string("NCCL: ") + ncclGetErrorString(status);
+    if (const char* const more = ncclGetLastError(comm_); more != nullptr && *more != '\0')
+      text += std::string(" (") + more + ")";
+    fail(c, communication_failure::backend, -1, text);
+  }
+  /// f(); what it throws is the communicator's failure.
+  template <class F>
+  void guarded(const nccl_call& c, const F& f) {
+    try {
+      f();
+    } catch (const communication_error& e) {
+      if (failure_ != nullptr) throw;
+      fail(c, e.kind(), e.peer(), cause_in(e, c));
+    } catch (const trouble& t) {
+      fail(c, t.kind, t.peer, t.text);
+    } catch (const std::exception& e) {
+      fail(c, communication_failure::backend, -1, e.what());
+    }
+  }
+  /// The text of an error of the host, without what says which of its calls met it.
+  SINTER_COLD std::string cause_in(const communication_error& e, const nccl_call& c) const {
+    std::string text = e.what();
+    for (const std::string& head :
+         {joined({" of ", size(), ": "}), "'" + e.name() + "': ", joined({" number ", e.number(), ": "}),
+          std::string(operation_name(c.header.op)) + ": "}) {
+      const std::size_t at = text.find(head);
+      if (at != std::string::npos) text = text.substr(at + head.size());
+    }
+    return text;
+  }
+
+  [[noreturn]] SINTER_COLD void fail(const nccl_call& during, communication_failure kind, int peer,
+                                     const std::string& text) {
+    if (failure_ == nullptr) {
+      set_failure(kind, peer, text, &during);
+      tell(text);
+      end_by_force();
+    }
+    throw_failure();
+  }
+  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) {
+    std::string whole = joined({"communicator (nccl), rank ", rank(), " of ", size(), ": "});
+    const bool has_call = during != nullptr && (during->header.number > 0 || during->is_message());
+    if (has_call) {
+      whole += operation_name(during->header.op);
+      if (during->header.number > 0) whole += joined({" number ", during->header.number});
+      if (!during->name.empty()) whole += " '" + during->name + "'";
+      whole += ": ";
+    } else if (during != nullptr) {
+      whole += during->header.op == operation::split ? "split: " : "beginning: ";
+    }
+    waiting_.clear();
+    newest_ = nullptr;
+    failure_ = std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
+                                                     has_call ? during->header.number : 0,
+                                                     has_call ? during->name : std::string());
+  }
+  [[noreturn]] SINTER_COLD void throw_failure() const { throw communication_error(*failure_); }
+  void tell(const std::string& reason) noexcept {
+    try {
+      host_->abort(reason);
+    } catch (...) {  // NOLINT: it has failed already, and all know
+    }
+  }
+
+  /// Stops the work on the GPU. What NCCL may still use is left behind: it does not always come back where a rank is
+  /// gone.
+  void end_by_force() noexcept {
+    if (comm_ == nullptr) {
+      if (stream_ != nullptr && failure_ == nullptr) cuda_impl::ignore(cudaStreamDestroy(stream_));
+      stream_ = nullptr;
       return;
     }
-    own();
-    grad += g;
-  }
-  /// Memory of the gradient that may be written to.
-  void own() {
-    if (is_shared) grad = grad.clone();
-    is_shared = false;
-  }
-};
-
-template <class T, class Grid>
-struct tiled_image;
-/// An image (N,C,H,W), cut into tiles.
-template <class T, int Rows, int Columns, device... D>
-struct tiled_image<T, tiles<Rows, Columns, D...>> {
-  static constexpr int count = sizeof...(D);
-  using value_type = T;
-  template <std::size_t I>
-  using device_at = sinter::detail::type_of_part<I, D...>;
-
-  extents<4> shape;
-  bool has_graph = false;  ///< are gradients asked for?
-  sinter::detail::parts<tile<T, D>...> each;
-
-  explicit tiled_image(const extents<4>& s) : shape(s) {}
-  tile_area whole() const { return {{0, shape[2]}, {0, shape[3]}}; }
-  tile_area area(int part) const {
-    return {owned(shape[2], Rows, part / Columns), owned(shape[3], Columns, part % Columns)};
-  }
-  void drop_gradients() noexcept {
-    sinter::detail::each_part<count>([&](auto part) { each.template at<part()>().drop_gradient(); });
-  }
-};
-
-/// `area` of an image for tile number P: `from` it where it is this tile's own, else a copy with what other tiles own
-/// of it, and `outside` around the image.
-template <std::size_t P, class Exchange, class Image>
-auto fetched(const Image& from, const tile_area& area, double outside) {
-  const auto& own = from.each.template at<P>();
-  using T = typename Image::value_type;
-  using D = device_of<decltype(own)>;
-  if (area == from.area(int{P})) return own.value;
-  const extents<4> shape{{from.shape[0], from.shape[1], area.rows.size(), area.columns.size()}};
-  const auto to =
-      tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
-  const auto fill = [&](const tile_area& part, double value) {
-    if (!part.empty()) area_of(to, area, part).in_place() = static_cast<T>(static_cast<compute_type<T>>(value));
-  };
-  const tile_area inside = common(area, from.whole());
-  fill({{area.rows.begin, inside.rows.begin}, area.columns}, outside);
-  fill({{inside.rows.end, area.rows.end}, area.columns}, outside);
-  fill({inside.rows, {area.columns.begin, inside.columns.begin}}, outside);
-  fill({inside.rows, {inside.columns.end, area.columns.end}}, outside);
-  sinter::detail::each_part<Image::count>([&](auto owner) {
-    const tile_area of_owner = from.area(int{owner()});
-    const tile_area strip = common(area, of_owner);
-    if (strip.empty()) return;
-    if (!Exchange::fetches && owner() != P) return fill(strip, 0);
-    const auto& value = from.each.template at<owner()>().value;
-    area_of(to, area, strip).in_place() = area_of(value, of_owner, strip).template to<D>();
-  });
-  return to;
-}
-
-/// Adds to the gradient of tile number P what all tiles have found for elements of it: `read` lists the areas that they
-/// have fetched, `gradient(part)` gives the gradient of one, undefined for zero. Its own come first, then the others'
-/// in their order.
-template <std::size_t P, class Exchange, class Image, class F>
-void gather_strips(Image& image, const tile_area (&read)[std::size_t{Image::count}], const F& gradient) {
-  auto& to = image.each.template at<P>();
-  using T = typename Image::value_type;
-  using D = device_of<decltype(to)>;
-  const tile_area mine = image.area(int{P});
-  if (mine.empty()) return;
-  const auto add = [&](auto reader) {
-    const auto& g = gradient(reader);
-    const tile_area& all = read[reader()];
-    const tile_area strip = common(all, mine);
-    if (!g.defined() || strip.empty()) return;
-    if (reader() != P && !Exchange::returns) return;
-    if constexpr (std::is_same_v<device_of<decltype(g)>, D>)
-      if (all == mine) return to.add(g, false);
-    if (!to.grad.defined()) {
-      const extents<4> shape{{image.shape[0], image.shape[1], mine.rows.size(), mine.columns.size()}};
-      to.grad = tensor<T, 4, D>::uninitialized(shape, sinter::detail::strides_in(memory_format::channels_last, shape));
-      if (strip == mine) return void(to.grad.in_place() = area_of(g, all, strip).template to<D>());
-      to.grad.in_place() = T(0);
+    try {
+      auto ended = std::make_shared<std::promise<void>>();
+      const auto over = ended->get_future();
+      std::thread([comm = std::exchange(comm_, nullptr), gpu = on_->gpu(), ended] {
+        const cuda_impl::use_gpu current(gpu, std::nothrow);
+        cuda_impl::ignore(current.status());
+        static_cast<void>(ncclCommAbort(comm));
+        ended->set_value();
+      }).detach();
+      static_cast<void>(over.wait_for(std::chrono::seconds(5)));
+    } catch (...) {  // NOLINT: no thread
     }
-    to.own();
-    area_of(to.grad, mine, strip).in_place() += area_of(g, all, strip).template to<D>();
-  };
-  add(std::integral_constant<std::size_t, P>{});
-  sinter::detail::each_part<Image::count>([&](auto reader) {
-    if constexpr (reader() != P) add(reader);
-  });
+    stream_ = nullptr;
+  }
+
+  std::unique_ptr<host_ranks> host_;
+  nccl_options options_;
+  cuda_impl::context* on_ = nullptr;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::shared_ptr<CUevent_st> ready_;
+  std::vector<std::shared_ptr<nccl_call>> waiting_;  ///< messages that NCCL was not given yet
+  std::shared_ptr<work_state> newest_;               ///< of the host, for the last collective
+  std::unique_ptr<const communication_error> failure_;
+  index_t calls_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+inline bool nccl_call::done() const {
+  try {
+    return group->is_done(*this);
+  } catch (const error&) {
+    return true;  // get() throws it
+  }
 }
+inline void nccl_call::wait(std::optional<double> limit) { group->wait(*this, limit); }
 
 }  // namespace detail
-}  // namespace nn
 }  // namespace sinter
-// sinter/parallel/tile_norm.hpp: batch norm by the moments of all tiles.
-
-// sinter/parallel/tile_stage.hpp: a chain of modules over tiles, one statement after the other, and the way back.
-
-// sinter/parallel/tile_rule.hpp: what a module reads of an image for a tile of its result, for each module that has a
-// rule.
-
-namespace sinter::nn {
-
-/// Where a tile of a result lies: its first row and column, in a result of this shape (N,C,H,W), of an input of that.
-struct tile_place {
-  extents<4> shape, input;
-  index_t row, column;
-};
-
-/// How a module of type M works on tiles. A module of your own takes part by a specialisation, of one of three kinds.
-///
-/// Elementwise work, which reads of its input what lies where its result lies:
-///
-///     template <>
-///     struct sinter::nn::tile_rule<my_activation> : sinter::nn::tile_pointwise {};
-///
-/// A window that moves over the image:
-///
-///     template <class K>
-///     struct sinter::nn::tile_rule<my_filter<K>> {
-///       static tile_windows windows(const my_filter<K>&) { return {{3, 1, 1}, {3, 1, 1}}; }    // 3 x 3, stride 1
-///       static extents<4> shape(const my_filter<K>&, const extents<4>& x) { return x; }        // of the whole result
-///       static double outside(const my_filter<K>&) { return 0; }                               // what padding is
-///       template <class X>
-///       static auto forward(const my_filter<K>& m, const X& x, const tile_place&) {
-///         return m.without_padding(x);  // x holds all that this tile of the result reads, padding included
-///       }
-///     };
-///
-/// Other modules, one after the other or added:
-///
-///     template <device D, class K>
-///     struct sinter::nn::tile_rule<block<D, K>> {
-///       static auto steps(const block<D, K>& b) {
-///         return tile_steps(tile_sum(tile_steps(b.conv1, b.bn1, relu(), b.conv2, b.bn2), tile_steps()), relu());
-///       }
-///     };
-template <class M>
-struct tile_rule {
-  using is_missing = void;
-};
-
-/// The rule of elementwise modules.
-struct tile_pointwise {
-  template <class M, class X>
-  static auto forward(const M& m, X&& x, const tile_place&) {
-    return m(std::forward<X>(x));
-  }
-};
-
-/// Modules one after the other, as tile_steps() makes them: references to members, and modules themselves.
-template <class... A>
-struct tile_chain {
-  std::tuple<A...> modules;
-};
-/// The sum of two chains, as tile_sum() makes it.
-template <class A, class B>
-struct tile_branches {
-  A first;
-  B second;
-};
-
-namespace detail {
-
-/// A member is referred to; a temporary module is kept.
-template <class A>
-using tile_step = std::conditional_t<std::is_lvalue_reference_v<A>, const std::remove_reference_t<A>&, A>;
-
-}  // namespace detail
-
-/// Says that modules follow one another; none: the input itself. See tile_rule.
-template <class... A>
-tile_chain<detail::tile_step<A>...> tile_steps(A&&... modules) {
-  return {std::tuple<detail::tile_step<A>...>(std::forward<A>(modules)...)};
-}
-/// Says that two branches, each from tile_steps(), are fed with the same image and that their results are added.
-template <class... A, class... B>
-tile_branches<tile_chain<A...>, tile_chain<B...>> tile_sum(tile_chain<A...> first, tile_chain<B...> second) {
-  return {std::move(first), std::move(second)};
-}
-
-namespace detail {
-
-template <class M>
-concept has_tile_windows = requires(const M& m) { tile_rule<M>::windows(m); };
-template <class M>
-concept has_tile_steps = requires(const M& m) { tile_rule<M>::steps(m); };
-
-/// Of half and bfloat16 too.
-template <class T>
-T outside_value(double v) {
-  return static_cast<T>(static_cast<compute_type<T>>(v));
-}
-
-template <class T, device D>
-tensor<T, 4, D> counts_along(int axis, const ops::pool_axis& a, const tile_interval& results, bool padding_counts) {
-  extents<4> shape = sinter::detail::ones_extents<4>();
-  shape[axis] = results.size();
-  tensor<T, 4, cpu> counts = tensor<T, 4, cpu>::uninitialized(shape);
-  for (index_t o = results.begin; o < results.end; ++o)
-    sinter::detail::access::data(counts)[o - results.begin] =
-        static_cast<T>(static_cast<float>(a.counted(o, padding_counts)));
-  return counts.template to<D>();
-}
-
-}  // namespace detail
-
-template <>
-struct tile_rule<relu> : tile_pointwise {};
-template <>
-struct tile_rule<sigmoid> : tile_pointwise {};
-template <>
-struct tile_rule<tanh> : tile_pointwise {};
-template <>
-struct tile_rule<gelu> : tile_pointwise {};
-template <>
-struct tile_rule<silu> : tile_pointwise {};
-template <>
-struct tile_rule<softplus> : tile_pointwise {};
-template <>
-struct tile_rule<leaky_relu> : tile_pointwise {};
-template <>
-struct tile_rule<elu> : tile_pointwise {};
-/// Its mask is one number for each channel of each picture, the same in all tiles.
-template <class Kind>
-struct tile_rule<dropout2d<Kind>> : tile_pointwise {};
-
-/// The mask of a tile is its part of the mask of the whole.
-template <class Kind>
-struct tile_rule<dropout<Kind>> {
-  template <class X>
-  static auto forward(const dropout<Kind>& m, X&& x, const tile_place& place) {
-    if constexpr (std::is_same_v<Kind, plain>) {
-      return m(std::forward<X>(x));
-    } else {
-      using T = element_of<X>;
-      if (!m.state.training) return sinter::eval(std::forward<X>(x));
-      const auto mask = sinter::detail::draw_in_window<device_of<X>>("dropout", m.source,
-                                                                     sinter::detail::kept_numbers<T>("dropout", m.p),
-                                                                     place.shape, x.shape(), place.row, place.column);
-      return sinter::eval(std::forward<X>(x) * mask);
-    }
-  }
-};
-
-template <class T, device D, class Kind, bool Bias>
-struct tile_rule<conv2d<T, D, Kind, Bias>> {
-  using layer = conv2d<T, D, Kind, Bias>;
-  static tile_windows windows(const layer& m) { return {along(m, 0), along(m, 1)}; }
-  static extents<4> shape(const layer& m, const extents<4>& x) {
-    if (m.options.padding_mode != pad_mode::constant)
-      sinter::detail::refuse<value_error>(
-          {"tile_parallel: a conv2d with another padding_mode than pad_mode::constant; tiles have zeros around the "
-           "image"});
-    const ops::conv_op<2, Bias> op(m.options);
-    if constexpr (Bias) return op.shape(x, m.weight.shape(), m.bias.shape());
-    else return op.shape(x, m.weight.shape());
-  }
-  static double outside(const layer&) { return 0; }
-  template <class X>
-  static auto forward(const layer& m, const X& x, const tile_place&) {
-    conv_options<2> options = m.options;
-    options.padding = 0;
-    if constexpr (Bias) return sinter::conv2d(x, m.weight, m.bias, options);
-    else return sinter::conv2d(x, m.weight, options);
-  }
-
- private:
-  static tile_window along(const layer& m, int axis) {
-    const index_t span = m.options.dilation[axis] * (m.weight.extent(axis + 2) - 1);
-    return {span + 1, m.options.stride[axis], m.options.padding.before(axis, span)};
-  }
-};
-
-template <>
-struct tile_rule<max_pool2d> {
-  static tile_windows windows(const max_pool2d& m) { return {along(m, 0), along(m, 1)}; }
-  static extents<4> shape(const max_pool2d& m, const extents<4>& x) {
-    return sinter::detail::max_pool_of<2>(m.kernel, m.options, ops::save_places::never).shape(x);
-  }
-  static double outside(const max_pool2d&) { return -std::numeric_limits<double>::infinity(); }
-  template <class X>
-  static auto forward(const max_pool2d& m, const X& x, const tile_place&) {
-    max_pool_options<2> options = m.options;
-    options.padding = 0;
-    options.ceil_mode = false;
-    return sinter::max_pool2d(x, m.kernel, options);
-  }
-
- private:
-  static tile_window along(const max_pool2d& m, int axis) {
-    return {m.options.dilation[axis] * (m.kernel[axis] - 1) + 1, m.options.stride.of(m.kernel)[axis],
-            m.options.padding[axis]};
-  }
-};
-
-/// Sums, divided by what the windows of the whole image count.
-template <>
-struct tile_rule<avg_pool2d> {
-  static tile_windows windows(const avg_pool2d& m) { return {along(m, 0), along(m, 1)}; }
-  static extents<4> shape(const avg_pool2d& m, const extents<4>& x) {
-    return sinter::detail::avg_pool_of<2>(m.kernel, m.options).shape(x);
-  }
-  static double outside(const avg_pool2d&) { return 0; }
-  template <class X>
-  static auto forward(const avg_pool2d& m, const X& x, const tile_place& place) {
-    using T = element_of<X>;
-    using D = device_of<X>;
-    avg_pool_options<2> options = m.options;
-    options.padding = 0;
-    options.ceil_mode = false;
-    options.divisor_override = 1;
-    tensor<T, 4, D> counts[2];
-    for (int axis = 0; axis < 2; ++axis) {
-      const index_t first = axis == 0 ? place.row : place.column;
-      const tile_window w = along(m, axis);
-      const index_t results = (x.shape()[axis + 2] - w.reach) / w.stride + 1;
-      counts[axis] = counts_of<T, D>(m, axis, place.input[axis + 2], {first, first + results});
-    }
-    return sinter::avg_pool2d(x, m.kernel, options) / (counts[0] * counts[1]);
-  }
-
- private:
-  static tile_window along(const avg_pool2d& m, int axis) {
-    return {m.kernel[axis], m.options.stride.of(m.kernel)[axis], m.options.padding[axis]};
-  }
-  template <class T, device D>
-  static tensor<T, 4, D> counts_of(const avg_pool2d& m, int axis, index_t extent, const detail::tile_interval& of) {
-    if (m.options.divisor_override)
-      return full<T, D>(sinter::detail::ones_extents<4>(), axis == 0 ? *m.options.divisor_override : 1);
-    ops::pool_axis a;
-    a.in = extent;
-    a.kernel = m.kernel[axis];
-    a.stride = m.options.stride.of(m.kernel)[axis];
-    a.padding = m.options.padding[axis];
-    return detail::counts_along<T, D>(axis + 2, a, of, m.options.count_include_pad);
-  }
-};
-
-namespace detail {
-
-/// Of paddings with one value: a window of one element.
-template <class M>
-struct padding_rule {
-  static tile_windows windows(const M& m) { return {{1, 1, m.amounts.before(1)}, {1, 1, m.amounts.before(0)}}; }
-  static extents<4> shape(const M& m, const extents<4>& x) {
-    return ops::pad_op<float>(m.amounts, pad_mode::constant, 0).shape(x);
-  }
-  static double outside(const M& m) {
-    if constexpr (requires { m.value; }) return m.value;
-    else return 0;
-  }
-  template <class X>
-  static auto forward(const M&, const X& x, const tile_place&) {
-    return x;
-  }
-};
-
-}  // namespace detail
-
-template <>
-struct tile_rule<zero_pad2d> : detail::padding_rule<zero_pad2d> {};
-template <>
-struct tile_rule<constant_pad2d> : detail::padding_rule<constant_pad2d> {};
-
-/// In training the moments are those of all tiles; see parallel/tile_norm.hpp.
-template <class T, device D, class Kind, bool Affine, bool Running>
-struct tile_rule<batch_norm2d<T, D, Kind, Affine, Running>> : tile_pointwise {};
-
-template <class... M>
-struct tile_rule<sequential<M...>> {
-  static auto steps(const sequential<M...>& m) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return tile_steps(m.template get<I>()...);
-    }(std::index_sequence_for<M...>{});
-  }
-};
-
-namespace detail {
-
-template <class M>
-inline constexpr bool merges_moments = false;
-/// Only infer() always takes running moments.
-template <class T, device D, class Kind, bool Affine, bool Running>
-inline constexpr bool merges_moments<batch_norm2d<T, D, Kind, Affine, Running>> =
-    !Running || !std::is_same_v<Kind, plain>;
-
-template <class>
-inline constexpr bool is_tile_branches = false;
-template <class A, class B>
-inline constexpr bool is_tile_branches<tile_branches<A, B>> = true;
-
-/// Can a module run in the statement of the one before it?
-template <class M>
-inline constexpr bool is_tile_pointwise = !has_tile_windows<M> && !is_tile_branches<M> && !merges_moments<M>;
-
-/// A chain as one tuple, in which no module consists of others, but for sums.
-template <class... A>
-auto flat_chain(const tile_chain<A...>& c);
-template <class A>
-auto flat_steps(const bare<A>& a) {
-  using M = bare<A>;
-  if constexpr (has_tile_steps<M>) {
-    static_assert(std::is_lvalue_reference_v<A>,
-                  "sinter: tile_steps refers to modules that consist of others; name a member, no temporary one");
-    return flat_chain(tile_rule<M>::steps(a));
-  } else {
-    return std::tuple<A>(a);
-  }
-}
-template <class A, class B>
-auto flat_sum(const tile_branches<A, B>& sum) {
-  auto first = flat_chain(sum.first);
-  auto second = flat_chain(sum.second);
-  using branches = tile_branches<decltype(first), decltype(second)>;
-  return std::tuple<branches>(branches{std::move(first), std::move(second)});
-}
-template <class... A>
-auto flat_chain(const tile_chain<A...>& c) {
-  const auto flat = []<class B>(const auto& m, std::type_identity<B>) {
-    if constexpr (is_tile_branches<bare<B>>) return flat_sum(m);
-    else return flat_steps<B>(m);
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple_cat(flat(std::get<I>(c.modules), std::type_identity<A>{})...);
-  }(std::index_sequence_for<A...>{});
-}
-
-template <class... A>
-struct first_not_void {
-  using type = void;
-};
-template <class A, class... Rest>
-struct first_not_void<A, Rest...>
-    : std::conditional_t<std::is_void_v<A>, first_not_void<Rest...>, std::type_identity<A>> {};
-
-/// The first module in M without a rule, or void.
-template <class M>
-struct without_tile_rule {
-  using type = void;
-};
-template <class M>
-  requires requires { typename tile_rule<M>::is_missing; }
-struct without_tile_rule<M> {
-  using type = M;
-};
-template <class M>
-  requires has_tile_steps<M>
-struct without_tile_rule<M> : without_tile_rule<decltype(tile_rule<M>::steps(std::declval<const M&>()))> {};
-template <class... A>
-struct without_tile_rule<tile_chain<A...>> : first_not_void<typename without_tile_rule<bare<A>>::type...> {};
-template <class A, class B>
-struct without_tile_rule<tile_branches<A, B>>
-    : first_not_void<typename without_tile_rule<A>::type, typename without_tile_rule<B>::type> {};
-
-}  // namespace detail
-}  // namespace sinter::nn
-
-namespace sinter::nn::detail {
-
-/// A statement over tiles. Those of a call are walked back in reverse order.
-struct tile_stage {
-  virtual ~tile_stage() = default;
-  /// Adds to the gradients of the images that the statement has read, given that of its result, which it drops.
-  virtual void backward(bool retain) = 0;
-  virtual void drop_gradients() noexcept = 0;
-};
-
-/// The threads of tiles.
-template <int Count>
-class tile_team {
- public:
-  explicit tile_team(std::vector<std::string> names) : team_(std::move(names)) {}
-  /// Calls f(part as a type) for each tile, at the same time. All draw what tile 0 draws.
-  template <class F>
-  void run_all(const char* doing, const F& f) {
-    sinter::detail::draw_log log;
-    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
-    team_.run(doing, [&](int part) {
-      using role = sinter::detail::draw_source::role;
-      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
-      sinter::detail::with_part<Count>(part, f);
-    });
-  }
-
- private:
-  sinter::detail::team team_;
-};
-inline constexpr const char *forward_of_tiles = "tile_parallel", *backward_of_tiles = "backward of tile_parallel";
-
-/// A call of a model over tiles: the threads it runs on, and its statements so far.
-template <class Grid, class Exchange>
-struct tile_call {
-  using grid = Grid;
-  using exchange = Exchange;
-  using team_type = tile_team<tiles_in<Grid>>;
-  std::shared_ptr<team_type> team;
-  std::vector<std::unique_ptr<tile_stage>> stages;
-};
-
-/// An image between two statements. Tracked: gradients of it can be asked for.
-template <class T, class Grid, bool Tracked>
-struct image_in_tiles {
-  using image = tiled_image<T, Grid>;
-  static constexpr bool tracked = Tracked;
-  static constexpr int count = image::count;
-  std::shared_ptr<image> data;
-
-  image* operator->() const { return data.get(); }
-  image& operator*() const { return *data; }
-  tile_place place(int part, const extents<4>& input) const {
-    const tile_area own = data->area(part);
-    return {data->shape, input, own.rows.begin, own.columns.begin};
-  }
-};
-
-/// What one tile's statement is fed with: a leaf of a graph of its own where the image is tracked.
-template <class Image, std::size_t P>
-using tile_leaf =
-    std::conditional_t<Image::tracked,
-                       variable<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>,
-                       tensor<typename Image::image::value_type, 4, typename Image::image::template device_at<P>>>;
-template <class Leaf, class Value>
-Leaf make_leaf(const Value& value, bool has_graph) {
-  if constexpr (is_variable<Leaf>)
-    if (!has_graph) return sinter::detail::unrecorded<1>(value);
-  return Leaf(value);
-}
-/// The gradient of a leaf, undefined for zero.
-template <class Leaf>
-auto gradient_of(const std::optional<Leaf>& leaf) {
-  typename Leaf::tensor_type g;
-  if (leaf && leaf->has_grad()) g = leaf->grad();
-  return g;
-}
-
-/// The graph of one tile, from its leaves to its result.
-template <class Y, class... X>
-struct tile_graph {
-  using result = Y;
-  std::tuple<std::optional<X>...> x;
-  std::optional<Y> y;
-
-  bool has_graph() const {
-    if constexpr (is_variable<Y>) return y && bool{access::state_of(*y)};
-    else return false;
-  }
-  template <class Tile>
-  void backward(Tile& of_result, bool retain) {
-    if constexpr (is_variable<Y>)
-      if (has_graph() && of_result.grad.defined()) y->backward(of_result.grad, {.retain_graph = retain});
-    of_result.drop_gradient();
-  }
-  void drop_gradients() noexcept {
-    std::apply([](auto&... leaf) { (drop_gradient(leaf), ...); }, x);
-  }
-
- private:
-  template <class Leaf>
-  static void drop_gradient(std::optional<Leaf>& leaf) noexcept {
-    if constexpr (is_variable<Leaf>)
-      if (leaf) leaf->zero_grad();
-  }
-};
-
-/// A statement with one graph for each tile. Self::give_gradients() adds the leaves' gradients to the images.
-template <class Self, class Call, class Out, class... Graph>
-struct graph_stage : tile_stage {
-  static constexpr int count = sizeof...(Graph);
-  std::shared_ptr<typename Call::team_type> team;
-  Out to;
-  sinter::detail::parts<Graph...> graphs;
-
-  graph_stage(const Call& call, Out out) : team(call.team), to(std::move(out)) {}
-
-  /// Keeps what a tile has computed.
-  template <std::size_t P, class Y>
-  void set_result(Y&& y) {
-    to->each.template at<P>().value = stored_value(y);
-    graphs.template at<P>().y.emplace(std::forward<Y>(y));
-  }
-  void backward(bool retain) final {
-    team->run_all(backward_of_tiles,
-                  [&](auto part) { graphs.template at<part()>().backward(to->each.template at<part()>(), retain); });
-    static_cast<Self*>(this)->give_gradients();
-    drop_graph_gradients();
-  }
-  void drop_gradients() noexcept final {
-    drop_graph_gradients();
-    to->drop_gradients();
-    static_cast<Self*>(this)->drop_inputs();
-  }
-  /// The result, and the statement among those of the call where there is something to walk back.
-  static Out finish(Call& call, std::unique_ptr<Self> self) {
-    sinter::detail::each_part<count>([&](auto part) {
-      self->to->has_graph = self->to->has_graph || self->graphs.template at<part()>().has_graph();
-    });
-    Out to = self->to;
-    if (to->has_graph) call.stages.push_back(std::move(self));
-    return to;
-  }
-
- private:
-  void drop_graph_gradients() noexcept {
-    sinter::detail::each_part<count>([&](auto part) { graphs.template at<part()>().drop_gradients(); });
-  }
-};
-
-/// Modules From to To - 1 of a chain, on one tile.
-template <std::size_t From, std::size_t To, class Chain, class X>
-auto run_on_tile(const Chain& chain, X&& x, const tile_place& place) {
-  if constexpr (From == To) {
-    return bare<X>(std::forward<X>(x));
-  } else {
-    const auto& m = std::get<From>(chain);
-    return run_on_tile<From + 1, To>(chain, tile_rule<bare<decltype(m)>>::forward(m, std::forward<X>(x), place), place);
-  }
-}
-/// Where the statement ends that begins with module I of a chain.
-template <class Chain, std::size_t I>
-constexpr std::size_t end_of_statement() {
-  if constexpr (I == std::tuple_size_v<Chain>) return I;
-  else if constexpr (is_tile_pointwise<bare<std::tuple_element_t<I, Chain>>>) return end_of_statement<Chain, I + 1>();
-  else return I;
-}
-
-template <class Chains>
-using first_chain = bare<decltype(std::declval<const Chains&>().template at<0>())>;
-template <std::size_t From, std::size_t To, class Chains, std::size_t P, class X>
-using result_on_tile = sinter::detail::evaluated<decltype(run_on_tile<From, To>(
-    std::declval<const Chains&>().template at<P>(), std::declval<const X&>(), std::declval<const tile_place&>()))>;
-template <class Y, class Grid>
-using image_of_results = image_in_tiles<element_of<Y>, Grid, is_variable<Y>>;
-
-/// A window and elementwise modules behind it, or elementwise modules alone.
-template <class Call, class In, class Out, class... Graph>
-struct window_stage final : graph_stage<window_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
-  using base = graph_stage<window_stage, Call, Out, Graph...>;
-  In from;
-  tile_area read[sizeof...(Graph)];
-
-  window_stage(const Call& call, In in, Out out, const tile_windows& w) : base(call, std::move(out)), from(in) {
-    for (int part = 0; part < base::count; ++part) {
-      const tile_area own = this->to->area(part);
-      read[part] = {needed(w.rows, own.rows), needed(w.columns, own.columns)};
-    }
-  }
-  void give_gradients() {
-    if constexpr (In::tracked) {
-      if (!from->has_graph) return;
-      this->team->run_all(backward_of_tiles, [&](auto part) {
-        gather_strips<part(), typename Call::exchange>(
-            *from, read, [&](auto reader) { return gradient_of(std::get<0>(this->graphs.template at<reader()>().x)); });
-      });
-    }
-  }
-  void drop_inputs() noexcept { from->drop_gradients(); }
-};
-
-template <std::size_t I, std::size_t End, class Call, class Chains, class In>
-auto run_window(Call& call, const Chains& chains, const In& in) {
-  using Head = bare<std::tuple_element_t<I, first_chain<Chains>>>;
-  extents<4> shape = in->shape;
-  tile_windows windows;
-  double outside = 0;
-  if constexpr (has_tile_windows<Head>) {
-    const auto& head = std::get<I>(chains.template at<0>());
-    shape = tile_rule<Head>::shape(head, in->shape);
-    windows = tile_rule<Head>::windows(head);
-    outside = tile_rule<Head>::outside(head);
-  }
-  return [&]<std::size_t... P>(std::index_sequence<P...>) {
-    using Out = image_of_results<result_on_tile<I, End, Chains, 0, tile_leaf<In, 0>>, typename Call::grid>;
-    using Stage = window_stage<Call, In, Out,
-                               tile_graph<result_on_tile<I, End, Chains, P, tile_leaf<In, P>>, tile_leaf<In, P>>...>;
-    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(shape)}, windows);
-    call.team->run_all(forward_of_tiles, [&](auto part) {
-      if (stage->to->area(int{part()}).empty()) return;
-      auto& x = std::get<0>(stage->graphs.template at<part()>().x);
-      x.emplace(make_leaf<tile_leaf<In, part()>>(
-          fetched<part(), typename Call::exchange>(*in, stage->read[part()], outside), in->has_graph));
-      stage->template set_result<part()>(
-          eval(run_on_tile<I, End>(chains.template at<part()>(), *x, stage->to.place(int{part()}, in->shape))));
-    });
-    return Stage::finish(call, std::move(stage));
-  }(std::make_index_sequence<std::size_t{In::count}>{});
-}
-
-/// The sum of two images, and elementwise modules behind it.
-template <class Call, class A, class B, class Out, class... Graph>
-struct sum_stage final : graph_stage<sum_stage<Call, A, B, Out, Graph...>, Call, Out, Graph...> {
-  using base = graph_stage<sum_stage, Call, Out, Graph...>;
-  A a;
-  B b;
-
-  sum_stage(const Call& call, A x, B y, Out out) : base(call, std::move(out)), a(std::move(x)), b(std::move(y)) {}
-  void give_gradients() {
-    this->team->run_all(backward_of_tiles, [&](auto part) {
-      const auto& x = this->graphs.template at<part()>().x;
-      give<part()>(a, std::get<0>(x));
-      give<part()>(b, std::get<1>(x));
-    });
-  }
-  void drop_inputs() noexcept {
-    a->drop_gradients();
-    b->drop_gradients();
-  }
-
- private:
-  template <std::size_t P, class Image, class Leaf>
-  static void give(const Image& image, const std::optional<Leaf>& leaf) {
-    if constexpr (is_variable<Leaf>) {
-      const auto g = gradient_of(leaf);
-      if (image->has_graph && g.defined()) image->each.template at<P>().add(g, false);
-    }
-  }
-};
-
-template <std::size_t I, std::size_t End, class Call, class Chains, class A, class B>
-auto run_sum(Call& call, const Chains& chains, const A& a, const B& b) {
-  if (!(a->shape == b->shape))
-    sinter::detail::refuse<shape_error>(
-        {"tile_sum: the branches give ", a->shape, " and ", b->shape, "; their results must have one shape"});
-  return [&]<std::size_t... P>(std::index_sequence<P...>) {
-    using Out = image_of_results<result_on_tile<I, End, Chains, 0, decltype(tile_leaf<A, 0>() + tile_leaf<B, 0>())>,
-                                 typename Call::grid>;
-    using Stage =
-        sum_stage<Call, A, B, Out,
-                  tile_graph<result_on_tile<I, End, Chains, P, decltype(tile_leaf<A, P>() + tile_leaf<B, P>())>,
-                             tile_leaf<A, P>, tile_leaf<B, P>>...>;
-    auto stage = std::make_unique<Stage>(call, a, b, Out{std::make_shared<typename Out::image>(a->shape)});
-    call.team->run_all(forward_of_tiles, [&](auto part) {
-      if (a->area(int{part()}).empty()) return;
-      auto& [x, y] = stage->graphs.template at<part()>().x;
-      x.emplace(make_leaf<tile_leaf<A, part()>>(a->each.template at<part()>().value, a->has_graph));
-      y.emplace(make_leaf<tile_leaf<B, part()>>(b->each.template at<part()>().value, b->has_graph));
-      stage->template set_result<part()>(
-          eval(run_on_tile<I, End>(chains.template at<part()>(), *x + *y, stage->to.place(int{part()}, a->shape))));
-    });
-    return Stage::finish(call, std::move(stage));
-  }(std::make_index_sequence<std::size_t{A::count}>{});
-}
-
-}  // namespace sinter::nn::detail
-
-namespace sinter::nn::detail {
-
-/// Batch norm and elementwise modules behind it. The moments are leaves of each tile's graph.
-template <class Call, class In, class Out, class... Graph>
-struct norm_stage final : graph_stage<norm_stage<Call, In, Out, Graph...>, Call, Out, Graph...> {
-  using base = graph_stage<norm_stage, Call, Out, Graph...>;
-  In from;
-  bool of_batch;
-
-  norm_stage(const Call& call, In in, Out out, bool moments_of_batch)
-      : base(call, std::move(out)), from(std::move(in)), of_batch(moments_of_batch) {}
-
-  /// With n elements of a channel, mean m, and gradients a and b of mean and variance over all tiles:
-  /// dx = that of the tile's graph + a / n + 2 b / n (x - m).
-  void give_gradients() {
-    if constexpr (In::tracked) {
-      if (!from->has_graph) return;
-      using first = bare<decltype(*std::get<1>(this->graphs.template at<0>().x))>;
-      typename first::tensor_type of_mean, of_variance;
-      if (of_batch) {
-        add_up<1>(of_mean);
-        add_up<2>(of_variance);
-      }
-      const bool through_moments = of_mean.defined() && of_variance.defined();
-      const double n = static_cast<double>(this->to->shape.numel() / std::max<index_t>(this->to->shape[1], 1));
-      this->team->run_all(backward_of_tiles, [&](auto part) {
-        auto& [x, mean, variance] = this->graphs.template at<part()>().x;
-        if (!x) return;
-        auto& of_tile = from->each.template at<part()>();
-        if (x->numel() == 0) return of_tile.add(x->value(), true);  // no images: their gradient has no elements either
-        const auto g = gradient_of(x);
-        if (!through_moments) {
-          if (g.defined()) of_tile.add(g, false);
-          return;
-        }
-        using X = bare<decltype(*x)>;
-        using T = element_of<X>;
-        using C = compute_type<T>;
-        using D = device_of<X>;
-        const auto shift = sinter::detail::per_channel<4>(eval(of_mean.template to<D>() * static_cast<C>(1 / n)));
-        const auto slope = sinter::detail::per_channel<4>(eval(of_variance.template to<D>() * static_cast<C>(2 / n)));
-        const auto distance = cast<C>(x->value()) - sinter::detail::per_channel<4>(mean->value());
-        if (g.defined()) of_tile.add(eval(cast<T>(cast<C>(g) + (shift + slope * distance))), false);
-        else of_tile.add(eval(cast<T>(shift + slope * distance)), false);
-      });
-    }
-  }
-  void drop_inputs() noexcept { from->drop_gradients(); }
-
- private:
-  /// The gradients of leaf number Leaf of all tiles, in their order.
-  template <std::size_t Leaf, class Sum>
-  void add_up(Sum& sum) {
-    sinter::detail::each_part<base::count>([&](auto part) {
-      const auto g = gradient_of(std::get<Leaf>(this->graphs.template at<part()>().x));
-      if (!g.defined()) return;
-      if (sum.defined()) sum += g.template to<device_of<Sum>>();
-      else sum = g.template to<device_of<Sum>>().clone();
-    });
-  }
-};
-
-template <class M, class X, class V>
-auto normalised_on_tile(const M& m, const X& x, const V& mean, const V& variance) {
-  const sinter::detail::channel_moments<V> moments{mean, variance};
-  if constexpr (M::is_affine) return sinter::detail::normalised_channels(x, moments, m.settings.eps, m.weight, m.bias);
-  else return sinter::detail::normalised_channels(x, moments, m.settings.eps);
-}
-
-/// What batch_norm checks of x, by its shape.
-template <class M>
-void check_norm(const M& m, const extents<4>& x, bool of_batch) {
-  struct shape_of_x {
-    extents<4> all;
-    const extents<4>& shape() const { return all; }
-  };
-  const shape_of_x whole{x};
-  if constexpr (M::is_affine) sinter::detail::check_channel_operands("batch_norm", whole, m.weight, m.bias);
-  if constexpr (M::keeps_running_moments)
-    sinter::detail::check_channel_operand("batch_norm", "running mean", whole, m.running_mean);
-  if (of_batch && m.state.training && x[1] > 0 && x.numel() / x[1] == 1)
-    sinter::detail::refuse<shape_error>(
-        {"batch_norm: x of shape ", x, " has one value for each channel, which has no variance to train with"});
-}
-
-/// The moments of all tiles as (2,C) on the device of tile 0, towards which its running ones move.
-template <class Call, class M, class In>
-auto moments_of_tiles(Call& call, const M& m, const In& in) {
-  using D = device_of<M>;
-  using C = typename M::moment;
-  using tiles_of = typename In::image;
-  return [&]<std::size_t... P>(std::index_sequence<P...>) {
-    sinter::detail::parts<tensor<C, 2, typename tiles_of::template device_at<P>>...> each;
-    call.team->run_all(forward_of_tiles, [&](auto part) {
-      const auto& x = in->each.template at<part()>().value;
-      if (x.defined() && x.numel() > 0) each.template at<part()>() = batch_moments(x);
-    });
-    merged_moments<C, D> all;
-    sinter::detail::each_part<tiles_of::count>([&](auto part) {
-      const auto& one = each.template at<part()>();
-      if (one.defined()) all.add(in->each.template at<part()>().value.numel() / in->shape[1], one.template to<D>());
-    });
-    const tensor<C, 2, D> both = all.moments(in->shape[1]);
-    if constexpr (M::keeps_running_moments)
-      if (all.count > 0)
-        sinter::detail::move_running(m.running_mean.value(), m.running_var.value(), both, m.next_momentum(),
-                                     static_cast<index_t>(all.count));
-    return both;
-  }(std::make_index_sequence<std::size_t{tiles_of::count}>{});
-}
-
-template <class In, std::size_t P, class C>
-using moment_leaf = std::conditional_t<In::tracked, variable<C, 1, device_of<tile_leaf<In, P>>>,
-                                       tensor<C, 1, device_of<tile_leaf<In, P>>>>;
-template <std::size_t I, std::size_t End, class Chains, class In, std::size_t P, class C>
-using normalised_result =
-    result_on_tile<I + 1, End, Chains, P,
-                   decltype(normalised_on_tile(std::get<I>(std::declval<const Chains&>().template at<P>()),
-                                               std::declval<const tile_leaf<In, P>&>(),
-                                               std::declval<const moment_leaf<In, P, C>&>(),
-                                               std::declval<const moment_leaf<In, P, C>&>()))>;
-
-template <std::size_t I, std::size_t End, class Call, class Chains, class In>
-auto run_norm(Call& call, const Chains& chains, const In& in) {
-  const auto& first = std::get<I>(chains.template at<0>());
-  using M = bare<decltype(first)>;
-  using C = typename M::moment;
-  bool of_batch = true;
-  if constexpr (M::keeps_running_moments) of_batch = first.state.training;
-  check_norm(first, in->shape, of_batch);
-  tensor<C, 2, device_of<M>> moments;
-  if (of_batch) moments = moments_of_tiles(call, first, in);
-  return [&]<std::size_t... P>(std::index_sequence<P...>) {
-    using Out = image_of_results<normalised_result<I, End, Chains, In, 0, C>, typename Call::grid>;
-    using Stage = norm_stage<Call, In, Out,
-                             tile_graph<normalised_result<I, End, Chains, In, P, C>, tile_leaf<In, P>,
-                                        moment_leaf<In, P, C>, moment_leaf<In, P, C>>...>;
-    auto stage = std::make_unique<Stage>(call, in, Out{std::make_shared<typename Out::image>(in->shape)}, of_batch);
-    call.team->run_all(forward_of_tiles, [&](auto part) {
-      if (in->area(int{part()}).empty()) return;
-      using L = moment_leaf<In, part(), C>;
-      const auto& m = std::get<I>(chains.template at<part()>());
-      auto& [x, mean, variance] = stage->graphs.template at<part()>().x;
-      x.emplace(make_leaf<tile_leaf<In, part()>>(in->each.template at<part()>().value, in->has_graph));
-      const bool leaves = of_batch && in->has_graph;
-      if (of_batch) {
-        mean.emplace(make_leaf<L>(moments[0].template to<device_of<L>>(), leaves));
-        variance.emplace(make_leaf<L>(moments[1].template to<device_of<L>>(), leaves));
-      } else {
-        mean.emplace(make_leaf<L>(m.running_mean.value(), leaves));
-        variance.emplace(make_leaf<L>(m.running_var.value(), leaves));
-      }
-      stage->template set_result<part()>(
-          eval(run_on_tile<I + 1, End>(chains.template at<part()>(), normalised_on_tile(m, *x, *mean, *variance),
-                                       stage->to.place(int{part()}, in->shape))));
-    });
-    return Stage::finish(call, std::move(stage));
-  }(std::make_index_sequence<std::size_t{In::count}>{});
-}
-
-}  // namespace sinter::nn::detail
-// sinter/parallel/tiles.hpp: a module whose images are cut into tiles, each on a device of its own.
 
 namespace sinter {
 
-// Names in messages.
-template <class>
-struct module_has_no_tile_rule;
-struct put_it_behind_the_tiles_or_specialise_nn_tile_rule;
-template <class>
-struct grid_that_is_no_tiles;
-struct name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1;
+/// Ranks with one GPU each, which is D = cuda<I> on this one: processes of one machine or several, or threads. Calls
+/// work on tensors on D. It is made by all ranks of `world`, a communicator of the host, at the same time; see the
+/// concept `communicator`.
+///
+///     socket_communicator world(socket_options::from_environment());  // SINTER_CUDA_MAP=<number> names the rank's GPU
+///     nccl_communicator<cuda<0>> gpus(world);
+///     tensor sum = gpus.all_reduce(gradients).get();
+///     nn::distributed ranks(model, world, gpus);  // of a model on cuda<0>, and the cpu
+///
+/// A call runs on a stream of the communicator, once what was put on the stream of D before it is over; what is put on
+/// the stream of D after it runs beside it. get() waits on the host: then all ranks have made the call, and its work on
+/// this GPU is over. NCCL fixes the order of a sum, which may differ for other ranks or lengths, and rounds half and
+/// bfloat16 after each addition.
+///
+/// Each call is accompanied by one over a part of `world` that split() makes: a barrier, or a message. So errors name
+/// the rank that is missing, has ended, or makes another call, as those of `world` do. When a rank fails, or the time
+/// is over, it stops NCCL with ncclCommAbort and tells the others; memory that NCCL may still write to is never freed.
+/// The destructor waits until all ranks come to it, unless the communicator has failed.
+///
+/// Calls come in the same order on all ranks, messages among them. Those that no collective separates are started
+/// together, by the next collective or by who asks for one, so two ranks may both send first. A call may wait for the
+/// other ranks until NCCL has taken its work, as the first one does, and while a step on D is captured it is refused.
+template <device D>
+  requires is_cuda_v<D>
+class nccl_communicator {
+  template <class X, bool Adds = false>
+  using mistake_of = detail::communication_mistake<nccl_communicator, X, Adds>;
+  template <class T>
+  using flat = tensor<T, 1, D>;
 
-namespace nn {
-
-namespace detail {
-
-/// The replicas of an M on devices D, and the threads of their tiles.
-template <class M, class... D>
-class tile_set : public replica_set<M, D...> {
  public:
-  std::shared_ptr<tile_team<int{sizeof...(D)}>> team;
+  /// True for D alone.
+  template <class Other>
+  static constexpr bool reaches = std::is_same_v<Other, D>;
 
-  explicit tile_set(const M& original)
-      : replica_set<M, D...>(original),
-        team(std::make_shared<tile_team<int{sizeof...(D)}>>(std::vector<std::string>{device_name<D>()...})) {}
-  /// Hands over to the original what tile 0 has changed of buffers and generators.
-  void merge_first(const M& original) {
-    sample_range first[sizeof...(D)];
-    first[0] = {0, 1, true};
-    this->merge(original, first, 1);
-  }
-};
+  /// Errors: device_error where D is not available; value_error for wrong options; communication_error, as where two
+  /// ranks have the same GPU.
+  template <class C>
+    requires(!std::is_same_v<C, nccl_communicator> && communicator_on<C, cpu>)
+  explicit nccl_communicator(const C& world, const nccl_options& options = {})
+      : nccl_communicator(std::make_shared<detail::nccl_group>(
+            []() -> cuda_impl::context& { return cuda_impl::context_of<D>(); }, part_of(world), options)) {}
 
-/// Runs modules I to the last of chains, which are built alike, over the tiles of an image.
-template <std::size_t I, class Call, class Chains, class In>
-auto run_chain(Call& call, const Chains& chains, const In& in) {
-  using Chain = first_chain<Chains>;
-  if constexpr (I == std::tuple_size_v<Chain>) {
-    return in;
-  } else {
-    using Head = bare<std::tuple_element_t<I, Chain>>;
-    constexpr std::size_t end = end_of_statement<Chain, I + 1>();
-    if constexpr (is_tile_branches<Head>) {
-      const auto branch = [&](auto get) {
-        return [&]<std::size_t... P>(std::index_sequence<P...>) {
-          return sinter::detail::parts<bare<decltype(get(std::get<I>(chains.template at<P>())))>...>(
-              get(std::get<I>(chains.template at<P>()))...);
-        }(std::make_index_sequence<std::size_t{In::count}>{});
+  int rank() const { return group_->rank(); }
+  int size() const { return group_->size(); }
+  std::string name() const { return "nccl"; }
+
+  /// As of the concept. The maximum of floating-point elements, which gives NaN where an element is NaN, takes memory
+  /// for the elements of all ranks. Errors: shape_error for a tensor without a value or whose elements are not side by
+  /// side; device_error during a capture; communication_error.
+  template <element T>
+    requires detail::can_be_summed<T>
+  work<flat<T>> all_reduce(flat<T> values, rank_reduction by = reduction::sum, std::string_view name = {}) {
+    detail::require_flat("all_reduce", values);
+    detail::note_write(*detail::access::storage_of(values).get());
+    auto c = make_call<T>(detail::operation::all_reduce, values, 0, by.is_max(), name);
+    T* const p = pointer(values);
+    const std::size_t n = length(values);
+    constexpr ncclDataType_t type = cuda_impl::nccl_element<T>;
+    if (floating_element<T> && by.is_max()) {  // ncclMax leaves NaN out
+      const auto all = flat<T>::uninitialized({{values.numel() * size()}});
+      c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, all);
+      c->run = [=, to = pointer(all)](ncclComm_t ranks, cudaStream_t on) {
+        return ncclAllGather(p, to, n, type, ranks, on);
       };
-      const auto a = run_chain<0>(call, branch([](const auto& sum) { return sum.first; }), in);
-      const auto b = run_chain<0>(call, branch([](const auto& sum) { return sum.second; }), in);
-      return run_chain<end>(call, chains, run_sum<I + 1, end>(call, chains, a, b));
-    } else if constexpr (merges_moments<Head>) {
-      return run_chain<end>(call, chains, run_norm<I, end>(call, chains, in));
+      c->finish = [values, all, rows = size()]() mutable {
+        values.in_place() = max(all.reshape({rows, values.numel()}), 0);
+      };
     } else {
-      return run_chain<end>(call, chains, run_window<I, end>(call, chains, in));
+      c->run = [=, op = by.is_max() ? ncclMax : ncclSum](ncclComm_t ranks, cudaStream_t on) {
+        return ncclAllReduce(p, p, n, type, op, ranks, on);
+      };
     }
+    return post(c, values);
   }
-}
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void all_reduce(const X&, More&&...) = delete;
 
-/// The tape entry of a call: its statements, which it walks back over all tiles at the same time.
-template <class Set, class Call, class In, class Out, device H>
-struct tiled_backward final : sinter::detail::tape_entry {
-  using T = typename Out::image::value_type;
+  /// As of the concept, of any element type.
+  template <element T>
+  work<flat<T>> broadcast(flat<T> values, int root, std::string_view name = {}) {
+    detail::require_flat("broadcast", values);
+    detail::require_rank("broadcast", root, size());
+    detail::note_write(*detail::access::storage_of(values).get());
+    auto c = make_call<T>(detail::operation::broadcast, values, root, false, name);
+    c->run = [p = pointer(values), bytes = bytes_of(values), root](ncclComm_t ranks, cudaStream_t on) {
+      return ncclBroadcast(p, p, bytes, ncclUint8, root, ranks, on);
+    };
+    return post(c, values);
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void broadcast(const X&, More&&...) = delete;
 
-  tiled_backward(std::shared_ptr<Set> set, Call made, In in, Out out, state_ptr x)
-      : set_(std::move(set)),
-        call_(std::move(made)),
-        from_(std::move(in)),
-        to_(std::move(out)),
-        inputs_(set_->states()) {
-    name = "tile_parallel";
-    inputs_.push_back(std::move(x));
+  /// As of the concept, of any element type.
+  template <element T>
+  work<flat<T>> all_gather(flat<T> mine, std::string_view name = {}) {
+    detail::require_flat("all_gather", mine);
+    const auto all = flat<T>::uninitialized({{mine.numel() * size()}});
+    auto c = make_call<T>(detail::operation::all_gather, mine, 0, false, name);
+    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(mine, all);
+    c->run = [from = pointer(mine), to = pointer(all), bytes = bytes_of(mine)](ncclComm_t ranks, cudaStream_t on) {
+      return ncclAllGather(from, to, bytes, ncclUint8, ranks, on);
+    };
+    return post(c, all);
   }
-  const state_ptr* inputs(int& count) const override {
-    count = static_cast<int>(inputs_.size());
-    return inputs_.data();
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void all_gather(const X&, More&&...) = delete;
+
+  /// As of the concept. Errors: shape_error for a length that size() does not divide.
+  template <element T>
+    requires detail::can_be_summed<T>
+  work<flat<T>> reduce_scatter(flat<T> values, std::string_view name = {}) {
+    detail::require_flat("reduce_scatter", values);
+    detail::require_equal_parts("reduce_scatter", values.numel(), size());
+    const auto mine = flat<T>::uninitialized({{values.numel() / size()}});
+    auto c = make_call<T>(detail::operation::reduce_scatter, values, 0, false, name);
+    c->memory = std::make_shared<std::pair<flat<T>, flat<T>>>(values, mine);
+    c->run = [from = pointer(values), to = pointer(mine), n = length(mine)](ncclComm_t ranks, cudaStream_t on) {
+      return ncclReduceScatter(from, to, n, cuda_impl::nccl_element<T>, ncclSum, ranks, on);
+    };
+    return post(c, mine);
   }
-  void release() override {
-    call_.stages.clear();
-    from_.data.reset();
-    to_.data.reset();
+  template <class X, class... More, class Problem = typename mistake_of<X, true>::problem,
+            class Fix = typename mistake_of<X, true>::fix>
+  void reduce_scatter(const X&, More&&...) = delete;
+
+  /// Sends `values` to rank `to`, which receives them with the same tag. See above for the order.
+  template <element T>
+  work<void> send(flat<T> values, int to, int tag = 0) {
+    detail::require_flat("send", values);
+    detail::require_rank("send", to, size());
+    auto c = make_call<T>(detail::operation::send, values, tag, false, {});
+    if (values.numel() > 0)
+      c->run = [p = pointer(values), bytes = bytes_of(values), to](ncclComm_t ranks, cudaStream_t on) {
+        return ncclSend(p, bytes, ncclUint8, to, ranks, on);
+      };
+    return work<void>(group_->post_message(c, to));
+  }
+  template <class X, class... More, class Problem = typename mistake_of<X>::problem,
+            class Fix = typename mistake_of<X>::fix>
+  void send(const X&, More&&...) = delete;
+
+  /// The next n elements that rank `from` sends to this one.
+  template <element T, device Place = D>
+    requires std::is_same_v<Place, D>
+  work<flat<T>> receive(index_t n, int from, int tag = 0) {
+    detail::require_rank("receive", from, size());
+    const auto values = flat<T>::uninitialized({{n}});
+    auto c = make_call<T>(detail::operation::receive, values, tag, false, {});
+    if (n > 0)
+      c->run = [p = pointer(values), bytes = bytes_of(values), from](ncclComm_t ranks, cudaStream_t on) {
+        return ncclRecv(p, bytes, ncclUint8, from, ranks, on);
+      };
+    return {group_->post_message(c, from), values};
+  }
+  template <element T, device Place, class Problem = communicator_does_not_reach<Place>,
+            class Fix = copy_it_with_dot_to_a_device_that_it_reaches>
+    requires(!std::is_same_v<Place, D>)
+  work<tensor<T, 1, Place>> receive(index_t, int, int = 0) = delete;
+
+  /// Is over once all ranks called it; it does not look at work on GPUs.
+  work<void> barrier(std::string_view name = {}) {
+    auto c = std::make_shared<detail::nccl_call>(group_);
+    c->header = detail::make_header(detail::operation::barrier, element_kind::uint8, 0, 0, false, name);
+    c->name = name;
+    return work<void>(group_->post(c));
   }
 
-  void backward(sinter::detail::grad_state& y) override {
-    const auto dy = static_cast<sinter::detail::typed_state<T, 4, H>&>(y).grad;
-    const bool retain = sinter::detail::graph_is_retained();
-    const auto turn = set_->take_turn();
-    set_->gather_gradients([&] {
-      try {
-        call_.team->run_all(backward_of_tiles, [&](auto part) {
-          const tile_area own = to_->area(int{part()});
-          if (own.empty()) return;
-          auto& to = to_->each.template at<part()>();
-          to.add(area_of(dy, to_->whole(), own).template to<device_of<decltype(to)>>(), true);
-        });
-        for (auto stage = call_.stages.rbegin(); stage != call_.stages.rend(); ++stage) (*stage)->backward(retain);
-      } catch (...) {
-        for (const auto& stage : call_.stages) stage->drop_gradients();
-        to_->drop_gradients();
-        throw;
-      }
-    });
-    if constexpr (In::tracked)
-      if (inputs_.back()) give_to_input();
+  /// All ranks call it; those with the same color get a communicator of their own, in which they are in the order of
+  /// (key, rank). Errors: value_error for a negative color.
+  nccl_communicator split(int color, int key) {
+    detail::require_color(color);
+    return nccl_communicator(group_->split(color, key));
   }
+
+  /// This rank gives up, and stops its GPU's part: the calls of all ranks throw "aborted by rank r: reason".
+  void abort(std::string reason) { group_->abort(reason); }
 
  private:
-  void give_to_input() {
-    using X = typename In::image::value_type;
-    auto& x = static_cast<sinter::detail::typed_state<X, 4, H>&>(*inputs_.back());
-    bool add = false;
-    x.gradient(add);
-    call_.team->run_all(backward_of_tiles, [&](auto part) {
-      const tile_area own = from_->area(int{part()});
-      if (own.empty()) return;
-      auto& of_tile = from_->each.template at<part()>();
-      const auto place = area_of(x.grad, from_->whole(), own);
-      if (of_tile.grad.defined()) sinter::detail::write_or_add(of_tile.grad.template to<H>(), place, add);
-      else if (!add) place.in_place() = X(0);
-      of_tile.drop_gradient();
-    });
+  explicit nccl_communicator(std::shared_ptr<detail::nccl_group> group) : group_(std::move(group)) {}
+
+  template <class C>
+  static std::unique_ptr<detail::host_ranks> part_of(C world) {
+    return std::make_unique<detail::host_ranks_of<C>>(world.split(0, world.rank()));
+  }
+  template <class T>
+  static T* pointer(const flat<T>& x) {
+    return detail::access::data(x);
+  }
+  template <class T>
+  static std::size_t length(const flat<T>& x) {
+    return static_cast<std::size_t>(x.numel());
+  }
+  template <class T>
+  static std::size_t bytes_of(const flat<T>& x) {
+    return length(x) * sizeof(T);
+  }
+  template <class T>
+  std::shared_ptr<detail::nccl_call> make_call(detail::operation op, const flat<T>& x, int root, bool is_max,
+                                               std::string_view name) const {
+    auto c = std::make_shared<detail::nccl_call>(group_);
+    c->header = detail::make_header(op, kind_of_element<T>(), length(x), root, is_max, name);
+    c->name = name;
+    c->memory = std::make_shared<flat<T>>(x);
+    return c;
+  }
+  /// Nothing is asked of NCCL for a tensor without elements.
+  template <class T>
+  work<flat<T>> post(const std::shared_ptr<detail::nccl_call>& c, const flat<T>& result) {
+    if (c->header.count == 0) c->run = nullptr, c->finish = nullptr;
+    return {group_->post(c), result};
   }
 
-  std::shared_ptr<Set> set_;
-  Call call_;
-  In from_;
-  Out to_;
-  std::vector<state_ptr> inputs_;
-};
-
-template <class M, class Grid>
-struct tile_mistake_of {
-  static constexpr auto find() {
-    return sinter::detail::mistake<grid_that_is_no_tiles<Grid>,
-                                   name_rows_columns_and_devices_as_in_tiles_1_2_numa_0_numa_1>{};
-  }
-};
-template <class M, int R, int C, class... D>
-struct tile_mistake_of<M, tiles<R, C, D...>> {
-  static constexpr auto find() {
-    using sinter::detail::mistake;
-    constexpr int n = sizeof...(D);
-    if constexpr (R < 1 || C < 1 || R * C != n)
-      return mistake<grid_needs_one_device_per_tile<R, C, n>, list_this_many_devices<R * C>>{};
-    else if constexpr (!sinter::detail::is_fitting<replication_mistake<M, D...>>) return replication_mistake<M, D...>{};
-    else if constexpr (!std::is_void_v<typename without_tile_rule<M>::type>)
-      return mistake<module_has_no_tile_rule<typename without_tile_rule<M>::type>,
-                     put_it_behind_the_tiles_or_specialise_nn_tile_rule>{};
-    else return sinter::detail::fitting<void>{};
-  }
-};
-template <class M, class Grid>
-using tile_mistake = decltype(tile_mistake_of<bare<M>, Grid>::find());
-
-template <class M, class Grid>
-struct tile_set_for;
-template <class M, int R, int C, class... D>
-struct tile_set_for<M, tiles<R, C, D...>> {
-  using type = tile_set<M, D...>;
-};
-
-}  // namespace detail
-
-/// What tile_parallel() returns: a module that takes and gives what its M does. See there.
-template <is_module M, class Grid, class Exchange = detail::exchange_halos>
-struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
-  using device_type = device_of<M>;
-  using kind = typename M::kind;
-  static constexpr bool runs_copies = true;  ///< of its members, in their stead
-  template <class To, class K>
-  using rebind = tile_parallel_over<typename detail::rebound<M, To, K>::type, Grid, Exchange>;
-
-  tile_parallel_over() = default;
-  explicit tile_parallel_over(M m) : module(std::move(m)) {}
-
-  M module;
-  nn::mode mode;
-
-  template <class F, class... S>
-  static void visit(F&& f, S&... s) {
-    f("module", s.module...);
-    f("mode", s.mode...);
-  }
-
-  /// module(x), each device with a tile of x (N,C,H,W) and of every image behind it. Errors: those of module; what a
-  /// tile meets is named after its device.
-  template <class E>
-  auto forward(const E& input) const {
-    using X = sinter::detail::evaluated<E>;
-    static_assert(rank_of<X> == 4, "sinter: tile_parallel cuts images of shape (N,C,H,W)");
-    using In = detail::image_in_tiles<element_of<X>, Grid, detail::is_variable<X>>;
-    const X x = sinter::detail::eval_to_read(input);
-    const std::shared_ptr<set> shared = replicas_.of(module);
-    set& replicas = *shared;
-    const auto turn = replicas.take_turn();
-    replicas.refresh(module, mode.training);
-    detail::tile_call<Grid, Exchange> call{replicas.team, {}};
-    const In in = cut<In>(replicas, x);
-    const auto out = detail::run_chain<0>(call, chains(replicas), in);
-    if (mode.training) replicas.merge_first(module);
-    const auto value = joined(replicas, *out);
-    using Out = sinter::detail::bare<decltype(out)>;
-    if constexpr (Out::tracked) {
-      if (!out->has_graph) return sinter::detail::unrecorded<1>(value);
-      sinter::detail::state_ptr of_x;
-      if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
-      using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
-      return sinter::detail::produced<1>(value, std::make_unique<entry>(shared, std::move(call), in, out, of_x));
-    } else {
-      return value;
-    }
-  }
-
- private:
-  using set = typename detail::tile_set_for<M, Grid>::type;
-
-  static auto chains(set& replicas) {
-    return [&]<std::size_t... P>(std::index_sequence<P...>) {
-      return sinter::detail::parts<decltype(chain_of(replicas.template replica<P>()))...>(
-          chain_of(replicas.template replica<P>())...);
-    }(std::make_index_sequence<std::size_t{set::count}>{});
-  }
-  template <class R>
-  static auto chain_of(const R& replica) {
-    return detail::flat_steps<const R&>(replica);
-  }
-  template <class In, class X>
-  static In cut(set& replicas, const X& x) {
-    const In in{std::make_shared<typename In::image>(x.shape())};
-    if constexpr (In::tracked) in->has_graph = sinter::detail::recording() && sinter::detail::access::state_of(x);
-    const auto value = detail::stored_value(x);
-    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
-      auto& to = in->each.template at<part()>();
-      const detail::tile_area own = in->area(int{part()});
-      if (!own.empty())
-        to.value = detail::area_of(value, in->whole(), own).template to<sinter::device_of<decltype(to)>>();
-    });
-    return in;
-  }
-  template <class Image>
-  static auto joined(set& replicas, const Image& image) {
-    using T = typename Image::value_type;
-    const auto& first = image.each.template at<0>().value;
-    const auto strides = first.defined() ? sinter::detail::dense_strides_like(image.shape, first.strides())
-                                         : sinter::detail::strides_in(memory_format::channels_last, image.shape);
-    const auto all = tensor<T, 4, device_type>::uninitialized(image.shape, strides);
-    replicas.team->run_all(detail::forward_of_tiles, [&](auto part) {
-      const detail::tile_area own = image.area(int{part()});
-      if (!own.empty())
-        detail::area_of(all, image.whole(), own).in_place() =
-            image.each.template at<part()>().value.template to<device_type>();
-    });
-    return all;
-  }
-
-  detail::replica_place<set> replicas_;
-};
-
-/// The module over a Grid = nn::tiles<Rows, Columns, D...> of devices: each picture is cut into Rows x Columns tiles,
-/// one for each device, which has a replica of the module. A layer reads what it needs of other tiles (the halo, from
-/// all owners it touches), and backward hands the gradients of these elements to their owners. So values and gradients
-/// are those of one device to rounding, for any kernel, stride, padding with zeros, dilation and pooling; batch norm
-/// in training takes the moments of all tiles, and dropout's masks are parts of the whole image's. It takes and gives
-/// images on the module's device, and stands between other modules.
-///
-/// M consists of layers that have a tile_rule: conv2d, max_pool2d, avg_pool2d, batch_norm2d, zero_pad2d,
-/// constant_pad2d, elementwise activations, dropout, dropout2d, and chains of these; modules of your own say so by a
-/// specialisation. A layer without one, such as flatten, does not compile and is named.
-///
-///     const nn::sequential features{nn::conv2d(3, 16, 3, gen, {.padding = 1}), nn::relu(), nn::max_pool2d(2)};
-///     auto tiled = nn::tile_parallel<nn::tiles<1, 2, numa<0>, numa<1>>>(features);
-///     variable y = tiled(images);
-template <class Grid, class M>
-  requires(is_module<M> && sinter::detail::is_fitting<detail::tile_mistake<M, Grid>>)
-tile_parallel_over<M, Grid> tile_parallel(const M& model) {
-  return tile_parallel_over<M, Grid>(model);
-}
-template <class Grid, class M, class Problem = typename detail::tile_mistake<M, Grid>::problem,
-          class Fix = typename detail::tile_mistake<M, Grid>::fix>
-  requires(is_module<M>)
-void tile_parallel(const M&) = delete;
-
-}  // namespace nn
-}  // namespace sinter
-// sinter/parallel/usage.hpp: how long devices work, what they copy to each other, and their peak of memory.
-
-namespace sinter {
-
-// Names in messages.
-struct usage_of_no_device;
-struct name_the_devices_in_angle_brackets;
-
-/// What one device did.
-struct device_usage {
-  std::string device;
-  double busy = 0;             ///< seconds in which it computed; NaN on a GPU, whose work is not timed
-  double idle = 0;             ///< seconds in which it did not
-  std::size_t peak_bytes = 0;  ///< most bytes in use at once, with those that were in use before
-};
-/// The copies from one device to another.
-struct transfer_usage {
-  std::string from, to;
-  std::int64_t copies = 0, bytes = 0;
-  double seconds = 0;  ///< in which copies ran, or were put into a GPU's stream; two at once count twice
-};
-
-/// What usage_meter::report() returns.
-struct usage_report : detail::report<usage_report> {
-  double seconds = 0;  ///< that the meter ran
-  std::vector<device_usage> devices;
-  std::vector<transfer_usage> transfers;  ///< between pairs of devices that copied anything
-
-  /// Of all pairs.
-  double transfer_seconds() const {
-    double sum = 0;
-    for (const transfer_usage& t : transfers) sum += t.seconds;
-    return sum;
-  }
-  std::int64_t transfer_bytes() const {
-    std::int64_t sum = 0;
-    for (const transfer_usage& t : transfers) sum += t.bytes;
-    return sum;
-  }
-
-  /// A line for each device and for each pair.
-  std::string text() const {
-    std::string lines;
-    char row[200];
-    for (const device_usage& d : devices) {
-      std::snprintf(row, sizeof row, "%-8s busy %10.3f ms, idle %10.3f ms, peak %9.3f MB\n", d.device.c_str(),
-                    1e3 * d.busy, 1e3 * d.idle, 1e-6 * static_cast<double>(d.peak_bytes));
-      lines += row;
-    }
-    for (const transfer_usage& t : transfers) {
-      std::snprintf(row, sizeof row, "%s => %s: %lld copies, %.3f MB, %.3f ms\n", t.from.c_str(), t.to.c_str(),
-                    static_cast<long long>(t.copies), 1e-6 * static_cast<double>(t.bytes), 1e3 * t.seconds);
-      lines += row;
-    }
-    return lines;
-  }
-};
-
-namespace detail {
-
-template <device... D>
-constexpr auto find_meter_mistake() {
-  if constexpr (sizeof...(D) == 0) return mistake<usage_of_no_device, name_the_devices_in_angle_brackets>{};
-  else if constexpr (!all_different<D...>) return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
-  else return fitting<void>{};
-}
-
-/// Counters at one moment.
-struct usage_mark {
-  std::int64_t nanoseconds = 0, bytes = 0, times = 0;
-  static usage_mark of(const usage_counter& c) {
-    return {c.nanoseconds.load(std::memory_order_relaxed), c.bytes.load(std::memory_order_relaxed),
-            c.times.load(std::memory_order_relaxed)};
-  }
-  usage_mark since(const usage_mark& before) const {
-    return {nanoseconds - before.nanoseconds, bytes - before.bytes, times - before.times};
-  }
-  double seconds() const { return 1e-9 * static_cast<double>(nanoseconds); }
-};
-
-}  // namespace detail
-
-/// Measures, from its beginning or from restart() on, how long devices D compute, what is copied between them and
-/// between them and the cpu, and how many bytes they hold at most. It sees all of the program's work, on any thread. A
-/// host device computes while a loop of its threads runs; work of two threads at once counts twice. Peaks of memory are
-/// those of memory<D>(), which a meter starts anew.
-///
-///     const usage_meter<numa<0>, numa<1>> meter;
-///     step();
-///     std::cout << meter.report();
-template <device... D>
-class usage_meter {
-  using mistake_of = decltype(detail::find_meter_mistake<D...>());
-
- public:
-  usage_meter()
-    requires(detail::is_fitting<mistake_of>)
-  {
-    detail::usage_meters().fetch_add(1, std::memory_order_relaxed);
-    restart();
-  }
-  template <class Mistake = mistake_of, class Problem = typename Mistake::problem, class Fix = typename Mistake::fix>
-  usage_meter() = delete;
-  usage_meter(const usage_meter&) = delete;
-  usage_meter& operator=(const usage_meter&) = delete;
-  ~usage_meter() { detail::usage_meters().fetch_sub(1, std::memory_order_relaxed); }
-
-  void restart() {
-    (wait<D>(), ...);
-    (reset_peak_memory<D>(), ...);
-    before_ = read();
-    begin_ = std::chrono::steady_clock::now();
-  }
-
-  /// Waits for the work of GPUs first.
-  usage_report report() const {
-    (wait<D>(), ...);
-    usage_report r;
-    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    const std::vector<detail::usage_mark> now = read();
-    std::size_t i = 0;
-    const auto next = [&] {
-      const detail::usage_mark m = now[i].since(before_[i]);
-      ++i;
-      return m;
-    };
-    const auto add_device = [&]<device One>(std::type_identity<One>) {
-      const detail::usage_mark m = next();
-      device_usage d{device_name<One>(), m.seconds(), 0, memory<One>().peak_bytes};
-      if constexpr (is_cuda_v<One>) d.busy = std::numeric_limits<double>::quiet_NaN();
-      d.idle = d.busy > r.seconds ? 0 : r.seconds - d.busy;
-      r.devices.push_back(d);
-    };
-    const auto add_pair = [&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
-      const detail::usage_mark m = next();
-      if (m.times > 0) r.transfers.push_back({device_name<From>(), device_name<To>(), m.times, m.bytes, m.seconds()});
-    };
-    (add_device(std::type_identity<D>{}), ...);
-    each_pair(add_pair);
-    return r;
-  }
-
- private:
-  static constexpr bool has_cpu = (std::is_same_v<D, cpu> || ...);
-
-  template <device One>
-  static void wait() {
-    if constexpr (is_cuda_v<One>) synchronize<One>();
-  }
-
-  template <class F>
-  static void each_pair(const F& f) {
-    const auto from = [&]<device From>(std::type_identity<From> one) {
-      (f(one, std::type_identity<D>{}), ...);
-      if constexpr (!has_cpu) {
-        f(one, std::type_identity<cpu>{});
-        f(std::type_identity<cpu>{}, one);
-      }
-    };
-    (from(std::type_identity<D>{}), ...);
-  }
-
-  static std::vector<detail::usage_mark> read() {
-    std::vector<detail::usage_mark> marks;
-    const auto add_device = [&]<device One>(std::type_identity<One>) {
-      if constexpr (is_cuda_v<One>) marks.emplace_back();
-      else marks.push_back(detail::usage_mark::of(cpu_impl::pool_of<One>().usage()));
-    };
-    (add_device(std::type_identity<D>{}), ...);
-    each_pair([&]<device From, device To>(std::type_identity<From>, std::type_identity<To>) {
-      marks.push_back(detail::usage_mark::of(detail::copies_between<From, To>()));
-    });
-    return marks;
-  }
-
-  std::vector<detail::usage_mark> before_;
-  std::chrono::steady_clock::time_point begin_;
+  std::shared_ptr<detail::nccl_group> group_;
 };
 
 }  // namespace sinter
+#endif
 #endif

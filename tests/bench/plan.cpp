@@ -4,7 +4,7 @@
 //   g++ -std=c++20 -O2 -march=native -I include -isystem /usr/include/eigen3 tests/bench/plan.cpp -pthread
 //   bash tests/bench/plan.sh
 #include <sinter/io/svg.hpp>
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 #include <cmath>

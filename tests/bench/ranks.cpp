@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 
 #include "../../examples/models/resnet_cifar.hpp"
 #include "timing.hpp"

@@ -1,7 +1,7 @@
 // tests/compile_fail/communicator_does_not_reach.cpp: sum over ranks of threads of a tensor on a GPU.
 // FIRST-LINE: communicator_does_not_reach<(sinter::)?cuda<0> ?>
 // FIRST-LINE: copy_it_with_dot_to_a_device_that_it_reaches
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/communicator_of_variable.cpp: gather of a tracked variable.
 // FIRST-LINE: updating_a_tracked_variable_in_place
 // FIRST-LINE: write_through_dot_value_instead
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/communicator_rank_2.cpp: broadcast of a matrix.
 // FIRST-LINE: communicator_takes_flat_tensors_and_not_rank<2>
 // FIRST-LINE: write_dot_flatten
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/communicator_receive_elsewhere.cpp: a message received on a GPU by ranks of threads.
 // FIRST-LINE: communicator_does_not_reach<(sinter::)?cuda<0> ?>
 // FIRST-LINE: copy_it_with_dot_to_a_device_that_it_reaches
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

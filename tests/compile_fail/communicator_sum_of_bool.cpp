@@ -1,7 +1,7 @@
 // tests/compile_fail/communicator_sum_of_bool.cpp: sum over ranks of elements that cannot be added.
 // FIRST-LINE: communicator_cannot_add_elements_of<bool>
 // FIRST-LINE: convert_it_with_cast
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

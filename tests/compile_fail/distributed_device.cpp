@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_device.cpp: ranks of threads train a model of which a part is on a GPU.
 // FIRST-LINE: communicator_does_not_reach<(sinter::)?cuda<0> ?>
 // FIRST-LINE: pass_a_communicator_that_reaches_it_as_well
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

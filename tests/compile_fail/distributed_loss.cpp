@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_loss.cpp: a distributed backward of a loss that nothing recorded.
 // FIRST-LINE: loss_that_is_no_variable<
 // FIRST-LINE: return_the_loss_as_the_model_gives_it
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

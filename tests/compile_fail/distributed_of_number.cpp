@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_of_number.cpp: a distributed whose second argument is a number of ranks.
 // FIRST-LINE: the_ranks_are_no_communicator<int
 // FIRST-LINE: write_distributed_of_a_model_and_a_communicator
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

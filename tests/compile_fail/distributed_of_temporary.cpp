@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_of_temporary.cpp: a distributed of a model that nothing keeps.
 // FIRST-LINE: a_model_that_ends_with_this_statement<
 // FIRST-LINE: keep_the_model_in_a_variable
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_run_of_number.cpp: a run whose loss is a number, so that nothing can be differentiated.
 // FIRST-LINE: loss_that_is_no_variable<float
 // FIRST-LINE: return_the_loss_as_the_model_gives_it
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/distributed_swapped.cpp: a distributed whose arguments are in the wrong order.
 // FIRST-LINE: what_is_distributed_is_no_module<.*thread_communicator
 // FIRST-LINE: write_distributed_of_a_model_and_a_communicator
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/hierarchical_of_hierarchical.cpp: nodes of nodes.
 // FIRST-LINE: hierarchy_of_what_is_no_host_communicator<(sinter::)?hierarchical_communicator>
 // FIRST-LINE: pass_communicators_of_threads_sockets_or_mpi
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

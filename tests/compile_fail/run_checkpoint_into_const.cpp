@@ -1,7 +1,7 @@
 // tests/compile_fail/run_checkpoint_into_const.cpp: what is loaded into has to change.
 // FIRST-LINE: checkpoint_cannot_load_into<const sinter::nn::linear<
 // FIRST-LINE: pass_a_variable_that_is_not_const
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -2,7 +2,7 @@
 // keeps.
 // FIRST-LINE: optimizer_whose_rule_does_not_list_its_state<
 // FIRST-LINE: give_the_state_of_the_rule_a_function_each_saved
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/run_checkpoint_of_vector.cpp: a checkpoint of something that it does not know.
 // FIRST-LINE: checkpoint_cannot_hold<std::vector<double>
 // FIRST-LINE: pass_modules_optimizers_schedulers_scalers_generators_loaders_or_numbers
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

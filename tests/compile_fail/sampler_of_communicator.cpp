@@ -2,7 +2,7 @@
 // FIRST-LINE: sampler_is_made_of_a_communicator_and_not_implicitly_from<sinter::thread_communicator>
 // FIRST-LINE: write_distributed_sampler_of_it
 #include <sinter/data/loader.hpp>
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,6 @@
 // tests/compile_fail/sharded_of_no_rule.cpp: what is sharded is not an optimizer.
 // FIRST-LINE: optim::sharded<...> takes a rule_optimizer, such as optim::adam or optim::sgd
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/sharded_over_model.cpp: a sharded optimizer is made of the model, which knows no ranks.
 // FIRST-LINE: sharding_over_what_is_not_distributed<
 // FIRST-LINE: pass_the_nn_distributed_of_the_model
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

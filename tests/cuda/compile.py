@@ -208,7 +208,7 @@ def main():
     work = []
     alone = options.scratch / "headers.cu"
     every = sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp"))
-    with_libraries = [*every, *sorted((tools.INCLUDE / "sinter/parallel").glob("nccl_*.hpp"))]
+    with_libraries = [*every, *sorted((tools.INCLUDE / "sinter/ranks/nccl").glob("*.hpp"))]
     of_libraries = {name: [header for header in with_libraries if header.stem.split("_")[0] == name] for name in OPTIONAL}
     headers = [header for header in every if header.stem not in ["cub", "cub_folds"] and header not in sum(of_libraries.values(), [])]
     alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))

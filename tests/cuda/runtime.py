@@ -3,7 +3,7 @@
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
 that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, of
-tests/parallel, and of tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls
+tests/parallel, tests/ranks, and of tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. What calls
 cuDNN or NCCL is left out where that is not found. Exits with 77 where there is no nvcc.
 """
 import argparse
@@ -22,7 +22,7 @@ MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOLDS = HERE.parent / "gpu/folds_by_cub_test.cu"
-FOR_GPUS = [*(HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]), *sorted((HERE.parent / "parallel").glob("*_test.cpp"))]
+FOR_GPUS = [*(HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]), *sorted(test for room in ["parallel", "ranks"] for test in (HERE.parent / room).glob("*_test.cpp"))]
 OF_CUDNN = [FAKE / "cudnn_test.cu", FAKE / "fake_cudnn.cpp"]
 OF_NCCL = [FAKE / "nccl_test.cu", FAKE / "fake_nccl.cpp"]  # its kernels are run
 OF_PTX = FAKE / "ptx_checks.cpp"
@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--link", action="append", default=[], help="a library that Catch2 needs")
-    parser.add_argument("--all", action="store_true", help="what takes minutes to compile too: the op table, tests/gpu, tests/parallel")
+    parser.add_argument("--all", action="store_true", help="what takes minutes to compile too: the op table, tests/gpu, tests/parallel, tests/ranks")
     parser.add_argument("--scratch", type=Path, default=Path("build/cuda_runtime"))
     options = parser.parse_args()
     if shutil.which(options.nvcc) is None:
@@ -97,11 +97,11 @@ def main():
     programs = len(run) + len(not_run) + len(more) + len(together) + with_nccl + 2
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, []), *OF_NCCL[:with_nccl]]), EXAMPLE, MAIN,
                *[file for file in sorted(FAKE.glob("*.cpp")) if file not in left_out]]
-    folders = [HERE.parent, HERE, FAKE, EXAMPLE.parent, *(HERE.parent / name for name in ["ops", "gpu", "parallel"])]
+    folders = [HERE.parent, HERE, FAKE, EXAMPLE.parent, *(HERE.parent / name for name in ["ops", "gpu", "parallel", "ranks"])]
     helpers = [header for folder in folders for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
                      *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
-                     *sorted((tools.INCLUDE / "sinter/parallel").glob("*.hpp")))
+                     *sorted(header for room in ["parallel", "ranks"] for header in (tools.INCLUDE / "sinter" / room).rglob("*.hpp")))
     if key in passed:
         tools.report("programs on the fake CUDA runtime", [], programs, programs)
     objects = dict(zip(sources, tools.parallel(lambda source: compiled(options, source), sources)))

@@ -1,6 +1,6 @@
 // tests/docs/communicators_test.cpp: the snippets of docs/communicators.md, as tests.
-#include <sinter/parallel/socket_communicator.hpp>
-#include <sinter/parallel/thread_communicator.hpp>
+#include <sinter/ranks/socket/communicator.hpp>
+#include <sinter/ranks/thread/communicator.hpp>
 #include <sinter/sinter.hpp>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // tests/docs/distributed_test.cpp: the snippets of docs/distributed.md, as tests.
 #include <sinter/data.hpp>
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 #include "../catch.hpp"

@@ -1,5 +1,5 @@
 // tests/docs/plan_test.cpp: the snippets of docs/plan.md, as tests.
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 #include <chrono>

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include <sinter/data.hpp>
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -2,7 +2,7 @@
 // tell.
 #include "../catch.hpp"
 
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
 #include <atomic>

@@ -87,8 +87,8 @@ link() { # link <program> <object>... [-l<library>...]
 }
 tests=(map fold program half scan sort blas graph spill kernel_table pooling conv)
 networks=(fcn_s alexnet_s resnet50 fcn_r alexnet_r resnet56)
-parallel=()
-for source in "$here"/tests/parallel/*_test.cpp; do parallel+=("$(basename "$source" _test.cpp)"); done
+over_devices=()
+for source in "$here"/tests/{parallel,ranks}/*_test.cpp; do over_devices+=("$(basename "$source" _test.cpp)"); done
 if [ $build = yes ]; then
   find_library cudnn cudnn.h 'cudnnGetVersion()'
   find_library nccl nccl.h 'ncclGetVersion(nullptr)'
@@ -99,7 +99,7 @@ if [ $build = yes ]; then
   sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
     "$here/examples/01_digits.cpp")
   for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
-  for test in "${parallel[@]}"; do sources+=("$here/tests/parallel/${test}_test.cpp"); done
+  sources+=("$here"/tests/{parallel,ranks}/*_test.cpp)
   [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/"{cub,rival_cub,folds_by_cub_test,bench_by_cub}.cu)
   for source in "${sources[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
@@ -120,7 +120,7 @@ if [ $build = yes ]; then
   parts=()
   for part in "$here"/tests/ops/table_[0-9]*_test.cpp; do parts+=("$(basename "$part" .cpp).o"); done
   link table_test "${parts[@]}" table_test.o main.o
-  for test in "${tests[@]}" "${parallel[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
+  for test in "${tests[@]}" "${over_devices[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
   link native_test native_test.o main.o "${libraries[@]}"
   if [[ " ${macros[*]}" == *CUDNN* ]]; then link conv_by_cudnn_test conv_by_cudnn_test.o main.o -lcudnn; fi
   link bench bench.o "${cub[@]}"
@@ -155,7 +155,7 @@ for test in sort_by_cub folds_by_cub conv_by_cudnn; do
   if [ -e "$out/${test}_test" ]; then attempt "$test" "$out/${test}_test"; fi
 done
 export SINTER_CUDA_MAP=0,0,0,0 # cuda<0> to cuda<3> on one GPU
-for test in "${parallel[@]}"; do attempt "$test" "$out/${test}_test"; done
+for test in "${over_devices[@]}"; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
 if [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && grep -q 'two GPUs' < <("$out/native_test" --list-tests '[two_gpus]'); then
   attempt native_two_gpus "$out/native_test" "[two_gpus]"

@@ -22,13 +22,15 @@ MAY_INCLUDE = {
     "nn": "core math expr ops grad random",
     "optim": "core math expr ops grad random nn",
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
+    "ranks": "core math expr ops grad cpu cuda random nn optim data io parallel",
 }
 ANYONE = {"fwd.hpp", "config.hpp"}
 # what -> the places that alone may include it
 GUARDED = {
     r"Eigen/": r"math/packet\w*\.hpp|cpu/",
-    r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|parallel/",
-    r"mpi\.h": r"parallel/",
+    r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|ranks/nccl/",
+    r"mpi\.h": r"ranks/mpi/",
+    r"(sys/(socket|un)|netinet/\w+|arpa/inet|netdb|poll)\.h": r"ranks/socket/",
 }
 NEVER = {r"unsupported/": "unsupported Eigen", r"ranges$": "<ranges> is slow to compile", r"iostream$": "<iostream> has a "
          "static constructor; use <ostream> or <cstdio>"}

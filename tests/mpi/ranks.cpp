@@ -1,14 +1,14 @@
 // tests/mpi/ranks.cpp: what the ranks of tests/mpi/mpi.py do. Each says in a closing line how it ended.
-#include <sinter/parallel/distributed.hpp>
-#include <sinter/parallel/hierarchical_communicator.hpp>
-#include <sinter/parallel/mpi_communicator.hpp>
+#include <sinter/ranks/distributed.hpp>
+#include <sinter/ranks/hierarchical/communicator.hpp>
+#include <sinter/ranks/mpi/communicator.hpp>
 #include <sinter/sinter.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 
-#include "../parallel/communicator_checks.hpp"
+#include "../ranks/communicator_checks.hpp"
 
 using namespace sinter;
 using namespace communicator_checks;

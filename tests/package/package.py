@@ -119,7 +119,7 @@ def mpi(options, folder):
     launch = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "2"]
     single = folder / "single"
     must(["env", f"OMPI_CXX={options.compiler}", f"MPICH_CXX={options.compiler}", "mpicxx", "-std=c++20", f"-I{SINGLE}", *tools.eigen_flags(options.eigen),
-          "-DSINTER_WITH_MPI=1", "-DSINTER_WITH_PARALLEL=1", "-DONE_HEADER", HERE / "mpi/main.cpp", "-o", single, "-pthread"])
+          "-DSINTER_WITH_MPI=1", "-DSINTER_WITH_RANKS=1", "-DONE_HEADER", HERE / "mpi/main.cpp", "-o", single, "-pthread"])
     for program in (main, single):
         text = must([*launch, program], stdin=subprocess.DEVNULL)
         if sorted(text.splitlines()) != ["rank 0 of 2: 3", "rank 1 of 2: 3"]:

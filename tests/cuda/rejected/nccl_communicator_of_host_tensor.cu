@@ -1,7 +1,7 @@
 // tests/cuda/rejected/nccl_communicator_of_host_tensor.cu: a host tensor in a sum by a communicator over NCCL.
 // FIRST-LINE: communicator_does_not_reach<
 // FIRST-LINE: copy_it_with_dot_to_a_device_that_it_reaches
-#include <sinter/parallel/nccl_communicator.hpp>
+#include <sinter/ranks/nccl/communicator.hpp>
 
 using namespace sinter;
 

@@ -3,4 +3,4 @@
 #ifdef SINTER_MUST_FAIL
 #undef SINTER_WITH_NCCL
 #endif
-#include <sinter/parallel/nccl_communicator.hpp>
+#include <sinter/ranks/nccl/communicator.hpp>

@@ -1,11 +1,11 @@
 // tests/cuda/runtime/nccl_ranks.hpp: ranks with a fake GPU each, checks of their calls, and models that they train.
 #pragma once
 
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 
 #include <map>
 
-#include "../../parallel/communicator_checks.hpp"
+#include "../../ranks/communicator_checks.hpp"
 #include "checked.hpp"
 #include "fake_nccl.hpp"
 

@@ -1,6 +1,6 @@
 // tests/package/mpi/main.cpp: a program with ranks over MPI.
 #ifndef ONE_HEADER
-#include <sinter/parallel.hpp>
+#include <sinter/ranks.hpp>
 #endif
 #include <sinter/sinter.hpp>
 

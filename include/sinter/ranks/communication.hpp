@@ -1,0 +1,393 @@
+// sinter/ranks/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
+// own, ranks compare their calls, and the first failure is final.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "sinter/ranks/transport.hpp"
+
+namespace sinter::detail {
+
+struct communication_limits {
+  double timeout = 300;
+  index_t checked_calls = 100;
+};
+
+/// The state of a communicator that its thread sees.
+struct channel {
+  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
+    const char* const always = std::getenv("SINTER_COMM_CHECK");
+    if (always != nullptr && std::string_view(always) == "1")
+      limits.checked_calls = std::numeric_limits<index_t>::max();
+  }
+
+  const std::unique_ptr<transport> over;
+  communication_limits limits;
+  deadline until;
+
+  std::mutex mutex;  ///< of what follows
+  std::condition_variable changed;
+  std::shared_ptr<const communication_error> failure;
+  trouble why;
+  bool told = false, is_stuck = false;
+  int unfinished = 0;
+  communication_time spent;
+  communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
+
+  communication_clock::time_point end_of_call(communication_clock::time_point started) const {
+    const auto end = after(started, limits.timeout);
+    return limit < end ? limit : end;
+  }
+
+  /// Under the mutex. A new error each time, as threads must not share one.
+  [[noreturn]] SINTER_COLD void throw_failure() const {
+    throw communication_error(failure->what(), failure->kind(), failure->rank(), failure->peer(), failure->number(),
+                              failure->name());
+  }
+
+  /// The first failure stays. A call that waits in the transport ends.
+  void fail(const trouble& t, const call_header* during, const std::string& name) {
+    {
+      const std::lock_guard lock(mutex);
+      if (failure != nullptr) return;
+      const int me = over->rank();
+      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
+      if (during != nullptr) {
+        text += operation_name(during->op);
+        if (during->number > 0) text += joined({" number ", during->number});
+        if (!name.empty()) text += " '" + name + "'";
+        text += ": ";
+      }
+      why = t;
+      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+                                                            during != nullptr ? during->number : 0, name);
+      changed.notify_all();
+    }
+    over->interrupt();
+  }
+};
+
+/// One call, from its post to its end.
+struct call {
+  std::shared_ptr<channel> on;
+  call_header header;
+  std::string name;
+  std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
+  transfer moves;                                    ///< of a message
+  std::shared_ptr<void> memory;                      ///< what the call reads and writes
+
+  bool is_over = false;  ///< this and what follows: under the mutex of the channel
+  communication_clock::time_point started{};
+  bool has_failed = false;
+
+  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool done() const {
+    const std::lock_guard lock(on->mutex);
+    return is_over || on->is_stuck;
+  }
+  void end(bool well) {
+    const std::lock_guard lock(on->mutex);
+    has_failed = !well;
+    is_over = true;
+    run = nullptr;
+    --on->unfinished;
+    on->spent.under_way += seconds_since(started);
+    on->changed.notify_all();
+  }
+
+  /// Returns once the call is over. Errors: the failure of the communicator.
+  void wait(std::optional<double> seconds) {
+    std::unique_lock lock(on->mutex);
+    if (seconds.has_value() && !is_over) {
+      on->limit = after(communication_clock::now(), *seconds);
+      if (on->limit < on->until.at()) on->until.set(on->limit);
+      lock.unlock();
+      on->over->wake();
+      lock.lock();
+    }
+    const auto start = communication_clock::now();
+    while (!is_over) {
+      if (on->over->keeps_time()) on->changed.wait(lock);
+      else keep_time(lock);
+    }
+    on->spent.waited += seconds_since(start);
+    on->limit = communication_clock::time_point::max();
+    if (has_failed) on->throw_failure();
+  }
+
+ private:
+  /// For a library that may never return: waits for a moment, and makes the communicator fail where the time is over.
+  void keep_time(std::unique_lock<std::mutex>& lock) {
+    if (on->is_stuck) on->throw_failure();
+    const bool runs = started != communication_clock::time_point{};
+    // Later than the thread would end by itself where it still looks at the time.
+    const auto end = runs ? after(on->end_of_call(started), 0.5) : communication_clock::time_point::max();
+    const auto look = after(communication_clock::now(), 0.05);
+    on->changed.wait_until(lock, end < look ? end : look);
+    if (is_over || on->is_stuck || communication_clock::now() < end) return;
+    lock.unlock();
+    on->fail({communication_failure::timeout, -1,
+              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
+             &header, name);
+    lock.lock();
+    on->is_stuck = true;
+    on->changed.notify_all();
+  }
+};
+
+/// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
+/// The thread holds what it uses, so that it may be left behind where a library never comes back.
+class communication_thread {
+ public:
+  communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
+  communication_thread(const communication_thread&) = delete;
+  communication_thread& operator=(const communication_thread&) = delete;
+  ~communication_thread() {
+    {
+      const std::lock_guard lock(queue_->mutex);
+      queue_->closing = true;
+      queue_->changed.notify_all();
+    }
+    if (is_left_behind_) thread_.detach();
+    else thread_.join();
+  }
+
+  void post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(c->on->mutex);
+      ++c->on->unfinished;
+    }
+    add([c] { run(c); }, c->is_message() ? c : nullptr);
+  }
+  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
+  /// must stay. Errors: those of f.
+  template <class F>
+  bool call_last(F f, double seconds = 1e9) {
+    struct result {
+      std::mutex mutex;
+      std::condition_variable changed;
+      bool is_over = false;
+      std::exception_ptr failure;
+    };
+    auto r = std::make_shared<result>();
+    const auto end = after(communication_clock::now(), seconds);
+    add(
+        [r, f] {
+          std::exception_ptr thrown;
+          try {
+            f();
+          } catch (...) {
+            thrown = std::current_exception();
+          }
+          const std::lock_guard lock(r->mutex);
+          r->failure = std::move(thrown);
+          r->is_over = true;
+          r->changed.notify_all();
+        },
+        nullptr);
+    std::unique_lock lock(r->mutex);
+    r->changed.wait_until(lock, end, [&] { return r->is_over; });
+    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
+    return r->is_over;
+  }
+  void leave_behind() { is_left_behind_ = true; }
+
+ private:
+  struct item {
+    std::function<void()> run;
+    std::shared_ptr<call> message;
+  };
+  struct queue {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<item> items;
+    bool closing = false;
+
+    void serve() {
+      std::vector<std::shared_ptr<call>> open;
+      std::unique_lock lock(mutex);
+      while (true) {
+        const auto woken = [&] { return !items.empty() || closing; };
+        if (open.empty()) changed.wait(lock, woken);
+        else changed.wait_for(lock, std::chrono::microseconds(200), woken);
+        if (items.empty() && closing && open.empty()) return;
+        item next;
+        if (!items.empty()) {
+          next = std::move(items.front());
+          items.pop_front();
+        }
+        lock.unlock();
+        if (next.run) next.run();
+        if (next.message) open.push_back(std::move(next.message));
+        std::erase_if(open, [](const auto& c) { return move_on(c); });
+        next = {};
+        lock.lock();
+      }
+    }
+  };
+
+  void add(std::function<void()> f, std::shared_ptr<call> message) {
+    const std::lock_guard lock(queue_->mutex);
+    queue_->items.push_back({std::move(f), std::move(message)});
+    queue_->changed.notify_all();
+  }
+
+  /// f(), whose error becomes the failure of c's communicator; true where it has none.
+  template <class F>
+  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
+    channel& on = *c->on;
+    try {
+      {
+        const std::lock_guard lock(on.mutex);
+        if (on.failure != nullptr) throw trouble{};
+      }
+      f();
+      return true;
+    } catch (const trouble& t) {
+      on.fail(t, &c->header, c->name);
+    } catch (const std::exception& e) {
+      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+    } catch (...) {  // of a function of the program, such as a log
+      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
+    }
+    std::shared_ptr<const communication_error> failure;
+    {
+      const std::lock_guard lock(on.mutex);
+      failure = on.failure;
+      if (std::exchange(on.told, true)) failure = nullptr;
+    }
+    if (failure != nullptr) on.over->tell(on.why);
+    return false;
+  }
+  static void run(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    {
+      const std::lock_guard lock(on.mutex);
+      c->started = communication_clock::now();
+      on.until.set(on.end_of_call(c->started));
+    }
+    const bool ok = guarded(c, [&] {
+      if (c->is_message()) return on.over->start(c->moves);
+      const bool is_checked = c->header.number <= on.limits.checked_calls || c->header.op == operation::barrier;
+      if (is_checked) compare(on.over->exchange(c->header, on.until));
+      if (c->run) c->run(*on.over, *c);
+    });
+    if (c->is_message()) return;  // move_on() ends it
+    c->end(ok);
+  }
+  /// Errors: a trouble that names rank 0 and the first rank whose call is another one.
+  static void compare(const std::vector<call_header>& all) {
+    for (std::size_t r = 1; r < all.size(); ++r)
+      if (!(all[r] == all[0])) throw_mismatch(0, all[0], static_cast<int>(r), all[r], static_cast<int>(r));
+  }
+
+  /// True once the message is over.
+  static bool move_on(const std::shared_ptr<call>& c) {
+    channel& on = *c->on;
+    bool is_over = false;
+    const bool ok = guarded(c, [&] {
+      is_over = on.over->test(c->moves);
+      if (is_over) return;
+      std::unique_lock lock(on.mutex);
+      const auto end = on.end_of_call(c->started);
+      lock.unlock();
+      if (communication_clock::now() >= end)
+        throw trouble{communication_failure::timeout, c->moves.peer,
+                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
+    });
+    if (!ok) {
+      // A library may still write there.
+      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
+    }
+    if (!ok || is_over) c->end(ok);
+    return !ok || is_over;
+  }
+
+  std::shared_ptr<queue> queue_;
+  bool is_left_behind_ = false;
+  std::thread thread_;
+};
+
+/// A communicator as its handles and its unfinished results share it.
+class communication : public std::enable_shared_from_this<communication> {
+ public:
+  communication(std::unique_ptr<transport> over, communication_limits limits,
+                std::shared_ptr<communication_thread> thread)
+      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
+  communication(const communication&) = delete;
+  communication& operator=(const communication&) = delete;
+  /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
+  ~communication() {
+    if (std::uncaught_exceptions() > exceptions_) abort("an exception left the block of its communicator");
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait(lock, [this] { return channel_->unfinished == 0 || channel_->is_stuck; });
+    const bool failed = channel_->failure != nullptr, is_stuck = channel_->is_stuck;
+    lock.unlock();
+    if (is_stuck) thread_->leave_behind();
+    else if (!failed) {
+      try {
+        thread_->call_last([c = channel_] { c->over->close(); });
+      } catch (...) {  // NOLINT: there is nobody left to tell
+      }
+    }
+  }
+
+  const transport& over() const { return *channel_->over; }
+  const communication_limits& limits() const { return channel_->limits; }
+  communication_time time_spent() const {
+    const std::lock_guard lock(channel_->mutex);
+    return channel_->spent;
+  }
+  const std::shared_ptr<communication_thread>& thread() const { return thread_; }
+
+  /// Starts a call. Errors: the failure of the communicator.
+  std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
+    {
+      const std::lock_guard lock(channel_->mutex);
+      if (channel_->failure != nullptr) channel_->throw_failure();
+    }
+    c->on = channel_;
+    if (!c->is_message()) c->header.number = ++calls_;
+    c->moves.header = c->header;
+    thread_->post(c);
+    return std::make_shared<shared_call>(shared_from_this(), c);
+  }
+
+  /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
+  void abort(const std::string& reason) {
+    channel_->fail(
+        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
+        nullptr, {});
+    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
+    c->on = channel_;
+    thread_->post(c);
+    std::unique_lock lock(channel_->mutex);
+    channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
+                                 [&] { return c->is_over || channel_->is_stuck; });
+  }
+
+ private:
+  /// A call as its result holds it, with the communicator; the thread holds the call alone.
+  struct shared_call final : work_state {
+    shared_call(std::shared_ptr<communication> the_owner, std::shared_ptr<call> the_call)
+        : owner(std::move(the_owner)), one(std::move(the_call)) {}
+    bool done() const override { return one->done(); }
+    void wait(std::optional<double> limit) override { one->wait(limit); }
+    std::shared_ptr<communication> owner;
+    std::shared_ptr<call> one;
+  };
+
+  std::shared_ptr<channel> channel_;
+  std::shared_ptr<communication_thread> thread_;
+  index_t calls_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace sinter::detail
