@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include <sinter/ranks.hpp>
+#include <sinter/parallel.hpp>
 
 #include "../../examples/models/resnet_cifar.hpp"
 #include "timing.hpp"

@@ -1,5 +1,6 @@
 // tests/ranks/distributed_test.cpp: several ranks train one model, against one rank with all samples.
 #include <sinter/data.hpp>
+#include <sinter/parallel.hpp>
 #include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 

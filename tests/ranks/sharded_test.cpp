@@ -1,4 +1,5 @@
 // tests/ranks/sharded_test.cpp: ranks that each keep a part of the optimizer's state, against one optimizer for all.
+#include <sinter/parallel.hpp>
 #include <sinter/ranks.hpp>
 #include <sinter/sinter.hpp>
 
