@@ -77,7 +77,7 @@ constexpr auto find_fuse_mistake() {
 template <class... A>
 using fuse_mistake = decltype(find_fuse_mistake<A...>());
 
-/// Handles to the storage of `to` among the leaves of e.
+/// How many leaves of e are handles to the storage of `to`.
 template <class E, class Tensor>
 int count_handles(const E& e, const Tensor& to) {
   const leaves_of<E> leaves(e);
@@ -86,7 +86,8 @@ int count_handles(const E& e, const Tensor& to) {
   }));
 }
 
-/// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
+/// Where one assignment writes: the memory of its target, or new memory, to which a target that is a tensor is bound
+/// afterwards.
 template <class A, class Own, class... Ready>
 auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
   using Tensor = typename A::tensor_type;
@@ -106,7 +107,7 @@ void fuse_finish(A& a, const Tensor& written) {
   else note_write(*access::storage_of(written).get());
 }
 
-/// The index space of an assignment.
+/// The shape that an assignment goes over.
 template <class A>
 const auto& fuse_space(A& a) {
   if constexpr (A::rebinds) return a.source().shape();
@@ -141,7 +142,7 @@ shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
   return to.shape();
 }
 
-/// Do two assignments write to the same memory? Then they take effect one after the other.
+/// True if two assignments write to the same memory. They then take effect one after the other.
 template <class A, class... Rest>
 bool targets_meet(A& first, Rest&... rest) {
   [[maybe_unused]] const auto meets = [&](auto& other) {
@@ -159,7 +160,8 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
               A&... a, const Ready&... ready) {
   using Plan = bare<decltype(plan)>;
   using D = typename first_device<typename A::tensor_type...>::type;
-  // A view that some source reads at other indices than it writes: values first, then the writes.
+  // True if a source reads elements of a target at other indices than those that the pass writes there. All values are
+  // then computed before the first is written.
   const auto clashes = [&](auto& one) {
     if constexpr (bare<decltype(one)>::rebinds) return false;
     else return (needs_temporary(ready, one.target()) || ...);

@@ -67,7 +67,8 @@ SINTER_LANE_ROUND(lane_ceil, pceil, ceil, avx512_ceil)
 SINTER_LANE_ROUND(lane_round, print, round, avx512_round)
 #undef SINTER_LANE_ROUND
 
-// a where a or b is NaN (x86) or NaN there; the caller repairs a NaN in b, at no cost where b is a constant.
+// Where a or b is NaN, the result is a on x86, and NaN on other targets. The caller puts in NaN where b is NaN, which
+// costs nothing where b is a constant.
 #define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                             \
   struct name {                                                                                  \
     template <class T, int L>                                                                    \

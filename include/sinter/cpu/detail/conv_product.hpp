@@ -27,7 +27,7 @@ struct strip_layout {
   using shape = tile_shape<T>;
 
   index_t k, columns, strips, blocks, k_block;
-  index_t row_width;  ///< in whole packets
+  index_t row_width;  ///< columns of all strips, each rounded up to whole packets
 
   strip_layout(index_t k_count, index_t column_count)
       : k(k_count),
@@ -48,7 +48,7 @@ struct strip_layout {
   }
 };
 
-/// Those weights in that layout.
+/// A weight_source's matrix, packed as strip_layout says.
 template <class T>
 class packed_weights : public strip_layout<T> {
  public:
@@ -95,10 +95,11 @@ class packed_weights : public strip_layout<T> {
   temporary_array<T> memory_;
 };
 
-/// Rows that the kernel reads each where it lies: as many as there are registers for, addresses included.
+/// How many rows of patches a call of the kernel multiplies. Each row needs registers for its sums and one for its
+/// address.
 inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
 
-/// A piece of each of those rows: `length` elements that lie side by side.
+/// For each of those rows, `length` neighbouring elements of it.
 template <class T>
 struct row_pieces {
   index_t length;
@@ -136,13 +137,13 @@ void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* 
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
 
-/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes of o * step.
+/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes d of o[d] * step[d].
 template <class T>
 struct result_rows {
   T* data;
   index_t image, step[3];
-  index_t row_length;  ///< of the matrix that the epilogue is told of, a divisor of all the steps
-  index_t offset;      ///< of data in that matrix
+  index_t row_length;  ///< of the matrix that the epilogue works on; it divides all steps
+  index_t offset;      ///< of `data` in that matrix
 };
 
 /// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
@@ -184,8 +185,8 @@ struct patch_product {
     patch_line line[std::size_t{segment_rows}];
     index_t to[std::size_t{segment_rows}];  ///< of the result
     index_t count;
-    bool dense;  ///< as many results as there can be, row_length apart
-    bool whole;  ///< as many, and all taps meet the image
+    bool dense;  ///< all rows of the panel are there, and their results lie row_length apart
+    bool whole;  ///< all rows are there, and all their taps lie in the image
   };
 
   void compute_rows(index_t row_block, index_t part) const {
@@ -193,7 +194,8 @@ struct patch_product {
     const patches<T> here = a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     const index_t most = a.most_pieces(b.k_block);
-    // The pieces of a block of k, where they are for the rows of a panel, and room for those that have to be assembled.
+    // In this order: the pieces of a block of k, the addresses of these pieces in each row of a panel, and room for
+    // pieces that are assembled because they reach beyond the image.
     static_assert(sizeof(patch_piece) % sizeof(T) == 0 && sizeof(row_pieces<T>) % sizeof(T) == 0);
     const index_t head = most * static_cast<index_t>((sizeof(patch_piece) + sizeof(row_pieces<T>)) / sizeof(T));
     T* const memory = scratch<T>(1, static_cast<std::size_t>(head + segment_rows * b.k_block));
