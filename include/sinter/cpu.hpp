@@ -7,6 +7,7 @@
 #include "sinter/cpu/conv.hpp"
 #include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/count.hpp"
+#include "sinter/cpu/cross_entropy.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
 #include "sinter/cpu/detail/gemm_scratch.hpp"

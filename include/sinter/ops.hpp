@@ -63,6 +63,7 @@
 #include "sinter/ops/histc.hpp"
 #include "sinter/ops/hypot.hpp"
 #include "sinter/ops/in_place.hpp"
+#include "sinter/ops/indices.hpp"
 #include "sinter/ops/interpolate.hpp"
 #include "sinter/ops/isfinite.hpp"
 #include "sinter/ops/isinf.hpp"

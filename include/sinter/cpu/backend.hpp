@@ -1,16 +1,12 @@
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 #pragma once
 
-#include "sinter/cpu/count.hpp"
 #include "sinter/cpu/epilogue.hpp"
 #include "sinter/cpu/gemm.hpp"
-#include "sinter/cpu/index.hpp"
 #include "sinter/cpu/instruction_set.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/reduce.hpp"
-#include "sinter/cpu/row_lanes.hpp"
 #include "sinter/cpu/scan.hpp"
-#include "sinter/cpu/sort.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::cpu_impl {
@@ -162,113 +158,6 @@ struct backend<D> {
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), after);
-    });
-  }
-
-  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
-  template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
-                   const tensor<std::int64_t, R, D>& indices) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
-                     values.data(), indices.data(), pool());
-    });
-  }
-
-  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
-  template <class E>
-  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool());
-    });
-  }
-
-  // Row-persistent ops; `to` is dense and its rows are n neighbours each. `saved` is empty or has a value per row.
-  template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
-    const index_t count = n > 0 ? to.numel() / n : 0;
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      if (cpu_impl::are_short_rows(n))
-        cpu_impl::run_short_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
-      else cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
-    });
-  }
-  template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t count = n > 0 ? y.numel() / n : 0;
-    if (cpu_impl::are_short_rows(n))
-      cpu_impl::reverse_short_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count,
-                                   n, add, pool());
-    else
-      cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count, n, add,
-                             pool());
-  }
-  /// Are rows along an axis that is not the last worked on where they lie? The tensors are then dense.
-  template <int R>
-  static bool takes_columns(const extents<R>& shape, int axis) {
-    return cpu_impl::are_columns(around_axis(shape.data(), R, axis));
-  }
-  template <class Op, class T, auto S>
-  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
-                      const tensor<compute_type<T>, 1, D>& saved) {
-    cpu_impl::run_columns(op, around_axis(x.shape().data(), x.rank, op.axis), access::data(x), access::data(to),
-                          access::data(saved), pool());
-  }
-  template <class Op, class T, auto S>
-  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    cpu_impl::reverse_columns(op, around_axis(y.shape().data(), y.rank, op.axis), access::data(y), access::data(g),
-                              access::data(saved), access::data(dx), add, pool());
-  }
-
-  /// Throws index_error unless all n values lie in [0, extent).
-  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
-    for (index_t i = 0; i < n; ++i)
-      if (values[i] < 0 || values[i] >= extent) refuse_index(op, what, values[i], i, extent);
-  }
-
-  template <class T, class U, int R>
-  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis,
-                                                const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y) {
-    cpu_impl::gather_shape g;
-    g.rank = R;
-    g.axis = axis;
-    for (int d = 0; d < R; ++d) {
-      g.shape[d] = index.shape()[d];
-      g.x_strides[d] = x.strides()[d];
-      g.index_strides[d] = index.strides()[d];
-      g.y_strides[d] = y.strides()[d];
-    }
-    return g;
-  }
-  template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                     const tensor<T, R, D>& y) {
-    cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
-  }
-  template <class T, class U, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                          const tensor<U, R, D>& y, index_order) {
-    cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
-  }
-
-  template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
-                            const tensor<compute_type<T>, 1, D>& lse) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1],
-                                     pool());
-    });
-  }
-  template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
-                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0],
-                                         e.shape()[1], add, pool());
     });
   }
 

@@ -1,7 +1,8 @@
 // sinter/cpu/count.hpp: how often each of the first integers occurs.
 #pragma once
 
-#include "sinter/cpu/reduce.hpp"
+#include "sinter/cpu/backend.hpp"
+#include "sinter/ops/bincount.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -38,3 +39,18 @@ SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bi
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::count_op, D> {
+  template <class E>
+  static void run(ops::count_op, const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), cpu_impl::pool_of<D>());
+    });
+  }
+};
+
+}  // namespace sinter::detail

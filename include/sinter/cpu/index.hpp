@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sinter/cpu/loop.hpp"
+#include "sinter/ops/gather.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -128,4 +129,58 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
   });
 }
 
+template <class T, class U, int R, device D>
+gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                             const tensor<U, R, D>& y) {
+  gather_shape g;
+  g.rank = R;
+  g.axis = axis;
+  for (int d = 0; d < R; ++d) {
+    g.shape[d] = index.shape()[d];
+    g.x_strides[d] = x.strides()[d];
+    g.index_strides[d] = index.strides()[d];
+    g.y_strides[d] = y.strides()[d];
+  }
+  return g;
+}
+
 }  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    cpu_impl::gather(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                     cpu_impl::pool_of<D>());
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    reverse_gather(op, b);
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::scatter_add, D> {
+  template <class T, class U, int R>
+  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+                  const tensor<U, R, D>& y) {
+    cpu_impl::scatter_add(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                          cpu_impl::pool_of<D>());
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::index_check, D> {
+  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+    for (index_t i = 0; i < n; ++i)
+      if (values[i] < 0 || values[i] >= extent) refuse_index(check, values[i], i, extent);
+  }
+};
+
+}  // namespace sinter::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/index.hpp"
 #include "sinter/cpu/variants.hpp"
 
 #if SINTER_COMPILED

@@ -2,6 +2,7 @@
 // vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
 #pragma once
 
+#include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/rows.hpp"
 
 namespace sinter::cpu_impl {
@@ -291,4 +292,50 @@ void reverse_short_rows(const Op& op, const T* y, const T* g, const compute_type
   });
 }
 
+/// See row_kernels in ops/row_op.hpp.
+template <device D>
+struct row_passes {
+  template <class Op, class E, class T, auto S>
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+    const index_t count = n > 0 ? to.numel() / n : 0;
+    with_producer(e, [&](loop& l, bool is_leaf) {
+      if (are_short_rows(n)) run_short_rows(l, is_leaf, op, to.data(), saved.data(), count, n, after, pool_of<D>());
+      else run_rows(l, is_leaf, op, to.data(), saved.data(), count, n, after, pool_of<D>());
+    });
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    const index_t count = n > 0 ? y.numel() / n : 0;
+    if (are_short_rows(n))
+      reverse_short_rows(op, y.data(), g.data(), saved.data(), dx.data(), count, n, add, pool_of<D>());
+    else cpu_impl::reverse_rows(op, y.data(), g.data(), saved.data(), dx.data(), count, n, add, pool_of<D>());
+  }
+  template <int R>
+  static bool takes_columns(const extents<R>& shape, int axis) {
+    return are_columns(sinter::detail::around_axis(shape.data(), R, axis));
+  }
+  template <class Op, class T, auto S>
+  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
+                      const tensor<compute_type<T>, 1, D>& saved) {
+    run_columns(op, sinter::detail::around_axis(x.shape().data(), x.rank, op.axis), x.data(), to.data(), saved.data(),
+                pool_of<D>());
+  }
+  template <class Op, class T, auto S>
+  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    cpu_impl::reverse_columns(op, sinter::detail::around_axis(y.shape().data(), y.rank, op.axis), y.data(), g.data(),
+                              saved.data(), dx.data(), add, pool_of<D>());
+  }
+};
+
 }  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::row_op> Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> : row_kernels<Op, D, cpu_impl::row_passes<D>> {};
+
+}  // namespace sinter::detail

@@ -310,42 +310,4 @@ void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* s
   });
 }
 
-/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class T>
-void run_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse,
-                       index_t rows, index_t n, thread_pool& pool) {
-  const producer<compute_type<T>> p(l, is_leaf);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      const auto [shift, sum] = r.sum_of_exp(r.x());
-      const compute_type<T> rest = math::log(sum);
-      lse[2 * at] = shift;
-      lse[2 * at + 1] = rest;
-      loss[at] = static_cast<T>(rest - (r.values[labels[at]] - shift));
-    }
-  });
-}
-
-/// dx = g[row] (exp(x - lse) - [column == label])
-template <class T>
-void reverse_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse,
-                           const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
-  using C = compute_type<T>;
-  const producer<C> p(l, is_leaf);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      T* const d = dx + at * n;
-      const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
-      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i)
-                             SINTER_INLINE_LAMBDA { return math::exp((r.x()(i) - shift) - rest) * vector<T>(scale); };
-      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
-      else put_row(d, n, false, value);
-      d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
-    }
-  });
-}
-
 }  // namespace sinter::cpu_impl

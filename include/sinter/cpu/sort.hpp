@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "sinter/cpu/reduce.hpp"
+#include "sinter/cpu/backend.hpp"
 #include "sinter/expr/sort_key.hpp"
+#include "sinter/ops/sort.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -118,3 +119,20 @@ void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k
 }
 
 }  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::sort_op, D> {
+  template <class E, class T, int R>
+  static void run(const ops::sort_op& op, const E& e, const tensor<T, R, D>& values,
+                  const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, op.axis), op.descending, values.shape()[op.axis],
+                     values.data(), indices.data(), cpu_impl::pool_of<D>());
+    });
+  }
+};
+
+}  // namespace sinter::detail

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "sinter/cpu/convolution.hpp"
+#include "sinter/cpu/cross_entropy.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
-#include "sinter/cpu/rows.hpp"
 
 // Kernels of the element type T: KERNEL(T, name, parameters, arguments).
 #define SINTER_VARIANT_KERNELS(KERNEL, T)                                                                             \

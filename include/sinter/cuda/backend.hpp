@@ -3,16 +3,12 @@
 
 #include <vector>
 
-#include "sinter/cuda/count.hpp"
 #include "sinter/cuda/group.hpp"
-#include "sinter/cuda/index.hpp"
 #include "sinter/cuda/map_sums.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/reduce.hpp"
-#include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/runtime.hpp"
 #include "sinter/cuda/scan.hpp"
-#include "sinter/cuda/sort.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -27,6 +23,16 @@ pass_axes axes_of(const any_shape& shape, const leaf_ref* leaves) {
   pass_axes axes(shape.data, shape.rank, N);
   for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
+}
+
+/// The values of an expression without points, over its own shape.
+template <class E>
+using source_for = element_source<sinter::detail::lowered<false, E>, outer_axes_of(E::rank)>;
+template <class E>
+source_for<E> source_of(const E& e) {
+  const sinter::detail::leaves_of<E> leaves(e);
+  return make_source<E::rank>(sinter::detail::lower<false>(e),
+                              axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
 }
 
 /// to (+)= from.
@@ -282,98 +288,13 @@ struct backend<D> {
     const cuda_impl::work what{"a scan", e.shape()};
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R>(
-        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
+        cuda_impl::source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
         [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
         [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
         [&what, &out](const auto& source, index_t rows, index_t n) {
           return gpu::folds().template scan<R>(what, source, rows, n, out);
         });
     if (after != nullptr) after->run();
-  }
-
-  template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
-                   const tensor<std::int64_t, R, D>& indices) {
-    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
-                             access::data(values), access::data(indices));
-  }
-
-  template <class E>
-  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
-                                                    reinterpret_cast<unsigned long long*>(access::data(counts))};
-    const cuda_impl::work what{"a count", e.shape()};
-    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts))
-      cuda_impl::launch_on<D>(what, body, body.launch());
-  }
-
-  template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
-    const index_t count = to.numel() / std::max<index_t>(n, 1);
-    constexpr int lanes = cuda_impl::row_lanes<T>;
-    const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
-    if constexpr (requires { after->finish(store, lanes, count, n); })
-      run_rows(op, n, e, to, saved, after->finish(store, lanes, count, n));
-    else run_rows(op, n, e, to, saved, store);
-  }
-  template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    if (y.numel() == 0) return;
-    const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
-                                                   access::data(dx), y.numel() / n, n, add);
-    cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
-  }
-
-  /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
-  /// host next waits for the GPU or asks for another check.
-  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
-    if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
-    if (n == 0) return;
-    cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
-                            {1, sizeof(index_t) * cuda_impl::block_threads});
-  }
-
-  template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                     const tensor<T, R, D>& y) {
-    if (index.numel() == 0) return;
-    const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
-                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
-  }
-  template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                          const tensor<T, R, D>& y, index_order order) {
-    if (index.numel() == 0) return;
-    const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
-    const cuda_impl::work what{"adding at indices", index.shape()};
-    if (order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
-                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
-    else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
-                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
-  }
-
-  template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
-                            const tensor<compute_type<T>, 1, D>& lse) {
-    if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss),
-                                                               access::data(lse), e.shape()[0], e.shape()[1]);
-    cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
-  }
-  template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
-                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
-    if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(
-        source_of(e), access::data(labels), access::data(lse), access::data(g), access::data(dx), e.shape()[0],
-        e.shape()[1], add);
-    cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
@@ -402,48 +323,6 @@ struct backend<D> {
       tail.kept = nullptr;
     }
     return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
-  }
-  /// The values of an expression without points, over its own shape.
-  template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                       const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
-    if (to.numel() == 0) return;
-    const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
-                                                               to.numel() / n, n);
-    cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
-  }
-  template <class E>
-  using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
-  template <class E>
-  static source_for<E> source_of(const E& e) {
-    const leaves_of<E> leaves(e);
-    return cuda_impl::make_source<E::rank>(
-        lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
-  }
-
-  template <class T, int R>
-  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis,
-                                             const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
-    cuda_impl::pass_axes axes(3);
-    axes.rank = R;  // the others in order, then an inner axis of one element
-    for (int d = 0, to = 0; d < R; ++d) {
-      if (d == axis) continue;
-      axes.shape[to] = index.shape()[d];
-      axes.strides[0][to] = x.strides()[d];
-      axes.strides[1][to] = index.strides()[d];
-      axes.strides[2][to] = y.strides()[d];
-      ++to;
-    }
-    axes.shape[R - 1] = 1;
-    axes.data[0] = reinterpret_cast<char*>(access::data(x));
-    axes.data[1] = reinterpret_cast<char*>(access::data(index));
-    axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    constexpr int outer = cuda_impl::outer_axes_of(R);
-    return {axes.space<outer>(),
-            axes.table<3, outer>(0),
-            index.shape()[axis],
-            x.shape()[axis],
-            {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 

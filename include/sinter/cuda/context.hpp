@@ -13,7 +13,7 @@
 #include "sinter/core/arena.hpp"
 #include "sinter/core/beside.hpp"
 #include "sinter/cuda/capture.hpp"
-#include "sinter/cuda/index.hpp"
+#include "sinter/cuda/index_fault.hpp"
 #include "sinter/cuda/staging.hpp"
 
 namespace sinter::cuda_impl {

@@ -1,7 +1,8 @@
 // sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
 #pragma once
 
-#include "sinter/cuda/element.hpp"
+#include "sinter/cuda/backend.hpp"
+#include "sinter/ops/bincount.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -41,3 +42,21 @@ struct count_body {
 };
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::count_op, D> {
+  template <class E>
+  static void run(ops::count_op, const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<cuda_impl::source_for<E>> body{
+        cuda_impl::source_of(e), e.shape().numel(), counts.numel(),
+        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    const cuda_impl::work what{"a count", e.shape()};
+    if (!cuda_impl::gpu<D>::folds().count(what, body.source, body.n, body.bins, body.counts))
+      cuda_impl::launch_on<D>(what, body, body.launch());
+  }
+};
+
+}  // namespace sinter::detail

@@ -1,9 +1,8 @@
 // sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
 #pragma once
 
-#include <utility>
-
-#include "sinter/cuda/space.hpp"
+#include "sinter/cuda/backend.hpp"
+#include "sinter/ops/gather.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -85,21 +84,11 @@ struct scatter_runs_body {
   }
 };
 
-/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
-struct index_fault {
-  const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
-  const char* what = nullptr;
-  std::int64_t value = 0;
-  index_t position = 0;
-  index_t extent = 0;
-};
-
 /// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
 struct check_range_body {
   const std::int64_t* values;
   index_t n, extent;
-  const char* op;
-  const char* what;
+  ops::index_check check;
   index_fault* fault;
 
   template <class G>
@@ -114,22 +103,86 @@ struct check_range_body {
       if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
         found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0 && found[0] < n && fault->op == nullptr)
-      *fault = {op, what, values[found[0]], found[0], extent};
+    if (g.thread() == 0 && found[0] < n && fault->check.op == nullptr)
+      *fault = {check, values[found[0]], found[0], extent};
   }
 };
 
-/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
-/// there is a fault, for what writes it.
-template <device D>
-void report_fault() {
-  index_fault* const fault = gpu<D>::fault();
-  if (static_cast<const char* volatile&>(fault->op) == nullptr) return;
-  gpu<D>::synchronize();
-  const index_fault found = std::exchange(*fault, index_fault());
-  if (found.op == nullptr) return;  // another thread was here first
-  sinter::detail::refuse_index(found.op, found.what, found.value, found.position, found.extent,
-                               "; " + device_name<D>() + " met it in a statement before this one");
+template <class T, int R, device D>
+gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                         const tensor<T, R, D>& y) {
+  using sinter::detail::access;
+  pass_axes axes(3);
+  axes.rank = R;  // the others in order, then an inner axis of one element
+  for (int d = 0, to = 0; d < R; ++d) {
+    if (d == axis) continue;
+    axes.shape[to] = index.shape()[d];
+    axes.strides[0][to] = x.strides()[d];
+    axes.strides[1][to] = index.strides()[d];
+    axes.strides[2][to] = y.strides()[d];
+    ++to;
+  }
+  axes.shape[R - 1] = 1;
+  axes.data[0] = reinterpret_cast<char*>(access::data(x));
+  axes.data[1] = reinterpret_cast<char*>(access::data(index));
+  axes.data[2] = reinterpret_cast<char*>(access::data(y));
+  constexpr int outer = outer_axes_of(R);
+  return {axes.space<outer>(),
+          axes.table<3, outer>(0),
+          index.shape()[axis],
+          x.shape()[axis],
+          {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
 }
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_body<T, R> body{cuda_impl::lines_of(x, op.axis, index, y)};
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
+                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    reverse_gather(op, b);
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::scatter_add, D> {
+  template <class T, int R>
+  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+                  const tensor<T, R, D>& y) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
+    const cuda_impl::work what{"adding at indices", index.shape()};
+    if (op.order == index_order::runs)
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::index_check, D> {
+  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+    if (capturing() == nullptr) cuda_impl::report_fault<D>();
+    if (n == 0) return;
+    cuda_impl::launch_on<D>({check.op, &n, 1},
+                            cuda_impl::check_range_body{values, n, extent, check, cuda_impl::gpu<D>::fault_address()},
+                            {1, sizeof(index_t) * cuda_impl::block_threads});
+  }
+};
+
+}  // namespace sinter::detail

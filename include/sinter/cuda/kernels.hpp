@@ -4,7 +4,12 @@
 
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/conv.hpp"
+#include "sinter/cuda/count.hpp"
+#include "sinter/cuda/cross_entropy.hpp"
+#include "sinter/cuda/index.hpp"
 #include "sinter/cuda/moments.hpp"
 #include "sinter/cuda/pooling.hpp"
 #include "sinter/cuda/resample.hpp"
+#include "sinter/cuda/rows.hpp"
+#include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/unfold.hpp"

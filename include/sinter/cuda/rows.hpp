@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sinter/cuda/element.hpp"
+#include "sinter/cuda/backend.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/ops/row_op.hpp"
 
@@ -31,6 +31,7 @@ using ops::last_step;
 using ops::over;
 using ops::row_shift;
 using ops::shifted_sum;
+using sinter::detail::access;
 using sinter::detail::bare;
 
 /// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
@@ -389,79 +390,40 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   }
 };
 
-/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class Source, class T>
-struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
-  using C = compute_type<T>;
-  Source source;
-  const std::int64_t* labels;
-  T* loss;
-  C* lse;
-
-  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
-        source(x.in_rows(row_lanes<T>, count, length)),
-        labels(label),
-        loss(to),
-        lse(parts) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
-      const auto [shift, sum] = sum_of_exp<C>(team, v);
-      const C rest = math::log(sum);
-      if (!there || team.place != 0) return;
-      lse[2 * row] = shift;
-      lse[2 * row + 1] = rest;
-      const bool is_class = labels[row] >= 0 && labels[row] < length;
-      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
-    });
+/// See row_kernels in ops/row_op.hpp.
+template <device D>
+struct row_passes {
+  template <class Op, class E, class T, auto S, class Epilogue>
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    if (to.numel() == 0) return;
+    const index_t count = to.numel() / n;
+    const store_elements<T> store(access::data(to), row_lanes<T>, count, n);
+    const auto run = [&](const auto& put) {
+      const rows_body<Op, source_for<E>, T, bare<decltype(put)>> body(source_of(e), op, put, access::data(saved), count,
+                                                                      n);
+      launch_on<D>({Op::name, to.shape()}, body, body.launch());
+    };
+    if constexpr (requires { after->finish(store, row_lanes<T>, count, n); })
+      run(after->finish(store, row_lanes<T>, count, n));
+    else run(store);
   }
-};
-
-/// dx = g[row] (exp(x - lse) - [column == label])
-template <class Source, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
-  using C = compute_type<T>;
-  static constexpr int lanes = row_lanes<T>;
-  Source source;
-  const std::int64_t* labels;
-  const C* lse;
-  const T* g_of_loss;
-  T* dx;
-  bool add;
-  bool whole;
-
-  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
-                             index_t count, index_t length, bool adds)
-      : row_groups<C, lanes, Source::leaves>(count, length, 0),
-        source(x.in_rows(lanes, count, length)),
-        labels(label),
-        lse(parts),
-        g_of_loss(gradient),
-        dx(to),
-        add(adds),
-        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      if (!there) return;
-      const index_t length = this->n;
-      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
-      T* const to = dx + row * length;
-      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const C exponent = (x.value[i] - shift) - rest;
-          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
-        }
-        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
-      });
-    });
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    if (y.numel() == 0) return;
+    const reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
+                                        y.numel() / n, n, add);
+    launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 };
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::row_op> Op, device D>
+  requires is_cuda_v<D>
+struct kernels<Op, D> : row_kernels<Op, D, cuda_impl::row_passes<D>> {};
+
+}  // namespace sinter::detail

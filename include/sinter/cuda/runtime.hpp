@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/core/storage.hpp"
-#include "sinter/cuda/index.hpp"
+#include "sinter/cuda/index_fault.hpp"
 
 namespace sinter::detail {
 

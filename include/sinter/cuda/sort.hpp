@@ -1,8 +1,10 @@
 // sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
 #pragma once
 
+#include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/radix_sort.hpp"
 #include "sinter/cuda/select.hpp"
+#include "sinter/ops/sort.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -104,3 +106,18 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
 }
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::sort_op, D> {
+  template <class E, class T, int R>
+  static void run(const ops::sort_op& op, const E& e, const tensor<T, R, D>& values,
+                  const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(cuda_impl::source_of(e), around_axis(e.shape().data(), R, op.axis), op.descending,
+                             values.shape()[op.axis], access::data(values), access::data(indices));
+  }
+};
+
+}  // namespace sinter::detail

@@ -47,7 +47,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
-///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
+///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index_fault.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;

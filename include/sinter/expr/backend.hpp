@@ -5,13 +5,6 @@
 
 namespace sinter::detail {
 
-/// The error of check_range: an out-of-range index or label.
-[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
-                                                  index_t position, index_t extent, const std::string& remark = {}) {
-  refuse<index_error>(
-      {op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
-}
-
 /// The shape that a pass goes over.
 struct any_shape {
   const index_t* data;
@@ -43,9 +36,6 @@ struct flat_values {
   template <class T>
   flat_values(T* p) : data(p), element_size(sizeof(T)) {}  // NOLINT: implicit on purpose
 };
-
-/// What is known of the indices along a line: in runs, equal ones are neighbours.
-enum class index_order { any, runs };
 
 /// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
@@ -99,44 +89,8 @@ struct backend {
   static void scan(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class... A>
-  static void sort(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void count(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
   template <class T, class... A>
   static void matmul(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void rows(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void reverse_rows(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void cross_entropy(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void reverse_cross_entropy(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void check_range(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void gather(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void scatter_add(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
 };
@@ -172,35 +126,22 @@ concept is_backend =
       B::template reduce<any_fold, float>(plan, shape, leaves, reduced, result, epilogue);
     } &&
     // Work on an expression e or on tensors.
-    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const tensor<float, 1, D>& of_row,
-             const tensor<std::int64_t, 2, D>& indices, const tensor<std::int64_t, 1, D>& labels,
-             const typename B::epilogue* epilogue, const matrix_ref& matrix, const std::int64_t* values) {
+    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const typename B::epilogue* epilogue,
+             const matrix_ref& matrix) {
       // The state of a fold after every element along an axis.
       B::template scan<any_fold>(e, 0, out, epilogue);
-      // The first elements along an axis in order, and their positions; false: from the smallest.
-      B::sort(e, 0, false, out, indices);
-      // labels[v] += how often e is v.
-      B::count(indices, labels);
       // c = a b; true: c += a b.
       B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
-      // A row op of so many last elements, its reverse, and cross_entropy, which are persistent: a row is read once.
-      B::rows(any_plan{}, index_t{1}, e, out, of_row, epilogue);
-      B::reverse_rows(any_plan{}, index_t{1}, out, out, of_row, out, true);
-      B::cross_entropy(e, labels, of_row, of_row);
-      B::reverse_cross_entropy(e, labels, of_row, of_row, out, true);
-      // index_error unless all n values lie in [0, extent).
-      B::check_range("op", "index", values, index_t{1}, index_t{1});
-      // y[c] = x[c with coordinate `axis` = index[c]], and its reverse, which adds.
-      B::gather(e, 0, indices, out);
-      B::scatter_add(e, 0, indices, out, index_order::any);
     };
 
-/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
-/// whose kernels are written in what all backends supply does so for all of them.
+/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices.
 ///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)
 ///     writes `to`, runs the epilogue, and returns what the op saves
 ///   static void reverse(const Op&, const kernel_backward&)
 ///     writes or adds the gradients of the operands; see grad/kernel_backward.hpp
+/// What is no expression, as it has two results or none, is a struct of its parameters, and its function calls
+///   static void run(const Op&, ...)
+/// of arguments that the header of the op names.
 template <class Op, device D>
 struct kernels {
   static_assert(sizeof(runs_in_this_file<D>) != 0);

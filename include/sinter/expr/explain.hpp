@@ -82,7 +82,6 @@ struct explainer {
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);
     if constexpr (requires { e.e; }) text = formula(e.e);
-    if constexpr (requires { e.labels; }) text += ", " + formula(e.labels);
     return text;
   }
 

@@ -12,13 +12,24 @@ template <int>
 struct counted_values_of_rank;
 struct flatten_them_to_rank_1;
 
+namespace ops {
+
+/// kernels<count_op, D>::run(op, e, counts): counts[v] += how often e, of int64 elements, is v. Other values do not
+/// count.
+struct count_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+}  // namespace ops
+
 namespace detail {
 
 /// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
 template <class E>
 tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
   const auto counts = zeros<std::int64_t, device_of<E>>({bins});
-  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  if (bins > 0 && e.shape().numel() > 0) kernels<ops::count_op, device_of<E>>::run({}, e, counts);
   return counts;
 }
 

@@ -2,117 +2,12 @@
 #pragma once
 
 #include "sinter/core/reduction.hpp"
-#include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/indices.hpp"
 #include "sinter/ops/mean.hpp"
 
 namespace sinter {
-
-namespace detail {
-
-template <class E>
-struct cross_entropy_backward final : one_input_backward {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
-  tensor<std::int64_t, 1, D> labels;
-  std::uint64_t labels_version = 0;
-  tensor<compute_type<T>, 1, D> lse;
-
-  void release() override {
-    logits.drop();
-    labels = {};
-    lse = {};
-  }
-  void backward(grad_state& result) override {
-    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("backward of", name);
-    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
-      throw autograd_error(
-          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    if constexpr (is_cpu_v<D>)
-      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
-                              x.shape()[1]);
-    bool add = false;
-    to.gradient(add);
-    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
-    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
-    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
-    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
-    write_or_add(dx, to.grad, add);
-  }
-};
-
-}  // namespace detail
-
-/// The loss of each row; see cross_entropy.
-template <class E>
-struct [[nodiscard]] cross_entropy_expr
-    : detail::point_base<cross_entropy_expr<E>, element_of<E>, 1, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  static constexpr bool has_variants = !narrow_element<T>;
-  static constexpr const char* explained_as() { return "cross_entropy"; }
-
-  cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
-    this->shape_[0] = e.shape()[0];
-  }
-
-  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the expression was made; a GPU looks at them here only.
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
-                                    e.shape()[1]);
-    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
-    detail::backend<D>::cross_entropy(e, labels, to, lse_);
-  }
-
-  auto record(const tensor<T, 1, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_backward<E>>();
-    node->name = "cross_entropy";
-    node->logits.keep(detail::untrack(e));
-    node->labels = labels;
-    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
-    node->lse = lse_;
-    node->source = source;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  tensor<std::int64_t, 1, D> labels;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> lse_;
-};
-
-namespace detail {
-
-/// Labels as row-major int64.
-template <class L>
-auto int64_labels(const L& labels) {
-  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-  else return eval(cast<std::int64_t>(labels)).contiguous();
-}
-
-template <class E, class L>
-cross_entropy_expr<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  if (labels.shape()[0] != logits.shape()[0])
-    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = int64_labels(labels);
-  if constexpr (is_cpu_v<device_of<E>>)
-    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_expr<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
-}
-
-template <class E>
-using cross_entropy_of = cross_entropy_expr<prologue_of<E>>;
-
-}  // namespace detail
 
 template <class...>
 struct logits_and_labels_with_elements_of_type;
@@ -141,6 +36,60 @@ using classification_mistake = decltype(find_classification_mistake<bare<E>, bar
 /// (N,C) against (N,): one kernel.
 template <class E, class L>
 concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
+
+}  // namespace detail
+
+namespace ops {
+
+/// The loss of each row of x (N,C): logsumexp(x) - x[label].
+struct cross_entropy_op : kernel_op {
+  static constexpr const char* name = "cross_entropy";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::second};
+  static constexpr bool has_variants = true;
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::formula : take::dense; }
+  static constexpr int rank(int, int) { return 1; }
+  /// Of each row its shift and the logarithm of the rest: logsumexp(x) is their sum.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  extents<1> shape(const extents<2>& x, const extents<1>& labels) const {
+    if (labels[0] != x[0])
+      sinter::detail::refuse<shape_error>({name, ": ", labels[0], " labels for logits of shape ", x});
+    return labels;
+  }
+  template <class X, class Labels>
+  static constexpr auto mistake() {
+    return sinter::detail::classification_mistake<X, Labels>{};
+  }
+};
+static_assert(is_kernel_op<cross_entropy_op>);
+
+}  // namespace ops
+
+namespace detail {
+
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
+template <class E>
+using cross_entropy_of = kernel_of<ops::cross_entropy_op, E, tensor<std::int64_t, 1, device_of<E>>>;
+
+template <class E, class L>
+cross_entropy_of<E> make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", labels);
+  auto losses = make_kernel(ops::cross_entropy_op(), std::forward<E>(logits), int64_labels(labels));
+  // A GPU looks at them where the losses are computed only.
+  if constexpr (is_cpu_v<device_of<E>>)
+    check_indices({"cross_entropy", "label"}, losses.operands.template get<1>(),
+                  losses.operands.template get<0>().shape()[1]);
+  return losses;
+}
 
 }  // namespace detail
 

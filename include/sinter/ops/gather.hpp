@@ -17,8 +17,7 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
     else return eval(cast<std::int64_t>(index));
   }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  check_indices({op, "index"}, i.contiguous(), extent);
   return i;
 }
 
@@ -89,18 +88,11 @@ static_assert(is_kernel_op<gather_op>);
 
 namespace detail {
 
-template <device D>
-struct kernels<ops::gather_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<std::int64_t, R, D>& index) {
-    backend<D>::gather(x, op.axis, index, y);
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-  }
-};
+/// The gradient of gather, on any device.
+template <class Backward>
+void reverse_gather(const ops::gather_op& op, const Backward& b) {
+  add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+}
 
 }  // namespace detail
 

@@ -102,14 +102,18 @@ Tensor swap_to_end(const Tensor& t, int axis) {
   else return t;
 }
 
-/// Can D work on rows along an axis that is not the last where they lie? Others move them.
-template <device D>
-inline constexpr bool has_columns = requires(extents<2> shape) { backend<D>::takes_columns(shape, 0); };
-
-template <class Op, device D>
-  requires std::derived_from<Op, ops::row_op>
-struct kernels<Op, D> {
+/// The kernels of a row op, of the passes over rows that a backend has. Rows are n neighbours each in dense tensors; an
+/// operand of rows() may be a formula.
+///   Passes::rows(op, n, x, to, saved, epilogue)             `saved` is empty, or has room for a number of each row
+///   Passes::reverse_rows(op, n, y, g, saved, dx, add)
+/// Optional, for rows along an axis that is not the last: they are worked on where they lie. Else they are moved.
+///   Passes::takes_columns(shape, axis)                      whether these are
+///   Passes::columns(op, x, to, saved), Passes::reverse_columns(op, y, g, saved, dx, add)
+template <class Op, device D, class Passes>
+struct row_kernels {
   static_assert(ops::check_row_op<Op>());
+  static constexpr bool has_columns = requires(extents<2> shape) { Passes::takes_columns(shape, 0); };
+
   template <class T, int R, class Epilogue, class E>
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
@@ -118,18 +122,18 @@ struct kernels<Op, D> {
     if constexpr (Op::saves_row_factor)
       saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
     if (op.has_rows_side_by_side(to.shape())) {
-      backend<D>::rows(op, n, x, to, saved, after);
+      Passes::rows(op, n, x, to, saved, after);
     } else {
       const auto now = eval(untrack(x));
-      if constexpr (has_columns<D>) {
-        if (backend<D>::takes_columns(to.shape(), op.axis)) {
-          backend<D>::columns(op, now.contiguous(), to, saved);
+      if constexpr (has_columns) {
+        if (Passes::takes_columns(to.shape(), op.axis)) {
+          Passes::columns(op, now.contiguous(), to, saved);
           return saved;
         }
       }
       const auto moved = swap_to_end(now, op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
+      Passes::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
     }
     return saved;
@@ -140,17 +144,17 @@ struct kernels<Op, D> {
     const auto place = b.template place_of<0>();
     const index_t n = op.row_length(place.to.shape());
     if (op.has_rows_side_by_side(place.to.shape()))
-      return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
-                                      place.add);
-    if constexpr (has_columns<D>) {
-      if (backend<D>::takes_columns(place.to.shape(), op.axis))
-        return backend<D>::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
-                                           place.add);
+      return Passes::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                  place.add);
+    if constexpr (has_columns) {
+      if (Passes::takes_columns(place.to.shape(), op.axis))
+        return Passes::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                       place.add);
     }
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
-    backend<D>::reverse_rows(op, n, y, g, b.saved, dx, false);
+    Passes::reverse_rows(op, n, y, g, b.saved, dx, false);
     write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };

@@ -6,6 +6,20 @@
 
 namespace sinter {
 
+namespace ops {
+
+/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
+/// elements of a formula, at least one, and where they stood. Both results are dense.
+struct sort_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  int axis;
+  bool descending;
+};
+
+}  // namespace ops
+
 namespace detail {
 
 /// The first k elements of x along the axis, or all.
@@ -26,7 +40,7 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   const auto e = prologue(std::forward<E>(x));
   const auto values = tensor<T, R, D>::uninitialized(shape);
   const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
   return {picked(op, values, e, a, indices, index_order::runs), indices};
 }
 

@@ -40,7 +40,7 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
   const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
   const auto inverse = zeros<std::int64_t, D>({n});
-  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  detail::kernels<ops::scatter_add, D>::run({0, detail::index_order::runs}, inverse, indices, group);
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
   return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
 }

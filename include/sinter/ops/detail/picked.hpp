@@ -4,6 +4,7 @@
 #include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/in_place.hpp"
+#include "sinter/ops/indices.hpp"
 
 namespace sinter {
 
@@ -30,8 +31,9 @@ template <class Wide, class T, int R, device D>
 void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
                    const tensor<T, R, D>& g, index_order order) {
   const auto sums = zeros<Wide, D>(to.shape());
-  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
+  using adding = kernels<ops::scatter_add, D>;
+  if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
+  else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
   to.in_place() += cast<T>(sums);
 }
 /// to[picked elements] += g
@@ -44,7 +46,7 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
   } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
     add_picked_in<double>(to, axis, index, g, order);
   } else {
-    backend<D>::scatter_add(to, axis, index, g, order);
+    kernels<ops::scatter_add, D>::run({axis, order}, to, index, g);
   }
 }
 
