@@ -73,8 +73,8 @@ struct backend {
   static void map_many(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class... A>
-  static void update(const A&...) {
+  template <class K>
+  static void update(const K&, index_t, const flat_values (&)[K::leaves], const flat_values (&)[K::outputs]) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
   template <class T, bool Sums = false, class... A>
@@ -147,6 +147,15 @@ struct kernels {
   static_assert(sizeof(runs_in_this_file<D>) != 0);
   static_assert(Op::template has_kernels_on<D>,
                 "sinter: this op has no kernels for the device; see docs/adding-a-kernel-op.md");
+  // So that there is one message.
+  template <class Tensor, class... A>
+  static auto forward(const Op&, const Tensor&, const A&...) {
+    return typename Op::template saves<element_of<Tensor>, D>();
+  }
+  template <class Backward>
+  static void reverse(const Op&, const Backward&);
+  template <class... A>
+  static void run(const Op&, const A&...);
 };
 
 /// Stands where no work follows that of a point.
