@@ -91,6 +91,22 @@ TEST_CASE("cross_entropy keeps its digits at large logits", "[grad]") {
   CHECK(x.grad()(2, 0) == 0);
 }
 
+TEST_CASE("cross_entropy looks at its labels again where they are used", "[grad]") {
+  std::mt19937 gen(7);
+  const variable x(random(gen, {2, 3}));
+  tensor<std::int64_t, 1> labels{0, 2};
+  const auto losses = cross_entropy(x, labels, reduction::none);
+  labels.data()[1] = 3;  // which counts as no write
+  CHECK_THROWS_WITH(eval(losses), Catch::Contains("cross_entropy: label 3 at position 1 is out of range [0, 3)"));
+  labels.data()[1] = 2;
+  const variable unseen = cross_entropy(x, labels), seen = cross_entropy(x, labels);
+  labels.data()[1] = -1;
+  CHECK_THROWS_WITH(unseen.backward(), Catch::Contains("backward of 'cross_entropy': label -1 at position 1"));
+  labels.in_place() = 1;
+  CHECK_THROWS_AS(seen.backward(), autograd_error);
+  CHECK(!x.grad().defined());
+}
+
 TEST_CASE("cross_entropy refuses labels that are no class and batches that differ", "[grad]") {
   const auto x = zeros<float>({2, 3});
   CHECK_THROWS_AS(cross_entropy(x, tensor<int, 1>{0, 3}), index_error);
