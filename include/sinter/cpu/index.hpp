@@ -150,16 +150,12 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cpu_v<D>
-struct kernels<ops::gather_op, D> {
+struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   template <class T, int R, class Epilogue>
   static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
                       const tensor<std::int64_t, R, D>& index) {
     cpu_impl::gather(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
                      cpu_impl::pool_of<D>());
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    reverse_gather(op, b);
   }
 };
 

@@ -140,7 +140,7 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cuda_v<D>
-struct kernels<ops::gather_op, D> {
+struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   template <class T, int R, class Epilogue>
   static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
                       const tensor<std::int64_t, R, D>& index) {
@@ -148,10 +148,6 @@ struct kernels<ops::gather_op, D> {
     const cuda_impl::gather_body<T, R> body{cuda_impl::lines_of(x, op.axis, index, y)};
     cuda_impl::launch_on<D>({"gather", index.shape()}, body,
                             {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    reverse_gather(op, b);
   }
 };
 

@@ -115,7 +115,10 @@ class kernel_backward final : public tape_entry {
   Op op;
   Saved saved;  ///< what forward returned
 
-  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) {
+    if constexpr (requires { what.called; }) name = what.called;
+    else name = Op::name;
+  }
 
   /// The gradient of the result; dense in the op's format, or with any strides where the op keeps the order.
   const tensor<T, R, D>& gradient() const { return gradient_; }

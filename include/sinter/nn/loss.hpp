@@ -87,7 +87,7 @@ template <class A, class B, detail::loss_reduction R = reduction::mean_t>
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
     detail::check_indices({"nll_loss", "label"}, y, rows.shape()[1]);
-    const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
+    const auto picked = eval(detail::make_kernel(ops::gather_op("nll_loss", 1), rows, y.unsqueeze(1))).squeeze(1);
     return eval(detail::reduced<R>(-picked));
   });
 }

@@ -58,17 +58,12 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 namespace ops {
 
 /// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
-struct gather_op : kernel_op {
+struct gather_op : picked_op {
   static constexpr const char* name = "gather";
-  static constexpr unsigned grad_uses[1] = {uses::second};
   template <device D>
   static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
 
-  int axis;
-  const char* called;  ///< gather, or index_select
-
-  gather_op(int along, const char* by) : axis(along), called(by) {}
+  using picked_op::picked_op;
   template <int R>
   const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
     for (int d = 0; d < R; ++d)
@@ -86,16 +81,6 @@ static_assert(is_kernel_op<gather_op>);
 
 }  // namespace ops
 
-namespace detail {
-
-/// The gradient of gather, on any device.
-template <class Backward>
-void reverse_gather(const ops::gather_op& op, const Backward& b) {
-  add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-}
-
-}  // namespace detail
-
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
 /// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
@@ -108,7 +93,7 @@ detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   return eval(
-      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
+      detail::make_kernel(ops::gather_op("gather", a), x, detail::checked_indices("gather", index, x.shape()[a])));
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
@@ -126,7 +111,7 @@ detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index
   extents<R> line = detail::ones_extents<R>();
   extents<R> shape = x.shape();
   line[a] = shape[a] = i.numel();
-  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
+  return eval(detail::make_kernel(ops::gather_op("index_select", a), x, i.reshape(line).broadcast_to(shape)));
 }
 
 template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,

@@ -41,7 +41,7 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   const auto values = tensor<T, R, D>::uninitialized(shape);
   const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
   if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
+  return {picked({op, a, index_order::runs}, values, e, indices), indices};
 }
 
 }  // namespace detail

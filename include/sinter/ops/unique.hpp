@@ -42,7 +42,7 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   const auto inverse = zeros<std::int64_t, D>({n});
   detail::kernels<ops::scatter_add, D>::run({0, detail::index_order::runs}, inverse, indices, group);
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
+  return {eval(detail::make_kernel(ops::gather_op("unique", 0), values, first)), inverse.reshape(shape), counts};
 }
 
 }  // namespace sinter

@@ -19,7 +19,8 @@ struct evaluate_it_before_let;
 
 namespace ops {
 
-/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace.
+/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace. An op of several
+/// functions may have a member `called`, the name of one of them for errors of backward.
 struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;

@@ -1,8 +1,8 @@
 // sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 #pragma once
 
-#include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/indices.hpp"
 
@@ -16,6 +16,25 @@ struct values_and_indices {
   Values values;
   tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
 };
+
+namespace ops {
+
+/// Elements y of x along an axis, picked by an index of their shape: the base of gather, and the tape entry of others,
+/// whose kernels find the index themselves.
+struct picked_op : kernel_op {
+  static constexpr const char* name = "picked";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  static constexpr take takes(int) { return take::strided; }
+
+  const char* called;  ///< gather, sort and the like
+  int axis;
+  sinter::detail::index_order order;
+
+  picked_op(const char* by, int along, sinter::detail::index_order o = sinter::detail::index_order::any)
+      : called(by), axis(along), order(o) {}
+};
+
+}  // namespace ops
 
 namespace detail {
 
@@ -50,38 +69,26 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
   }
 }
 
-template <class T, int R, device D>
-struct picked_backward final : one_input_backward {
-  tensor<std::int64_t, R, D> index;
-  std::uint64_t version = 0;  ///< of the index
-  int axis = 0;
-  index_order order = index_order::any;
-
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
-                              " were modified in place after the statement; use a copy"});
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+template <device D>
+struct kernels<ops::picked_op, D> {
+  template <class Backward>
+  static void reverse(const ops::picked_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), op.order);
   }
 };
 
-/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+/// y, which another kernel has made, as elements of the prologue x: a variable where x is tracked.
 template <class X, class T, int R, device D>
-evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
-                    const tensor<std::int64_t, R, D>& index, index_order order) {
+evaluated<X> picked(const ops::picked_op& op, const tensor<T, R, D>& y, const X& x,
+                    const tensor<std::int64_t, R, D>& index) {
   if constexpr (is_tracked_v<X>) {
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
-    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_backward<T, R, D>>();
-    node->name = op;
-    node->index = index;
-    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    node->order = order;
+    auto node =
+        std::make_unique<kernel_backward_of<ops::picked_op, X, tensor<std::int64_t, R, D>>>(op, nothing_saved());
+    node->template keep_operand<0>(x, std::move(source));
+    node->template keep_operand<1>(index, state_ptr());
     return produced<1>(y, std::move(node));
   } else {
     return y;

@@ -18,7 +18,7 @@ values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t 
   const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
   backend<D>::template scan<running_reducer<T, Max>>(
       e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
+  return {picked({op, a, index_order::runs}, values, e, indices), indices};
 }
 
 }  // namespace sinter::detail
