@@ -6,6 +6,7 @@
 #include "sinter/grad/home.hpp"
 #include "sinter/grad/instances.hpp"
 #include "sinter/grad/kernel_backward.hpp"
+#include "sinter/grad/kernel_graph.hpp"
 #include "sinter/grad/listener.hpp"
 #include "sinter/grad/narrow.hpp"
 #include "sinter/grad/second_order.hpp"

@@ -73,12 +73,15 @@ TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
           numbers({5, 70, 11}, 3));
   through([](const auto& v) { return eval(norm(v)); }, numbers({123457}, 4));
   through([](const auto& v, const auto& u) { return eval(sum(v, 0) - u); }, numbers({20011, 7}, 5), numbers({7}, 6));
+  through([](const auto& v, const auto& u) { return eval(max(v, 0) * u + 1.f); }, x, w);
+  through([](const auto& v) { return eval(argmax(v, 1) * 2 + 1); }, x);
   CHECK(compare::gradients([](const auto& v, const auto& u) { return eval(exp(mean(v * u, 0)) * u); }, x, w) < 1e-5);
 
   const auto a = x.to<g0>();
   const auto b = w.to<g0>(), flat = numbers({123457}, 4).to<g0>();
   CHECK(launches_of([&] { const tensor y = tanh(sum(a * 2, 0)) * b + b; }) == 1);
   CHECK(launches_of([&] { const tensor y = mean(a, 1); }) == 1);
+  CHECK(launches_of([&] { const tensor y = max(a, 1) * 2; }) == 1);
   CHECK(launches_of([&] { const tensor y = norm(flat); }) == 2);               // in pieces
   CHECK(launches_of([&] { const tensor y = sum(mean(a, 0) * 2) / 3; }) == 2);  // of the outer one
   CHECK(compare::values([](const auto& v) { return eval(sum(mean(v, 0) * 2) / 3); }, x) < 1e-5);

@@ -11,6 +11,8 @@
 #include <random>
 #include <vector>
 
+#include "../same_bits.hpp"
+
 using namespace sinter;
 
 namespace {
@@ -291,6 +293,29 @@ TEST_CASE("integers and bool sum to int64 without overflow", "[reduce]") {
   CHECK(tensor(sum(full<bool>({20, 30}, true), 0))(29) == 20);
   CHECK(eval(max(tensor<std::int8_t, 1>{-128, 127})).item() == 127);
   CHECK(eval(min(full<std::uint8_t>({40}, 200))).item() == 200);
+}
+
+TEST_CASE("work after a reduction runs in its kernel, unless a derivative reads its bare result", "[reduce]") {
+  std::mt19937 gen(5);
+  const tensor x = random4(gen, {3, 700, 2, 17}).reshape({3, 1400, 17});
+  const auto check = [&](const auto& fold, const auto& after) {
+    static_assert(kernel_count<decltype(after(fold(x)))> == 1);
+    const tensor made = fold(x);
+    CHECK(same_bits(tensor(after(fold(x))), tensor(after(made))));
+  };
+  const auto more = [](auto&& y) { return std::forward<decltype(y)>(y) * 2 + 1; };
+  for (const int axis : {0, 1, 2}) {
+    check([=](const auto& v) { return sum(v, axis); }, more);
+    check([=](const auto& v) { return max(v * 2.f, axis); }, more);
+    check([=](const auto& v) { return min(v, axis); }, more);
+    check([=](const auto& v) { return prod(v, axis); }, more);
+    check([=](const auto& v) { return logsumexp(v, axis); }, more);
+    check([=](const auto& v) { return argmax(v, axis); }, more);
+    check([=](const auto& v) { return any(v > 1.99f, axis); }, [](auto&& y) { return !std::forward<decltype(y)>(y); });
+  }
+  check([](const auto& v) { return max(v); }, more);
+  static_assert(kernel_count<decltype(max(variable<float, 2>(), 1) + 1.f)> == 2);
+  static_assert(kernel_count<decltype(sum(variable<float, 2>(), 1) + 1.f)> == 1);
 }
 
 TEST_CASE("axes out of range, repeated or reduced to nothing are rejected", "[reduce]") {

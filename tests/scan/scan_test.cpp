@@ -200,5 +200,5 @@ TEST_CASE("scans name a wrong axis", "[scan]") {
   CHECK_THROWS_WITH(cumsum(x, 2), Catch::Contains("cumsum: axis 2 is out of range for rank 2"));
   CHECK_THROWS_AS(cummax(x, -3), index_error);
   CHECK_THROWS_AS(cumprod(tensor<float, 2>(), 0), shape_error);
-  static_assert(!detail::scannable<ops::cumsum_op, tensor<float, 0>>);
+  static_assert(!detail::takes_operands<ops::cumsum_op, tensor<float, 0>>);
 }

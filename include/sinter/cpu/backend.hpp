@@ -2,16 +2,11 @@
 #pragma once
 
 #include "sinter/cpu/epilogue.hpp"
-#include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/instruction_set.hpp"
 #include "sinter/cpu/machine.hpp"
-#include "sinter/cpu/reduce.hpp"
-#include "sinter/cpu/scan.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::cpu_impl {
-
-using sinter::detail::matrix_ref;
 
 SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
                              operand* in);
@@ -53,27 +48,6 @@ inline void run_map(const map_call& call, const any_shape& shape, thread_pool& p
   constexpr int few = 8;
   if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
   else run_map_of<max_operands>(call, shape, pool);
-}
-
-/// c (+)= a b; c is dense along its rows.
-template <class T>
-void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
-                thread_pool& pool) {
-  gemm_args<T> args{};
-  args.m = c.rows;
-  args.n = c.columns;
-  args.k = a.columns;
-  args.a = static_cast<const T*>(a.data);
-  args.a_row = a.row_stride;
-  args.a_col = a.column_stride;
-  args.b = static_cast<const T*>(b.data);
-  args.b_row = b.row_stride;
-  args.b_col = b.column_stride;
-  args.c = static_cast<T*>(c.data);
-  args.ldc = c.row_stride;
-  args.accumulate = accumulate;
-  args.after = tiles_of(e);
-  gemm(args, pool);
 }
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
@@ -140,27 +114,6 @@ struct backend<D> {
                       shape, pool());
   }
 
-  /// out = R folded over the values of K along the axes marked in `reduced`.
-  template <class R, class T, class K>
-  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced,
-                     typename R::result* out, const epilogue* e) {
-    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
-    cpu_impl::operand to[1];
-    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
-    sink_ref dense;
-    dense.element_size = sizeof(T);
-    cpu_impl::set_dense_output(l, dense, to);
-    cpu_impl::reduce<T>(R{}, kernel::is_leaf<K>, l, reduced, out, pool(), e);
-  }
-
-  /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
-  template <class R, class E, class Out>
-  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), after);
-    });
-  }
-
   /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
   template <class K>
   static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
@@ -175,13 +128,6 @@ struct backend<D> {
       out[i].element_size = outputs[i].element_size;
     }
     map_many(plan, {&n, 1}, in, out);
-  }
-
-  template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                     const epilogue* e) {
-    for (index_t i = 0; i < c.batches; ++i)
-      cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
   }
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/reduce.hpp"
 #include "sinter/ops/bincount.hpp"
 
 namespace sinter::cpu_impl {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/reduce.hpp"
 #include "sinter/expr/sort_key.hpp"
 #include "sinter/ops/sort.hpp"
 

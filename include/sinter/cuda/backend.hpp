@@ -8,7 +8,6 @@
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/reduce.hpp"
 #include "sinter/cuda/runtime.hpp"
-#include "sinter/cuda/scan.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -271,58 +270,6 @@ struct backend<D> {
   template <class T, bool Sums = false, class K, int Axes>
   static void reverse(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, inputs, sinks);
-  }
-
-  template <class R, class T, class K, int Axes, class Epilogue>
-  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced,
-                     typename R::result* out, const Epilogue* after) {
-    const auto put = [&] {
-      if constexpr (requires { after->finish(out); }) return after->finish(out);
-      else return cuda_impl::store_results<typename R::result>{out};
-    }();
-    cuda_impl::reduce_on<D, R, Axes>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, leaves), reduced, put);
-  }
-
-  template <class R, class E, class Out>
-  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
-    const cuda_impl::work what{"a scan", e.shape()};
-    std::vector<temporary<D>> folds;
-    cuda_impl::plan_scan<R>(
-        cuda_impl::source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
-        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
-        [&what, &out](const auto& source, index_t rows, index_t n) {
-          return gpu::folds().template scan<R>(what, source, rows, n, out);
-        });
-    if (after != nullptr) after->run();
-  }
-
-  template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                     const epilogue* e) {
-    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
-      return;
-    cuda_impl::multiply<T, D>(a, b, c, accumulate);
-    if (e != nullptr) e->run();
-  }
-
- private:
-  template <class T>
-  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                                 const epilogue& e) {
-    using cuda_impl::product_tail;
-    product_tail tail = e.tail(c.columns);
-    if (tail.empty()) return false;
-    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
-      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
-      tail.kept = kept->data;
-      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
-        *e.kept = kept;
-        return true;
-      }
-      tail.kept = nullptr;
-    }
-    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
 };
 

@@ -11,10 +11,9 @@
 //   of y multiplies it by the slope of the activation, and sums the rows for the bias. It writes the gradient of a b.
 #pragma once
 
-#include "sinter/cuda/backend.hpp"
+#include "sinter/cuda/matmul.hpp"
 #include "sinter/grad/backward_rule.hpp"
 #include "sinter/grad/statement.hpp"
-#include "sinter/ops/matmul.hpp"
 #include "sinter/ops/sum.hpp"
 
 namespace sinter::cuda_impl {
@@ -26,7 +25,7 @@ using sinter::detail::storage_ptr;
 using activation = product_tail::activation;
 
 template <class T, device D>
-using product_entry = sinter::detail::matmul_backward<T, 2, D>;
+using product_entry = sinter::detail::kernel_backward_of<ops::matmul_op<2>, tensor<T, 2, D>, tensor<T, 2, D>>;
 template <class T, device D>
 using matrix_state = sinter::detail::typed_state<T, 2, D>;
 
@@ -64,30 +63,31 @@ inline bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
 
 /// The gradient of a bias in a kernel of its own: the sum of the rows of the product's.
 template <class T, device D>
-void sum_rows(const grad_state& product, const state_ptr& bias) {
-  const tensor<T, 1, D> sums = sum(static_cast<const matrix_state<T, D>&>(product).grad, 0);
+void sum_rows(const tensor<T, 2, D>& of_product, const state_ptr& bias) {
+  const tensor<T, 1, D> sums = sum(of_product, 0);
   sinter::detail::add_gradient(bias, sums);
 }
 
-/// db, and the gradient of a bias: the sum of the rows of y's gradient. In one kernel where the BLAS has one.
+/// db, and the gradient of a bias: the sum of the rows of g, that of the product. In one kernel where the BLAS has one.
 template <class T, device D>
-void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr& bias) {
+void make_db_and_sums(sinter::detail::tape_entry& product, const tensor<T, 2, D>& g, const state_ptr& bias) {
   using sinter::detail::matrix_of;
-  entry.with_factors_of_db(y, [&](const auto& left, const auto& right) {
-    auto& to = static_cast<matrix_state<T, D>&>(*entry.state[1]);
+  const auto& entry = static_cast<const product_entry<T, D>&>(product);
+  entry.op.with_factors_of_db(g, entry.template operand<0>(), [&](const auto& left, const auto& right) {
+    auto& to = static_cast<matrix_state<T, D>&>(*entry.template source<1>());
     bool add = false, add_sums = false;  // the second stays false, as the bias has no gradient
     to.gradient(add);
     if (!has_gradient(bias)) {  // none from a statement between the tail and the product
       product_tail tail;
       tail.sums = bias->gradient(add_sums);
-      tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
+      tail.of = entry.op.transposed ? product_tail::summed::left : product_tail::summed::right;
       if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
           multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
         return;
       bias->drop_gradient();
     }
-    sum_rows<T, D>(y, bias);
-    multiply_into_gradient(to, left, right, add);
+    sum_rows(g, bias);
+    sinter::detail::multiply_into_gradient(to.grad, left, right, add);
   });
 }
 
@@ -95,21 +95,21 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
 /// over a gradient that is there, and the entry that made the bias must run after the product's.
 template <class T, device D>
 bool leave_sums(product_entry<T, D>& product, const grad_state& value, const state_ptr& bias) {
-  if (has_gradient(bias) || !product.state[1] || bias->order > value.order) return false;
+  if (has_gradient(bias) || !product.template wants<1>() || bias->order > value.order) return false;
   sinter::detail::running_pass::note_late_use(*bias, value.order);
-  product.with_db = {bias, &make_db_and_sums<T, D>};
+  product.saved = {bias, &make_db_and_sums<T, D>};
   return true;
 }
 
 /// Backward of product + bias, or of a copy of the product, without a kernel.
 template <class T, device D>
 bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::none>>& p) {
-  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  p.producer.saved = {};  // an earlier pass may have ended in an error
   typename tail_entry<T, D, activation::none>::inputs found;
   if (!p.consumer.find(found) || found.product.get() != &p.value) return false;
   auto& to = static_cast<matrix_state<T, D>&>(p.value);
   const auto& y = static_cast<const matrix_state<T, D>&>(p.result);
-  if (!(to.dense == y.dense) || (found.bias && !leave_sums(p.producer, p.value, found.bias))) return false;
+  if (!(to.dense == y.dense) || (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias))) return false;
   to.grad = y.grad;
   to.has_grad = true;
   return true;
@@ -119,7 +119,7 @@ bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activ
 template <class T, device D>
 bool reverse_gelu_tanh(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::gelu_tanh>>& p) {
   using formula = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
-  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  p.producer.saved = {};  // an earlier pass may have ended in an error
   typename tail_entry<T, D, activation::gelu_tanh>::inputs found;
   if (!p.consumer.kept || !p.consumer.find(found) || found.product.get() != &p.value) return false;
   const auto& g = static_cast<const matrix_state<T, D>&>(p.result).grad;
@@ -133,7 +133,7 @@ bool reverse_gelu_tanh(const entry_pair<product_entry<T, D>, tail_entry<T, D, ac
   leaf_ref in[2] = {{p.consumer.kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
   const sink_ref out = sinter::detail::sink_of(to.grad);
   sinter::detail::backend<D>::template reverse<T>(formula{}, sinter::detail::shape_upto<2>(shape), in, &out);
-  if (found.bias && !leave_sums(p.producer, p.value, found.bias)) sum_rows<T, D>(to, found.bias);
+  if (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias)) sum_rows(to.grad, found.bias);
   return true;
 }
 
@@ -164,11 +164,14 @@ bool multiply_by_slope(const entry_pair<tail_entry<T, D, Act>, product_entry<T, 
     tail.of = product_tail::summed::product;
     tail.sums = found.bias->gradient(add);
   }
-  p.value.producer_done = p.consumer.with_factors_of_da(p.result, [&](const auto& left, const auto& right) {
+  const auto& op = p.consumer.op;
+  const auto& g = p.consumer.gradient_in(p.result);
+  const auto& b = p.consumer.template operand<1>();
+  p.value.producer_done = op.with_factors_of_da(g, b, [&](const auto& left, const auto& right) {
     return multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), false, tail);
   });
   if (!p.value.producer_done) return false;
-  if (p.consumer.state[1]) p.consumer.make_db(p.result);
+  if (p.consumer.template wants<1>()) sinter::detail::kernels<ops::matmul_op<2>, D>::make_db(op, p.consumer, g);
   return true;
 }
 

@@ -81,26 +81,11 @@ struct backend {
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Reducer, class T, class... A>
-  static void reduce(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class R, class... A>
-  static void scan(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class T, class... A>
-  static void matmul(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
 };
 
-/// Stand for a formula and a fold where is_backend names functions that take any.
+/// Stands for a formula where is_backend names functions that take any.
 struct any_plan {
   static constexpr int leaves = 1, outputs = 1;
-};
-struct any_fold {
-  using result = float;
 };
 
 /// What evaluation asks of a backend for the device D. Functions are templates, and are not instantiated here.
@@ -113,8 +98,7 @@ concept is_backend =
     } &&
     // Passes over an index space, free of the types of their operands.
     requires(const any_plan& plan, const shape_upto<1>& shape, const leaf_ref* leaves, const sink_ref& out,
-             const sink_ref* sinks, const bool* reduced, const typename B::epilogue* epilogue,
-             const flat_values (&flat)[1], float* result) {
+             const sink_ref* sinks, const flat_values (&flat)[1]) {
       // out = plan(leaves), then several results in one pass, then over arrays of n.
       B::template map<float>(plan, shape, leaves, out);
       B::map_many(plan, shape, leaves, sinks);
@@ -122,16 +106,6 @@ concept is_backend =
       // The gradients of all leaves of a statement. true: some leaf is broadcast, so that its gradient is a sum.
       B::template reverse<float>(plan, shape, leaves, sinks);
       B::template reverse<float, true>(plan, shape, leaves, sinks);
-      // A fold of plan(leaves) along the axes marked in `reduced`.
-      B::template reduce<any_fold, float>(plan, shape, leaves, reduced, result, epilogue);
-    } &&
-    // Work on an expression e or on tensors.
-    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const typename B::epilogue* epilogue,
-             const matrix_ref& matrix) {
-      // The state of a fold after every element along an axis.
-      B::template scan<any_fold>(e, 0, out, epilogue);
-      // c = a b; true: c += a b.
-      B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
     };
 
 /// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices.

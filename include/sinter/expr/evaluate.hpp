@@ -206,7 +206,7 @@ evaluated<E> run_fused(const E& e) {
   [[maybe_unused]] storage_ptr kept;
   if constexpr (is_tracked_v<E> && requires {
                   epilogue.kept;
-                  point.is_recorded();
+                  requires bare<decltype(point)>::keeps_input;
                 }) {
     const bool point_has_state = point.is_recorded();
     if (point_has_state) epilogue.kept = &kept;

@@ -258,8 +258,8 @@ inline constexpr bool reads_name<let_expr<Tag, X, Body>, Own...> =
 template <class E>
 inline constexpr bool point_reads_name = false;
 template <class E>
-  requires(point_test<E>() && requires(const E& e) { e.e; })
-inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
+  requires(point_test<E>() && requires { E::operands_read_name; })
+inline constexpr bool point_reads_name<E> = E::operands_read_name;
 template <class Op, class... A>
 inline constexpr bool point_reads_name<map_expr<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>

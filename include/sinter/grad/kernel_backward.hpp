@@ -12,9 +12,10 @@ namespace ops {
 
 /// How a kernel takes an operand.
 enum class take {
-  formula,  ///< with the elementwise work on it, which runs inside the kernel
-  strided,  ///< evaluated, with any strides
-  dense,    ///< evaluated, dense in the op's format
+  expression,  ///< as it is, also with points, which run when the kernel does
+  formula,     ///< with the elementwise work on it, which runs inside the kernel
+  strided,     ///< evaluated, with any strides
+  dense,       ///< evaluated, dense in the op's format
 };
 
 }  // namespace ops
@@ -105,20 +106,21 @@ struct gradient_place {
 
 /// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
 /// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
-/// wants<I>() and place_of<I>().
+/// wants<I>() and place_of<I>(). Where there is no such kernel, op.grad<I>(gradient, operands..., result) is the
+/// gradient of operand I, as of an elementwise op; kernel::unneeded stands for what grad_uses does not name.
 template <class Op, class T, int R, device D, class Saved, class... Kept>
-class kernel_backward final : public tape_entry {
+class kernel_backward : public tape_entry {
  public:
   static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+  using value_type = T;
   using device_type = D;
+  static constexpr int rank = R;
+  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
 
   Op op;
   Saved saved;  ///< what forward returned
 
-  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) {
-    if constexpr (requires { what.called; }) name = what.called;
-    else name = Op::name;
-  }
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) {}
 
   /// The gradient of the result; dense in the op's format, or with any strides where the op keeps the order.
   const tensor<T, R, D>& gradient() const { return gradient_; }
@@ -135,7 +137,11 @@ class kernel_backward final : public tape_entry {
   const auto& operand() const {
     return kept_.template get<I>().get("backward of", name);
   }
-  /// Does anybody ask for the gradient of operand I?
+  /// Gathers the gradient of operand I; null where nobody asks for it.
+  template <int I>
+  const state_ptr& source() const {
+    return sources_[I];
+  }
   template <int I>
   bool wants() const {
     return bool(sources_[I]);
@@ -163,11 +169,30 @@ class kernel_backward final : public tape_entry {
     return place.to;
   }
 
+  /// op.grad<I> of g, evaluated, for the result y; operand<K>() gives an operand that it reads.
+  template <int I, class G, class Operand, class Y>
+  auto derivative(const G& g, const Operand& operand, const Y& y) const {
+    const auto read = [&]<int K>() -> decltype(auto) {
+      if constexpr ((Op::grad_uses[I] >> K & 1) != 0) return operand.template operator()<K>();
+      else return kernel::unneeded();
+    };
+    return [&]<int... K>(std::integer_sequence<int, K...>) {
+      if constexpr ((Op::grad_uses[I] & uses::result) != 0)
+        return eval(op.template grad<I>(g, read.template operator()<K>()..., y));
+      else return eval(op.template grad<I>(g, read.template operator()<K>()..., kernel::unneeded()));
+    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(Kept))>());
+  }
+
   // Called when the op is recorded.
-  template <int I, class E>
-  void keep_operand(const E& e, state_ptr source) {
-    kept_.template get<I>().keep(untrack(e));
+  template <int I>
+  void set_source(state_ptr source) {
     if constexpr (I < differentiable) sources_[I] = std::move(source);
+  }
+  /// Once the sources are set: keeps e where a gradient that somebody asks for reads it.
+  template <int I, class E>
+  void keep_operand(const E& e) {
+    for (int to = 0; to < differentiable; ++to)
+      if (sources_[to] && (Op::grad_uses[to] >> I & 1) != 0) return kept_.template get<I>().keep(untrack(e));
   }
   void keep_result(const tensor<T, R, D>& y) {
     if constexpr (reads_result) {
@@ -177,8 +202,8 @@ class kernel_backward final : public tape_entry {
   }
 
   /// Rules see this class; see kernel_backward_of.
-  entry_kind kind() override { return kind_of(*this); }
-  const state_ptr* inputs(int& count) const override {
+  entry_kind kind() final { return kind_of(*this); }
+  const state_ptr* inputs(int& count) const final {
     count = differentiable;
     return sources_;
   }
@@ -196,14 +221,23 @@ class kernel_backward final : public tape_entry {
     gradient_ = gradient_in(y);
     if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
     late_.clear();  // of a pass that ended in an error
-    kernels<Op, D>::reverse(op, *this);
+    if constexpr (has_grad<Op> && !requires { kernels<Op, D>::reverse(op, *this); })
+      add_gradients(std::make_integer_sequence<int, differentiable>());
+    else kernels<Op, D>::reverse(op, *this);
     for (const auto& move_gradient : late_) move_gradient();
     late_.clear();
     gradient_ = {};
   }
 
  private:
-  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
+  template <int... I>
+  void add_gradients(std::integer_sequence<int, I...>) {
+    const auto of = [this]<int J>() {
+      if (wants<J>())
+        add_gradient(sources_[J], derivative<J>(gradient_, [this]<int K>() -> auto& { return operand<K>(); }, result_));
+    };
+    (of.template operator()<I>(), ...);
+  }
 
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;

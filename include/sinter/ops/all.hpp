@@ -8,7 +8,6 @@ namespace ops {
 
 struct all_op {
   static constexpr const char* name = "all";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;

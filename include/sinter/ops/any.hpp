@@ -8,7 +8,6 @@ namespace ops {
 
 struct any_op {
   static constexpr const char* name = "any";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;

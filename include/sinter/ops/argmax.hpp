@@ -8,7 +8,6 @@ namespace ops {
 
 struct argmax_op {
   static constexpr const char* name = "argmax";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;

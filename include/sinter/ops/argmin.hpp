@@ -8,7 +8,6 @@ namespace ops {
 
 struct argmin_op {
   static constexpr const char* name = "argmin";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;

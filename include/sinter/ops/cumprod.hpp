@@ -11,19 +11,22 @@
 namespace sinter {
 namespace ops {
 
-struct cumprod_op {
+struct cumprod_op : scan_op {
   static constexpr const char* name = "cumprod";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = true;
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
   template <class T>
   using reducer = sinter::detail::prod_reducer<T>;
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+
   // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
   // products in which 1 stands for it. After it 0.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+  template <int I, class G, class X>
+  G grad(const G& g, const X& operand, const G& y) const {
     using sinter::detail::scan_now;
-    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
+    const G x = eval(operand);
+    const auto sum_from = [this](const G& a, const G& b) {
       return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
     };
     const auto zeros = scan_now<cumsum_op>(x == 0, axis);
@@ -40,11 +43,11 @@ struct cumprod_op {
 ///
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>
-  requires detail::scannable<ops::cumprod_op, E>
-scan_expr<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::cumprod_op, E>
+detail::kernel_of<ops::cumprod_op, E> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(cumprod)
+SINTER_KERNEL_REJECTIONS(cumprod, ops::cumprod_op)
 SINTER_AXIS_REJECTION(cumprod)
 
 }  // namespace sinter

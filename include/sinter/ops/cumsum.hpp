@@ -6,15 +6,17 @@
 namespace sinter {
 namespace ops {
 
-struct cumsum_op {
+struct cumsum_op : scan_op {
   static constexpr const char* name = "cumsum";
-  static constexpr bool keeps_operands = false;
-  template <class T>
-  static constexpr bool accepts = true;
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, int axis) {
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+
+  template <int I, class G, class X, class Y>
+  G grad(const G& g, const X&, const Y&) const {
     return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
   }
 };
@@ -27,11 +29,11 @@ struct cumsum_op {
 ///
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
-  requires detail::scannable<ops::cumsum_op, E>
-scan_expr<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::cumsum_op, E>
+detail::kernel_of<ops::cumsum_op, E> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(cumsum)
+SINTER_KERNEL_REJECTIONS(cumsum, ops::cumsum_op)
 SINTER_AXIS_REJECTION(cumsum)
 
 }  // namespace sinter

@@ -23,9 +23,9 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
   for (int d = 0; d < N; ++d) to[d] = shape[d];
   if constexpr (R == N) {
     if (!any) return g;
-    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
+    return eval(make_reduction<ops::sum_op, R>(g, axes));
   } else {
-    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
+    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes)) : g;
     if constexpr (N == 0) return sum(kept);
     else return kept.reshape(to);
   }

@@ -17,18 +17,27 @@
 namespace sinter {
 namespace ops {
 
-struct logcumsumexp_op {
+struct logcumsumexp_op : scan_op {
   static constexpr const char* name = "logcumsumexp";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
   template <class T>
   using reducer = sinter::detail::running_logsumexp_reducer<T>;
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+  template <class X>
+  static constexpr auto mistake() {
+    using T = element_of<X>;
+    if constexpr (!sinter::detail::takes_lines<X> || std::is_floating_point_v<T>) return scan_op::mistake<X>();
+    else return sinter::detail::mistake<element_type_without_this_op<T>, use_another_element_type_or_cast>{};
+  }
+
   // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
-    const auto part = [&](const Tensor& h) {
+  template <int I, class G, class X>
+  G grad(const G& g, const X& operand, const G& y) const {
+    constexpr auto nothing = -std::numeric_limits<element_of<G>>::infinity();
+    const G x = eval(operand);
+    const auto part = [&](const G& h) {
       const auto late = h.flip(axis), of = y.flip(axis);
       const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
       return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
@@ -44,12 +53,11 @@ struct logcumsumexp_op {
 ///
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
-  requires detail::scannable<ops::logcumsumexp_op, E>
-scan_expr<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::logcumsumexp_op, E>
+detail::kernel_of<ops::logcumsumexp_op, E> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(logcumsumexp)
+SINTER_KERNEL_REJECTIONS(logcumsumexp, ops::logcumsumexp_op)
 SINTER_AXIS_REJECTION(logcumsumexp)
-SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter

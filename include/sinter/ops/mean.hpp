@@ -9,7 +9,6 @@ namespace ops {
 
 struct mean_op {
   static constexpr const char* name = "mean";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;

@@ -23,7 +23,6 @@ struct root_op : real_op {
 
 struct norm_op {
   static constexpr const char* name = "norm";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;

@@ -18,7 +18,6 @@ namespace ops {
 
 struct prod_op {
   static constexpr const char* name = "prod";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;

@@ -8,7 +8,6 @@ namespace ops {
 
 struct sum_op {
   static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;

@@ -11,7 +11,6 @@ namespace ops {
 
 struct var_op {
   static constexpr const char* name = "var";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;
@@ -19,7 +18,7 @@ struct var_op {
   using reducer = sinter::detail::sum_reducer<T>;
   template <class E>
   static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
+    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes));
   }
   template <class Node>
   static auto finish(Node node, index_t n) {

@@ -18,7 +18,6 @@ struct wins_op : predicate_op {
 };
 
 struct extreme_op {
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/expr/declare.hpp"
-#include "sinter/grad/kernel_backward.hpp"
+#include "sinter/grad/kernel_graph.hpp"
 
 namespace sinter {
 
@@ -38,6 +38,19 @@ struct kernel_op {
   static constexpr bool takes_epilogue = false;
   /// Does the kernel leave the last step of a row to that work?
   static constexpr bool by_rows = false;
+  /// An op along an axis: are its lines neighbouring elements of a dense result of this shape? Elementwise work on
+  /// other results does not run inside.
+  template <int R>
+  static constexpr bool has_rows_side_by_side(const extents<R>&) {
+    return true;
+  }
+  /// May the kernel also store the value that this work starts from, where the derivative of the work reads it?
+  static constexpr bool keeps_input = false;
+  /// Is backward one elementwise pass over the shape of the only operand x? Then it is that of the expression
+  /// derivative_of(x, value), and the gradient of the result is broadcast from kept_shape(x.shape()).
+  static constexpr bool reverses_elementwise = false;
+  /// Can gradients be differentiated? They are then such a pass, or the expressions grad<I>(g, operands..., result).
+  static constexpr bool differentiable_twice = false;
   /// The element type and the rank of the result: those of the first operand.
   template <class T, class...>
   using result = T;
@@ -119,18 +132,29 @@ inline constexpr bool is_taken_as_formula =
     Op::takes(I) == ops::take::formula || Op::template takes_formula<bare<A>>(I);
 /// Operand I of Op as its expression holds it.
 template <class Op, int I, class A>
-using operand_of = std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>;
+using operand_of = std::conditional_t<Op::takes(I) == ops::take::expression, bare<A>,
+                                      std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>>;
 template <class Op, int I, class A>
 operand_of<Op, I, A> take_operand(A&& a) {
   check_defined(Op::name, a);
-  if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
+  if constexpr (Op::takes(I) == ops::take::expression) return bare<A>(std::forward<A>(a));
+  else if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
   else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
   else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
 }
-/// An operand as kernels see it: tensors plain, formulas as they are.
+/// An operand as kernels see it: tensors plain, formulas as they are, with values in place of points.
 template <class E>
-const auto& to_kernel(const E& e) {
-  return sinter::detail::plain(e);
+decltype(auto) to_kernel(const E& e) {
+  if constexpr (is_point<E>) return sinter::detail::plain(e.result());
+  else if constexpr (points_in<E> > 0) return materialise(e);
+  else return sinter::detail::plain(e);
+}
+
+/// What errors of backward call an op: the function of several that it was made by, or its name.
+template <class Op>
+const char* called(const Op& op) {
+  if constexpr (requires { op.called; }) return op.called;
+  else return Op::name;
 }
 
 template <class Op>
@@ -151,10 +175,22 @@ using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template resu
                                Op::rank(rank_of<A>...), typename first_device<A...>::type,
                                order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
 
+/// The op whose kernels and tape entry an op has: Op::runs_as, an op that Op derives from and differs from in name, or
+/// itself.
+template <class Op>
+struct running_op {
+  using type = Op;
+};
+template <class Op>
+  requires requires { typename Op::runs_as; }
+struct running_op<Op> {
+  using type = typename Op::runs_as;
+};
+
 template <class Op, class... A, int... I>
 auto kernel_entry(std::integer_sequence<int, I...>) {
   using B = kernel_base<Op, A...>;
-  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
+  return std::type_identity<kernel_backward<typename running_op<Op>::type, element_of<B>, B::rank, device_of<B>,
                                             typename Op::template saves<element_of<B>, device_of<B>>,
                                             operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
 }
@@ -172,23 +208,26 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   using base = detail::kernel_base<Op, A...>;
   using T = element_of<base>;
   using D = device_of<base>;
+  using kernels = detail::kernels<typename detail::running_op<Op>::type, D>;
   static constexpr int R = base::rank;
-  static constexpr int points = 1;
+  static constexpr int points = 1 + (detail::points_in<A> + ... + 0);
+  static constexpr bool operands_read_name = (detail::reads_name<A> || ...);
   static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
   static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
-  static constexpr bool by_rows = Op::by_rows;
+  static constexpr bool by_rows = Op::by_rows, keeps_input = Op::keeps_input;
+  static constexpr bool differentiable_twice = Op::differentiable_twice;
   static constexpr const char* explained_as() { return Op::name; }
   /// Does sinter::compiled hold its kernels for several sets of instructions?
-  static constexpr bool has_variants = requires { requires Op::has_variants; } && !narrow_element<T>;
+  static constexpr bool has_variants = [] {
+    if constexpr (requires { Op::template has_variants_of<A...>; }) return Op::template has_variants_of<A...>;
+    else return requires { requires Op::has_variants; } && !narrow_element<T>;
+  }();
 
   explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
   }
 
-  bool ready_for_epilogue() const {
-    if constexpr (Op::by_rows) return op.has_rows_side_by_side(this->shape_);
-    else return true;
-  }
+  bool ready_for_epilogue() const { return op.has_rows_side_by_side(this->shape_); }
 
   tensor<T, R, D> new_value() const {
     if constexpr (Op::keeps_order)
@@ -200,25 +239,50 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   template <class Epilogue>
   auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
     return operands.apply(
-        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
+        [&](const auto&... a) { return kernels::forward(op, to, epilogue, detail::to_kernel(a)...); });
   }
 
+  /// Will its value have a place in the graph?
+  bool is_recorded() const {
+    return detail::recording() && [this]<int... I>(std::integer_sequence<int, I...>) {
+      return (bool(source<I>()) || ...);
+    }(std::make_integer_sequence<int, sizeof...(A)>());
+  }
   template <class Saved>
   auto record(const tensor<T, R, D>& value, const Saved& saved) const {
-    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
+    if constexpr (Op::reverses_elementwise)
+      return operands.apply([&](const auto& x) { return record_statement(value, detail::materialise(x)); });
+    else return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
   }
 
   Op op;
   detail::pack<A...> operands;
 
  private:
+  template <class X>
+  auto record_statement(const tensor<T, R, D>& value, const X& x) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    auto node = detail::make_statement(op.derivative_of(x, value));
+    if (!node) return detail::unrecorded<base::order>(value);
+    node->name = Op::name;
+    node->set_space(x.shape(), op.kept_shape(x.shape()));
+    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<T, R, X::rank, D>;
+    return detail::produced<base::order>(value, std::move(node));
+  }
   template <class Saved, int... I>
   auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...>) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
     const detail::state_ptr sources[] = {source<I>()...};
     if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
-    auto node = std::make_unique<detail::kernel_backward_of<Op, A...>>(op, saved);
-    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
+    auto node = [&] {
+      using entry = detail::kernel_backward_of<Op, A...>;
+      if constexpr (base::order >= 2 && Op::differentiable_twice)
+        return std::make_unique<detail::kernel_graph_backward<entry, A...>>(op, saved, operands);
+      else return std::make_unique<entry>(op, saved);
+    }();
+    node->name = detail::called(op);
+    (node->template set_source<I>(sources[I]), ...);
+    (node->template keep_operand<I>(operands.template get<I>()), ...);
     node->keep_result(value);
     return detail::produced<base::order>(value, std::move(node));
   }
@@ -237,7 +301,7 @@ template <class Op, int... I, class... A>
   requires(expression<A> && ...)
 struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
   using type = kernel_expr<Op, operand_of<Op, I, A>...>;
-  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
+  static type make(const Op& op, A... a) { return type{op, take_operand<Op, I>(std::forward<A>(a))...}; }  // in order
 };
 /// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
 /// Without operands that are expressions there is none, and no error: clang 14 to 19 ask for it before they check the

@@ -87,8 +87,9 @@ evaluated<X> picked(const ops::picked_op& op, const tensor<T, R, D>& y, const X&
     if (!source) return unrecorded<1>(y);
     auto node =
         std::make_unique<kernel_backward_of<ops::picked_op, X, tensor<std::int64_t, R, D>>>(op, nothing_saved());
-    node->template keep_operand<0>(x, std::move(source));
-    node->template keep_operand<1>(index, state_ptr());
+    node->name = called(op);
+    node->template set_source<0>(std::move(source));
+    node->template keep_operand<1>(index);
     return produced<1>(y, std::move(node));
   } else {
     return y;

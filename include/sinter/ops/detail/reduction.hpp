@@ -1,11 +1,9 @@
-// sinter/ops/detail/reduction.hpp: the expression behind sum, max, ...: reduces an expression along axes, with what
-// precedes and follows it.
+// sinter/ops/detail/reduction.hpp: what sum, max, ... share: the fold of an expression along axes.
 #pragma once
 
-#include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/reducer.hpp"
-#include "sinter/grad/second_order.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
 
 namespace sinter {
 
@@ -58,138 +56,6 @@ struct summand_op {
 
 }  // namespace detail
 
-/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
-/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
-/// reduction.
-template <class Op, class E, int R>
-struct [[nodiscard]] reduce_expr
-    : detail::point_base<reduce_expr<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
-  using T = element_of<E>;
-  using reducer = typename Op::template reducer<T>;
-  using Out = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int points = 1 + detail::points_in<E>;
-  static constexpr bool is_sum = !requires { typename Op::seed; };
-  static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
-  static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr bool has_variants = floating_element<T> && !narrow_element<T> && !std::is_same_v<Out, bool> &&
-                                       (detail::is_tensor<E> || detail::is_variable<E>);
-  static constexpr const char* explained_as() { return Op::name; }
-
-  reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
-    index_t n = 1;
-    for (int d = 0, to = 0; d < E::rank; ++d) {
-      if (axes.has[d]) n *= e.shape()[d];
-      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
-      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
-    }
-    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
-  }
-
-  template <class Epilogue>
-  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
-    auto&& ready = detail::materialise(e);
-    using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(
-        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
-        axes.has, detail::access::data(to), epilogue);
-  }
-
-  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
-  auto record(const tensor<Out, R, D>& value) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto&& ready = detail::materialise(e);
-    if constexpr (is_sum) {
-      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
-        return finish_record(value, detail::make_statement(ready), ready.shape());
-      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
-        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
-                             ready.shape());
-    } else {
-      const tensor<Out, E::rank, D> result = value.reshape(kept_);
-      const auto aux = Op::aux(ready, result, axes);
-      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
-                           ready.shape());
-    }
-  }
-
-  E e;
-  detail::axis_set axes;
-
- private:
-  template <class Node>
-  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
-    if (!node) return detail::unrecorded<base::order>(value);
-    node->name = Op::name;
-    node->set_space(space, kept_);
-    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  extents<E::rank> kept_;
-};
-
-namespace detail {
-
-/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
-template <class Op, class E>
-auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_expr<Op, E, E::rank>(e, axes, true).result();
-}
-
-template <class Op, class Node>
-auto finish_fold(Node node, index_t n) {
-  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
-  else return node;
-}
-
-/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
-template <class Op, int R, class E>
-auto make_reduction(E&& e, const axis_set& set, bool keep) {
-  const auto build = [&](auto&& x) {
-    using X = bare<decltype(x)>;
-    index_t n = 1;
-    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_expr<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
-    return finish_fold<Op>(std::move(node), n);
-  };
-  using T = element_of<E>;
-  if constexpr (narrow_element<T>) {
-    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
-    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
-    else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
-  else return build(std::forward<E>(e));
-}
-
-template <class Op, class E>
-auto reduce_all(E&& e) {
-  check_defined(Op::name, e);
-  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
-}
-template <class Op, bool Keep, class E, std::size_t N>
-auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, count);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
-}
-
-/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
-struct seed_base {
-  static constexpr const char* name = "reduction";
-  template <class T, class...>
-  using result = T;
-};
-
-}  // namespace detail
-
 template <class>
 struct third_argument_that_is_not_keepdim_but;
 struct write_keepdim_or_list_the_axes_in_braces;
@@ -221,6 +87,131 @@ template <class Op, class E, class... Rest>
 using reduction_mistake = decltype(find_reduction_mistake<Op, bare<E>, bare<Rest>...>());
 template <class Op, class E, class... Rest>
 inline constexpr bool reduces = is_fitting<reduction_mistake<Op, E, Rest...>>;
+
+}  // namespace detail
+
+namespace ops {
+
+/// The fold of an expression of rank N along axes, to rank R: with R = N they stay, with extent 1. Fold names the
+/// reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative other than that
+/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction.
+template <class Fold, int N, int R>
+struct reduce_op : kernel_op {
+  static constexpr const char* name = Fold::name;
+  static constexpr bool is_sum = !requires { typename Fold::seed; };
+  static constexpr unsigned grad_uses[1] = {is_sum ? uses::nothing : uses::result};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::expression; }
+  static constexpr bool takes_epilogue = R < N;
+  static constexpr bool reverses_elementwise = true, differentiable_twice = is_sum;
+  template <class X>
+  static constexpr bool has_variants_of =
+      floating_element<element_of<X>> && !narrow_element<element_of<X>> &&
+      !std::is_same_v<typename Fold::template reducer<element_of<X>>::result, bool> &&
+      (sinter::detail::is_tensor<X> || sinter::detail::is_variable<X>);
+  template <class T, class...>
+  using result = typename Fold::template reducer<T>::result;
+  static constexpr int rank(int) { return R; }
+
+  sinter::detail::axis_set axes;
+
+  explicit reduce_op(const sinter::detail::axis_set& along) : axes(along) {}
+
+  /// That of x with an extent of 1 for each axis that is folded.
+  extents<N> kept_shape(const extents<N>& x) const {
+    extents<N> kept;
+    for (int d = 0; d < N; ++d) kept[d] = axes.has[d] ? 1 : x[d];
+    return kept;
+  }
+  extents<R> shape(const extents<N>& x) const {
+    extents<R> y;
+    index_t n = 1;
+    for (int d = 0, to = 0; d < N; ++d) {
+      if (axes.has[d]) n *= x[d];
+      if (!axes.has[d] || R == N) y[to++] = axes.has[d] ? 1 : x[d];
+    }
+    if (Fold::needs_values && n == 0 && y.numel() > 0)
+      sinter::detail::refuse<shape_error>({name, ": no values along the reduced axes of shape ", x});
+    return y;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::find_reduction_mistake<Fold, X>();
+  }
+
+  /// Backward is one elementwise pass over the shape of x, with the gradient of the result broadcast along the axes.
+  template <class X, class Y>
+  decltype(auto) derivative_of(const X& x, const Y& value) const {
+    if constexpr (!is_sum) {
+      const tensor<element_of<Y>, N, device_of<Y>> y = value.reshape(kept_shape(x.shape()));
+      return sinter::detail::make_map(typename Fold::seed{}, x, y, Fold::aux(x, y, axes));
+    } else if constexpr (sinter::detail::passes_gradient_on<X>) {
+      return (x);
+    } else {  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
+      return sinter::detail::make_map(sinter::detail::summand_op{}, x);
+    }
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
+template <class Fold, class E>
+auto reduce_now(const E& e, const axis_set& axes) {
+  using op = ops::reduce_op<Fold, E::rank, E::rank>;
+  return kernel_expr<op, E>(op(axes), e).result();
+}
+
+template <class Op, class Node>
+auto finish_fold(Node node, index_t n) {
+  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
+  else return node;
+}
+
+/// The fold of Op over e, to rank R: to that of e with the axes kept. Where Op has them, prepare(e, axes) gives what is
+/// folded and finish(fold, n) what is made of the fold of n values. Of half and bfloat16 all of it is done in float,
+/// and rounded at the end.
+template <class Op, int R, class E>
+auto make_reduction(E&& e, const axis_set& set) {
+  const auto build = [&](auto&& x) {
+    constexpr int N = rank_of<decltype(x)>;
+    index_t n = 1;
+    for (int d = 0; d < N; ++d) n *= set.has[d] ? x.shape()[d] : 1;
+    return finish_fold<Op>(make_kernel(ops::reduce_op<Op, N, R>(set), std::forward<decltype(x)>(x)), n);
+  };
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  else return build(std::forward<E>(e));
+}
+
+template <class Op, class E>
+auto reduce_all(E&& e) {
+  check_defined(Op::name, e);
+  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>());
+}
+template <class Op, bool Keep, class E, std::size_t N>
+auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set);
+}
+
+/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
+struct seed_base {
+  static constexpr const char* name = "reduction";
+  template <class T, class...>
+  using result = T;
+};
 
 }  // namespace detail
 }  // namespace sinter

@@ -1,11 +1,23 @@
 // sinter/ops/detail/running_extreme.hpp: what cummax and cummin share.
 #pragma once
 
-#include "sinter/expr/reducer.hpp"
-#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/detail/picked.hpp"
+#include "sinter/ops/detail/scan.hpp"
 
-namespace sinter::detail {
+namespace sinter {
+namespace ops {
+
+/// A scan of two results, values and their indices, so that no expression stands for it.
+template <bool Max>
+struct running_extreme_op : scan_op {
+  template <class T>
+  using reducer = sinter::detail::running_reducer<T, Max>;
+  using scan_op::scan_op;
+};
+
+}  // namespace ops
+
+namespace detail {
 
 template <bool Max, class E>
 values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
@@ -16,9 +28,10 @@ values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t 
   using D = device_of<E>;
   const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
-  backend<D>::template scan<running_reducer<T, Max>>(
-      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  using extreme = ops::running_extreme_op<Max>;
+  kernels<extreme, D>::run(extreme(a), e, values, indices);
   return {picked({op, a, index_order::runs}, values, e, indices), indices};
 }
 
-}  // namespace sinter::detail
+}  // namespace detail
+}  // namespace sinter
