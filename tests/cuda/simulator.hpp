@@ -58,6 +58,7 @@ class simulated_memory {
  public:
   static constexpr int managed = -1;
   static constexpr std::size_t header = 0;
+  static constexpr std::size_t allowance = sinter::detail::host_memory::allowance;
 
   explicit simulated_memory(int gpu) : gpu_(gpu) {}
   void* take(std::size_t bytes) {

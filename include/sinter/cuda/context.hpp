@@ -84,6 +84,7 @@ class use_gpu {
 /// Where the arena of a GPU gets its memory.
 struct gpu_memory {
   static constexpr std::size_t header = 0;
+  static constexpr std::size_t allowance = std::size_t{64} << 20;  // more than on a host, since give() waits
   int gpu;
 
   void* take(std::size_t bytes) const {
