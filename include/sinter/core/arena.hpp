@@ -73,10 +73,8 @@ class caching_arena {
     const bool beside = copies_run_beside();
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
     std::uint64_t freed = 0;
-    if (p == nullptr && fits(size)) {
-      if (!list.empty()) p = from_list(list, size, beside, freed);
-      else if (const std::size_t other = larger_for(size); other != 0) p = from_larger(other, beside, freed);
-    }
+    if (p == nullptr && fits(size))
+      p = list.empty() ? from_larger(size, beside, freed) : from_list(list, size, beside, freed);
     if (p == nullptr) p = from_system(size);
     if (beside) given_beside() = {p, freed};
     if (recorded) {
@@ -205,21 +203,17 @@ class caching_arena {
     return b.at;
   }
 
-  /// The size of a cached block that may serve a request for a smaller one; 0: there is none. The ends that are unused
-  /// must be at most a quarter of what the bound counts from, or they would take the place of the cache. A limit is
-  /// for whole blocks, so under one no end is left unused.
-  std::size_t larger_for(std::size_t size) const {
-    if (size < least_shared || limit_ != 0 || !over_bound(size)) return 0;
-    const std::size_t body = free_.next_larger(size - Source::header);
-    if (body == 0) return 0;
+  /// A larger cached block, where the bound leaves no room for one from the system; null if none may serve. The ends
+  /// that are unused must be at most a quarter of what the bound counts from, or they would take the place of the
+  /// cache. A limit is for whole blocks, so under one no end is left unused.
+  SINTER_COLD void* from_larger(std::size_t wanted, bool beside, std::uint64_t& freed) {
+    if (wanted < least_shared || limit_ != 0 || !over_bound(wanted)) return nullptr;
+    const std::size_t body = free_.next_larger(wanted - Source::header), size = Source::header + body;
+    if (body == 0) return nullptr;
     const std::size_t held_by_tensors = stats_.bytes_held - stats_.bytes_reserved - stats_.bytes_cached;
-    const std::size_t unused = held_by_tensors - stats_.bytes_in_use + (Source::header + body - size);
-    return unused <= recent_peak(size) / 4 ? Source::header + body : 0;
-  }
-  void* from_larger(std::size_t size, bool beside, std::uint64_t& freed) {
-    blocks_of_size& list = free_list(size);
-    larger_[beside ? list.oldest().at : list.newest().at] =
-        static_cast<int>(block_sizes::number(size - Source::header));
+    if (held_by_tensors - stats_.bytes_in_use + size - wanted > recent_peak(wanted) / 4) return nullptr;
+    blocks_of_size& list = free_.of(body);
+    larger_[beside ? list.oldest().at : list.newest().at] = static_cast<int>(block_sizes::number(body));
     return from_list(list, size, beside, freed);
   }
   /// The size of a block that served a request for `size`. From now on it counts as no longer in use.
@@ -248,7 +242,7 @@ class caching_arena {
   }
 
   /// The smallest free block of the open reserve that is large enough, and not above twice the size.
-  void* from_reserve(std::size_t size) {
+  SINTER_COLD void* from_reserve(std::size_t size) {
     const std::size_t most = size < least_shared ? size : 2 * size;
     std::size_t best = reserved_.size();
     for (std::size_t i = reserved_.size(); i-- > 0;) {
@@ -279,7 +273,7 @@ class caching_arena {
     return number;
   }
 
-  void* from_system(std::size_t size) {
+  SINTER_COLD void* from_system(std::size_t size) {
     keep_bound(size);
     void* p = nullptr;
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
@@ -361,7 +355,7 @@ struct runs_in_this_file {
   static constexpr bool value = false;
 };
 template <device D>
-  requires is_cpu_v<D>
+requires is_cpu_v<D>
 struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
@@ -373,7 +367,7 @@ struct device_arena {
   static caching_arena<host_memory>& get();  // so that there is one message
 };
 template <device D>
-  requires is_cpu_v<D>
+requires is_cpu_v<D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
     static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};

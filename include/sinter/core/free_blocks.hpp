@@ -15,7 +15,7 @@ struct block_sizes {
   static constexpr std::size_t round_up(std::size_t bytes) {
     if (bytes <= 512) return bytes == 0 ? 64 : (bytes + 63) / 64 * 64;
     const std::size_t step = std::bit_floor(bytes - 1) / 8;
-    return (bytes + step - 1) / step * step;
+    return (bytes + step - 1) & ~(step - 1);  // a power of two
   }
   static constexpr std::size_t number(std::size_t size) {
     if (size < 512) return size / 64;
