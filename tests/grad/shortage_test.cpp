@@ -194,17 +194,21 @@ void check_each_failure(bool all, const Prepare& prepare, const Work& work) {
 TEST_CASE("a training step that runs out of memory changes nothing, leaks nothing, and can be repeated", "[shortage]") {
   const one_thread only;
   for (const bool all : {false, true}) {
-    check_each_failure(all, [](training&) {}, [](training& t) { t.step(); });
-    check_each_failure(all, [](training& t) { t.step(); }, [](training& t) { t.step(); });
+    check_each_failure(
+        all, [](training&) {}, [](training& t) { t.step(); });
+    check_each_failure(
+        all, [](training& t) { t.step(); }, [](training& t) { t.step(); });
   }
 }
 
 TEST_CASE("a backward that runs out of memory does not touch the gradients of earlier ones", "[shortage]") {
   const one_thread only;
   for (const bool all : {false, true})
-    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
+    check_each_failure(
+        all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
   for (const bool all : {false, true})
-    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
+    check_each_failure(
+        all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
 }
 
 TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {
@@ -237,4 +241,49 @@ TEST_CASE("a pool whose threads found no memory starts them when there is some",
       while (inside < 3) std::this_thread::yield();
     });
   }
+}
+
+TEST_CASE("an arena in which any allocation fails loses no block", "[shortage]") {
+  using arena_type = sinter::detail::caching_arena<sinter::detail::host_memory>;
+  constexpr std::size_t kib = 1024;
+  long tried = 0;
+  for (long failed = 1; failed > 0; ++tried) {
+    arena_type arena("shortage test");
+    const auto before = failures.load();
+    std::vector<std::pair<void*, std::size_t>> blocks;
+    blocks.reserve(100);
+    const auto take = [&](std::size_t bytes) {
+      try {
+        blocks.emplace_back(arena.allocate(bytes), bytes);
+      } catch (const std::bad_alloc&) {
+      } catch (const out_of_memory&) {
+      }
+    };
+    const auto give_all = [&] {
+      for (const auto& [p, bytes] : blocks) arena.release(p, bytes);
+      blocks.clear();
+    };
+    arena.set_allowance(0);
+    {
+      const shortage now(tried, false);
+      for (const std::size_t n : {4000, 3000, 2600, 2200, 1900}) take(n * kib), give_all();  // larger blocks serve
+      const int number = arena.open_reserve();
+      take(100 * kib), take(60 * kib);
+      give_all();
+      take(60 * kib);
+      arena.close_reserve();
+      take(60 * kib);
+      give_all();
+      arena.drop_reserve(number);
+    }
+    const memory_stats s = arena.stats();
+    CHECK(s.bytes_in_use == 0);
+    CHECK(s.bytes_reserved == 0);
+    CHECK(s.bytes_cached == s.bytes_held);
+    failed = failures - before;
+    arena.empty_cache();
+    CHECK(arena.stats().bytes_held == 0);
+    CHECK(arena.stats().system_allocations == arena.stats().system_frees);
+  }
+  CHECK(tried > 15);
 }
