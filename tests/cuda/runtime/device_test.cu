@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -28,6 +29,17 @@ struct mapped {
 template <device D>
 const void* address(const tensor<float, 1, D>& t) {
   return sinter::detail::access::data(t);
+}
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+template <device D>
+tensor<float, 1, D> of_mib(index_t n) {
+  return tensor<float, 1, D>::uninitialized({n << 18});
+}
+template <device D>
+bool within_bound() {
+  const memory_stats s = memory<D>();
+  return s.bytes_in_use + s.bytes_cached <= s.peak_bytes + std::max(s.peak_bytes / 2, 64 * mib);
 }
 
 }  // namespace
@@ -211,20 +223,70 @@ TEST_CASE_METHOD(on_fake_gpus, "where memory is short the cache is given back be
   synchronize<g0>();
   empty_cache<g0>();
   const std::size_t taken = fake_cuda::bytes_taken(0);
-  fake_cuda::settings().memory = taken + (std::size_t{64} << 20);
-  const auto of_mib = [](index_t n) { return tensor<float, 1, g0>::uninitialized({n << 18}); };
-  {
-    const auto a = of_mib(24), b = of_mib(24);
-  }
-  CHECK(memory<g0>().bytes_cached >= std::size_t{48} << 20);
-  const auto large = of_mib(60);
+  fake_cuda::settings().memory = taken + 64 * mib;
+  { const auto a = of_mib<g0>(24), b = of_mib<g0>(24); }
+  CHECK(memory<g0>().bytes_cached >= 48 * mib);
+  const auto large = of_mib<g0>(60);
   CHECK(memory<g0>().bytes_cached == 0);
   const auto in_use = memory<g0>().bytes_in_use;
-  CHECK_THROWS_AS(of_mib(8), out_of_memory);
-  CHECK_THAT(error_of([&] { of_mib(8); }), Contains("cuda:0: out of memory allocating 8388608 bytes") &&
-                                               Contains(std::to_string(in_use) + " bytes are in use"));
+  CHECK_THROWS_AS(of_mib<g0>(8), out_of_memory);
+  CHECK_THAT(error_of([&] { of_mib<g0>(8); }), Contains("cuda:0: out of memory allocating 8388608 bytes") &&
+                                                   Contains(std::to_string(in_use) + " bytes are in use"));
   CHECK(memory<g0>().bytes_in_use == in_use);
-  CHECK_NOTHROW(of_mib(2));
+  CHECK_NOTHROW(of_mib<g0>(2));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "blocks longest unused go back to the GPU, after the work that uses them") {
+  using g3 = cuda<3>;
+  fake_cuda::settings().memory = 1024 * mib;
+  synchronize<g3>();
+  empty_cache<g3>();
+  const std::size_t own = fake_cuda::bytes_taken(3) - memory<g3>().bytes_held;
+  const auto host = counting(10 << 18);
+  const auto copy = of_mib<g3>(10);
+  {
+    const auto first = host.to<g3>();
+    sinter::detail::device_runtime<g3>::copy_within(sinter::detail::access::data(copy),
+                                                    sinter::detail::access::data(first), 10 * mib);
+  }
+  const std::size_t before = memory<g3>().system_frees;
+  for (const index_t n : {20, 40, 80}) {
+    static_cast<void>(of_mib<g3>(n));
+    CHECK(within_bound<g3>());
+    CHECK(fake_cuda::bytes_taken(3) == own + memory<g3>().bytes_held);
+  }
+  CHECK(memory<g3>().system_frees == before + 1);
+  CHECK(same(copy.to<cpu>(), host));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "no GPU takes memory back while this thread captures a step") {
+  using g2 = cuda<2>;
+  fake_cuda::settings().memory = 2048 * mib;
+  const auto x = counting(1000).to<g0>();
+  tensor<float, 1, g0> y;
+  synchronize<g2>();
+  empty_cache<g2>();
+  std::string freed;
+  {
+    const auto step = capture<g0>(
+        [&] {
+          fake_cuda::plan({.function = "cudaFree"});
+          y = x * 2;
+          for (const index_t n : {30, 60, 120}) {
+            static_cast<void>(of_mib<g0>(n));
+            static_cast<void>(of_mib<g2>(n));
+          }
+          empty_cache<g2>();
+          freed = fake_cuda::end_plan();
+        },
+        0);
+    CHECK(freed == "");
+    CHECK_FALSE(within_bound<g2>());
+    CHECK(memory<g0>().bytes_reserved >= 200 * mib);
+    static_cast<void>(of_mib<g2>(1));
+    CHECK(within_bound<g2>());
+  }
+  CHECK(within_bound<g0>());
 }
 
 TEST_CASE_METHOD(on_fake_gpus,
