@@ -98,6 +98,16 @@ TEST_CASE("clip_grad_norm scales to the norm, and only then") {
   CHECK(optim::clip_grad_norm(none, 1) == 0);
 }
 
+TEMPLATE_TEST_CASE("clip_grad_norm is right where squares leave the range of the gradients", "", float, double) {
+  for (const double unit : {1e-38, 1e-30, 1., 1e30, std::is_same_v<TestType, float> ? 3e38 : 1e307}) {
+    const std::vector<variable<TestType, 1>> both = {zeros<TestType>({16}), zeros<TestType>({9})};
+    for (const auto& v : both) set_gradient(v, full<TestType>(v.shape(), static_cast<TestType>(unit)));
+    const double norm = 5 * unit;
+    CHECK(optim::clip_grad_norm(both, 1).item() == Approx(norm).epsilon(1e-6).margin(0));
+    if (norm > 1) CHECK(static_cast<double>(both[1].grad()(8)) == Approx(0.2).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("clip_grad_norm of half gradients whose squares are no half") {
   const variable w = zeros<half>({2});
   (w * tensor<half, 1>{300, 400}).backward(ones<half>({2}));

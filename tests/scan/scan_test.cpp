@@ -171,6 +171,36 @@ TEST_CASE("NaN and infinities in scans stay from where they stand", "[scan]") {
         -std::numeric_limits<float>::infinity());
 }
 
+TEST_CASE("the gradient of cumprod needs no quotient", "[scan]") {
+  struct row {
+    std::vector<double> x, expected;
+  };
+  const row rows[] = {{{2, inf, 3}, {inf, 2 + 2 * 3, inf}},  // with g = 1: the products of the others, summed
+                      {{inf, 2}, {3, inf}},
+                      {{0, inf}, {inf, 0}},
+                      {{3, 0, 0, 5}, {1, 3, 0, 0}},
+                      {{1e-200, 1e-200, 1e200}, {2, 1, 0}},
+                      {{1e300, 1e300, 1e-300}, {1e300 + 2, 1e300 + 1, inf}}};
+  for (const auto& [x, expected] : rows) {
+    const auto n = static_cast<index_t>(x.size());
+    variable<double, 1> v(zeros<double>({n}));
+    for (index_t i = 0; i < n; ++i) v.value()(i) = x[static_cast<std::size_t>(i)];
+    const auto before = v.value().clone();
+    cumprod(v, 0).backward(ones<double>({n}));
+    for (index_t i = 0; i < n; ++i) {
+      INFO(v.value() << " at " << i);
+      const double e = expected[static_cast<std::size_t>(i)];
+      if (std::isinf(e)) CHECK(v.grad()(i) == e);
+      else CHECK(v.grad()(i) == Approx(e).margin(0));
+    }
+    CHECK_FALSE(eval(any(before != v.value())).item());
+  }
+  variable<float, 1> f(full<float>({2}, 1e30f));  // whose product is beyond float
+  cumprod(f, 0).backward(ones<float>({2}));
+  CHECK(f.grad()(0) == Approx(1e30).epsilon(1e-6));
+  CHECK(f.grad()(1) == Approx(1e30).epsilon(1e-6));
+}
+
 TEST_CASE("gradients of scans, of work before and after them", "[scan]") {
   std::mt19937 gen(3);
   const auto x = random(gen, {4, 5, 3});

@@ -44,6 +44,45 @@ class producer {
   const T* direct_ = nullptr;
 };
 
+/// What a vector of values adds to a fold of R.
+template <class R, class V>
+SINTER_INLINE V term_of(V x) {
+  if constexpr (requires { R::term(x); }) return R::term(x);
+  else return x;
+}
+
+/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range of T?
+template <class R, class T>
+SINTER_INLINE bool left_range(T folded) {
+  if constexpr (requires { R::is_in_range(folded); }) return !R::is_in_range(folded);
+  else return false;
+}
+template <class R, class T>
+SINTER_INLINE bool any_left_range(const T* folded, index_t n) {  // a multiple of the lanes
+  using V = vector<T>;
+  if constexpr (requires(V v) { R::is_in_range(v); }) {
+    auto in_range = V(T(0)) == V(T(0));
+    for (index_t i = 0; i < n; i += lanes) in_range = math::logical_and(in_range, R::is_in_range(V::load(folded + i)));
+    return !math::all(in_range);
+  } else {
+    return false;
+  }
+}
+
+/// The state of values that are pushed one by one; eight at a time, as they do not depend on each other.
+template <class R, class T>
+[[gnu::noinline]] typename R::state push_each(const T* x, index_t n, index_t first) {
+  constexpr index_t chains = 8;
+  typename R::state s[std::size_t{chains}];
+  for (auto& each : s) each = R::identity();
+  index_t i = 0;
+  for (; i + chains <= n; i += chains)
+    for (index_t k = 0; k < chains; ++k) R::push(s[k], x[i + k], first + i + k);
+  for (; i < n; ++i) R::push(s[0], x[i], first + i);
+  for (index_t k = 1; k < chains; ++k) s[0] = R::merge(s[0], s[k]);
+  return s[0];
+}
+
 /// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
 template <class R, class T>
 typename R::state fold(const T* x, index_t n, index_t first) {
@@ -55,14 +94,17 @@ typename R::state fold(const T* x, index_t n, index_t first) {
     constexpr index_t block = 16 * step;
     while (n - i >= step) {
       const index_t end = n - i < block ? n - step : i + block - step;
-      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
+      const index_t begin = i;
+      const auto term = [x](index_t at) SINTER_INLINE_LAMBDA { return term_of<R>(V::load(x + at)); };
+      V a = term(i), b = term(i + lanes), c = term(i + 2 * lanes), d = term(i + 3 * lanes);
       for (i += step; i <= end; i += step) {
-        a = R::combine(a, V::load(x + i));
-        b = R::combine(b, V::load(x + i + lanes));
-        c = R::combine(c, V::load(x + i + 2 * lanes));
-        d = R::combine(d, V::load(x + i + 3 * lanes));
+        a = R::combine(a, term(i));
+        b = R::combine(b, term(i + lanes));
+        c = R::combine(c, term(i + 2 * lanes));
+        d = R::combine(d, term(i + 3 * lanes));
       }
-      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
+      const T folded = R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)));
+      s = R::merge(s, left_range<R>(folded) ? push_each<R>(x + begin, i - begin, first + begin) : R::of(folded));
     }
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
     s = R::template fold_run<vector<T>>(x, n, first, lanes);
@@ -72,7 +114,7 @@ typename R::state fold(const T* x, index_t n, index_t first) {
   return s;
 }
 
-using sinter::detail::fold_shape;
+using sinter::detail::finish_fold_of, sinter::detail::fold_shape;
 
 /// Elements of a row that one task takes where rows are longer.
 inline constexpr index_t row_piece = 65536;
@@ -101,7 +143,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* 
     for (index_t row = 0; row < s.outer; ++row) {
       state total = R::identity();
       for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
-      out[row] = R::finish(total);
+      out[row] = finish_fold_of<R>(total, s.reduced);
     }
     finish_range(after, index_t{0}, s.outer);
     return;
@@ -118,10 +160,12 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* 
         const index_t n = end - row < together ? end - row : together;
         const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
         for (index_t i = 0; i < n; ++i)
-          out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+          out[row + i] =
+              finish_fold_of<R>(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)), s.reduced);
       }
     } else {
-      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
+      for (index_t row = begin; row < end; ++row)
+        out[row] = finish_fold_of<R>(fold_range(row, 0, s.reduced), s.reduced);
     }
     finish_range(after, begin, end);
   });
@@ -147,12 +191,21 @@ void fold_columns(typename R::state* total, index_t n, index_t begin, index_t en
     const index_t whole = n - n % lanes;
     for (index_t row = begin; row < end; ++row) {
       const T* const x = row_at(row);
-      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
+      if (row == begin)
+        for (index_t i = 0; i < whole; i += lanes) term_of<R>(V::load(x + i)).store(folded + i);
       else
-        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
+        for (index_t i = 0; i < whole; i += lanes)
+          R::combine(V::load(folded + i), term_of<R>(V::load(x + i))).store(folded + i);
       for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
     }
-    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+    if (!any_left_range<R>(folded, whole)) {
+      for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+      return;
+    }
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < whole; ++i) R::push(total[i], x[i], row);
+    }
   } else {
     for (index_t row = begin; row < end; ++row) {
       const T* const x = row_at(row);
@@ -200,7 +253,10 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::resul
       for (index_t i = 0; i < n; ++i) total[i] = R::merge(total[i], part[k][i]);
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
-      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
+      if constexpr (requires { R::template finish_all<vector<T>>(total, out, n, lanes); })
+        R::template finish_all<vector<T>>(total, out + at, n, lanes);
+      else
+        for (index_t i = 0; i < n; ++i) out[at + i] = finish_fold_of<R>(total[i], s.reduced);
       finish_range(after, at, at + n);
     } else {
       for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
@@ -211,7 +267,7 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::resul
   for (index_t i = 0; i < n; ++i) {
     state total = R::identity();
     for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
-    out[i] = R::finish(total);
+    out[i] = finish_fold_of<R>(total, s.reduced);
   }
   finish_range(after, index_t{0}, n);
 }
@@ -254,7 +310,7 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::r
     for (index_t i = 0; i < s.inner; ++i) {
       state total = R::identity();
       for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
-      out[o * s.inner + i] = R::finish(total);
+      out[o * s.inner + i] = finish_fold_of<R>(total, s.reduced);
     }
   finish_range(after, index_t{0}, s.outer * s.inner);
 }

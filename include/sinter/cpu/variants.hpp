@@ -49,6 +49,8 @@
           index_t n, bool add, thread_pool& pool),                                                                    \
          (l, is_leaf, labels, lse, g, dx, rows, n, add, pool))                                                        \
   SINTER_VARIANT_REDUCTION(KERNEL, T, sum_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, mean_reducer, T)                                                                \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, norm_reducer, T)                                                                \
   SINTER_VARIANT_REDUCTION(KERNEL, T, prod_reducer, T)                                                                \
   SINTER_VARIANT_REDUCTION(KERNEL, T, logsumexp_reducer, T)                                                           \
   SINTER_VARIANT_REDUCTION(KERNEL, T, max_reducer, T)                                                                 \

@@ -87,7 +87,10 @@ struct merge_states {
 template <class R, class Put>
 struct put_finished {
   Put put;
-  __host__ __device__ void operator()(index_t number, const typename R::state& s) const { put(number, R::finish(s)); }
+  index_t n;
+  __host__ __device__ void operator()(index_t number, const typename R::state& s) const {
+    put(number, sinter::detail::finish_fold_of<R>(s, n));
+  }
 };
 template <class Out>
 struct put_state {
@@ -131,7 +134,7 @@ struct cub_folds {
   bool reduce(const work& w, const Source& source, index_t results, index_t n, const Put& put) const {
     if (n == 0 || (results > 1 && (n < shortest_row || results < fewest_rows))) return false;
     if constexpr (fits_cub<Source, Put>) {
-      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put});
+      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put, n});
       const merge_states<R> merge;
       if (results == 1) {
         const auto in = states_of<R>(source, one_row{});

@@ -61,7 +61,7 @@ struct reduce_rows_body {
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
       if (place == 0 && task < results * pieces) {
-        if (pieces == 1) put(task, R::finish(states[g.thread()]));
+        if (pieces == 1) put(task, sinter::detail::finish_fold_of<R>(states[g.thread()], reduced));
         else partial[task] = states[g.thread()];
       }
       g.sync();
@@ -136,7 +136,8 @@ struct reduce_columns_body {
         for (int l = 0; l < lanes; ++l) {
           if (l >= valid) continue;
           const index_t result = o * inner + column + l;
-          if (pieces == 1) put(result, R::finish(states[l * g.threads() + g.thread()]));
+          if (pieces == 1)
+            put(result, sinter::detail::finish_fold_of<R>(states[l * g.threads() + g.thread()], reduced));
           else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
         }
       }
@@ -151,7 +152,7 @@ struct merge_pieces_body {
   using state = typename R::state;
   const state* partial = nullptr;
   Put put;
-  index_t results = 0, pieces = 0;
+  index_t results = 0, pieces = 0, reduced = 0;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -161,7 +162,7 @@ struct merge_pieces_body {
       for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
       states[g.thread()] = s;
       fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) put(r, R::finish(states[0]));
+      if (g.thread() == 0) put(r, sinter::detail::finish_fold_of<R>(states[0], reduced));
       g.sync();
     }
   }
@@ -235,7 +236,7 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R, Put>{partial, put, results, p.count},
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count, s.reduced},
         launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 

@@ -1,10 +1,14 @@
 // sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
 //
-// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
-// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state), or
+// finish(state, n) where the result depends on how many values there were.
+// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value. Where
+// what is folded is not the values, term(vector) gives it. Where a fold of T may leave its range, is_in_range(folded)
+// says that it did not; if it did, the values are pushed one by one.
 // `depends_on_index` says that the result depends on the indices, which count the values in the order of the shape.
 #pragma once
 
+#include <concepts>
 #include <limits>
 
 #include "sinter/core/types.hpp"
@@ -20,6 +24,13 @@ using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
 
 template <class R>
 inline constexpr bool depends_on_index = requires { R::depends_on_index; };
+
+/// The result of n values.
+template <class R>
+SINTER_WORD typename R::result finish_fold_of(const typename R::state& s, index_t n) {
+  if constexpr (requires { R::finish(s, n); }) return R::finish(s, n);
+  else return R::finish(s);
+}
 
 template <class T>
 struct sum_reducer {
@@ -40,6 +51,17 @@ struct sum_reducer {
     return math::hsum(v);
   }
   static state of(T x) { return static_cast<state>(x); }
+  template <class V>
+    requires std::same_as<T, float>
+  static auto is_in_range(V folded) {
+    return math::isfinite(folded);
+  }
+};
+
+/// Divided by their number before the sum is rounded: the sum may be beyond the range of T.
+template <class T>
+struct mean_reducer : sum_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) { return static_cast<T>(s / static_cast<double>(n)); }
 };
 
 template <class T>
@@ -61,6 +83,105 @@ struct prod_reducer {
     return math::hprod(v);
   }
   static state of(T x) { return static_cast<state>(x); }
+};
+
+/// The sum of squares, in double: those of a float are in its range.
+template <class T>
+struct squares_reducer {
+  using state = double;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<double>(x) * static_cast<double>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  template <class V>
+  static V term(V x) {
+    return x * x;
+  }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+  /// Squares that underflow are too small to show beside such a sum.
+  template <class V>
+  static auto exceeds_lost_squares(V folded) {
+    using limits = std::numeric_limits<T>;
+    constexpr T least = limits::min() / (limits::epsilon() * limits::epsilon());
+    return math::logical_and(folded > least, folded < limits::infinity());
+  }
+  template <class V>
+    requires std::same_as<T, float>
+  static auto is_in_range(V folded) {
+    return exceeds_lost_squares(folded);
+  }
+};
+
+/// The sum of squares over n - 1.
+template <class T>
+struct var_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) {
+    return n > 1 ? static_cast<T>(s / static_cast<double>(n - 1)) : std::numeric_limits<T>::quiet_NaN();
+  }
+};
+
+/// The root of the sum of squares.
+template <class T>
+struct norm_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s) { return static_cast<T>(math::sqrt(s)); }
+  /// The results of n states: in vectors the roots of sums that are in the range of T.
+  template <class V>
+  static void finish_all(const double* s, T* out, index_t n, int lanes) {
+    using limits = std::numeric_limits<T>;
+    index_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      for (int k = 0; k < lanes; ++k) out[i + k] = static_cast<T>(s[i + k]);
+      const V sum = V::load(out + i);
+      if (math::all(math::logical_and(sum >= limits::min(), sum < limits::infinity()))) math::sqrt(sum).store(out + i);
+      else
+        for (int k = 0; k < lanes; ++k) out[i + k] = finish(s[i + k]);
+    }
+    for (; i < n; ++i) out[i] = finish(s[i]);
+  }
+};
+
+/// Squares of doubles leave the range, so those of large and of small ones are summed scaled: Blue, "A portable Fortran
+/// program to find the Euclidean norm of a vector", 1978; the constants are those of Anderson, "Algorithm 978", 2017.
+template <>
+struct norm_reducer<double> : squares_reducer<double> {
+  struct state {
+    double large, middle, small;  ///< NaN is in the middle
+  };
+  static constexpr double from_large = 0x1p486, scale_large = 0x1p-538;
+  static constexpr double below_small = 0x1p-511, scale_small = 0x1p537;
+  SINTER_WORD static state identity() { return {0, 0, 0}; }
+  SINTER_WORD static void push(state& s, double x, index_t) {
+    const double size = math::abs(x);
+    const bool is_large = size > from_large, is_small = size < below_small;
+    const double scaled = x * (is_large ? scale_large : is_small ? scale_small : 1.), squared = scaled * scaled;
+    s.large += is_large ? squared : 0.;
+    s.small += is_small ? squared : 0.;
+    s.middle += is_large || is_small ? 0. : squared;
+  }
+  SINTER_WORD static state merge(const state& a, const state& b) {
+    return {a.large + b.large, a.middle + b.middle, a.small + b.small};
+  }
+  SINTER_WORD static double finish(const state& s) {
+    if (s.large > 0) return math::sqrt(s.large + s.middle * scale_large * scale_large) / scale_large;
+    if (!(s.small > 0)) return math::sqrt(s.middle);
+    if (s.middle == 0) return math::sqrt(s.small) / scale_small;
+    return math::sqrt(s.middle + s.small / scale_small / scale_small);
+  }
+  static state of(double x) { return {0, x, 0}; }
+  template <class V>
+  static auto is_in_range(V folded) {
+    return exceeds_lost_squares(folded);
+  }
 };
 
 template <class T, bool Max>

@@ -1,12 +1,18 @@
 // sinter/ops/cumprod.hpp: running products.
 #pragma once
 
+#include <limits>
+
+#include "sinter/ops/abs.hpp"
+#include "sinter/ops/all.hpp"
+#include "sinter/ops/cast.hpp"
 #include "sinter/ops/cumsum.hpp"
 #include "sinter/ops/divide.hpp"
-#include "sinter/ops/equal.hpp"
+#include "sinter/ops/greater_equal.hpp"
+#include "sinter/ops/in_place.hpp"
+#include "sinter/ops/less_equal.hpp"
 #include "sinter/ops/logical_and.hpp"
 #include "sinter/ops/multiply.hpp"
-#include "sinter/ops/where.hpp"
 
 namespace sinter {
 namespace ops {
@@ -20,26 +26,41 @@ struct cumprod_op : scan_op {
   using result = typename reducer<T>::result;
   using scan_op::scan_op;
 
-  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
-  // products in which 1 stands for it. After it 0.
+  // Where every y can be divided by, the sums of g y from the end, over x. Elsewhere no product is divided: with p[i]
+  // the product of all before x[i], p[i] t[i], where t[i] = g[i] + x[i+1] t[i+1].
   template <int I, class G, class X>
   G grad(const G& g, const X& operand, const G& y) const {
-    using sinter::detail::scan_now;
     const G x = eval(operand);
-    const auto sum_from = [this](const G& a, const G& b) {
-      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
-    };
-    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
-    const auto first = eval(zeros == 1 && x == 0);
-    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
-    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+    using sinter::detail::scan_now;
+    using T = element_of<G>;
+    using D = device_of<G>;
+    if constexpr (is_cpu_v<D>) {
+      using limits = std::numeric_limits<T>;
+      const auto size = abs(y);
+      if (eval(all(size >= limits::min() && size <= limits::max())).item())
+        return scan_now<cumsum_op>(g.flip(axis) * y.flip(axis), axis).flip(axis) / x;
+    }
+    const index_t n = x.shape()[axis];
+    if (n == 0) return g;
+    const auto before = eval(cast<double>(ones_like(x)));
+    before.slice(axis, 1, n) = scan_now<cumprod_op>(cast<double>(x.slice(axis, 0, n - 1)), axis);
+    // t[i] of the next `step` elements, and the product a[i] of those behind x[i]: t[i] += a[i] t[i + step]
+    const auto t = eval(cast<double>(g)).clone();
+    const auto a = eval(cast<double>(x)).clone();
+    if (n > 1) a.slice(axis, 0, n - 1) = cast<double>(x.slice(axis, 1, n));
+    for (index_t step = 1; step < n; step *= 2) {
+      t.slice(axis, 0, n - step) += a.slice(axis, 0, n - step) * t.slice(axis, step, n);
+      a.slice(axis, 0, n - step) *= a.slice(axis, step, n);
+    }
+    return cast<T>(before * t);
   }
 };
 
 }  // namespace ops
 
 /// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
-/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+/// gathered in double. Derivative: to x[i] the sum over k of g[k] times the product of all but x[i] in y[k], whatever
+/// they are: zeros and infinities too.
 ///
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>

@@ -15,22 +15,23 @@ struct var_op {
   template <class T>
   static constexpr bool accepts = floating_element<T>;
   template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
+  using reducer = sinter::detail::var_reducer<T>;
   template <class E>
   static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes));
+    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
   }
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    using T = element_of<Node>;
-    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  template <class E>
+  static auto summand(const E& distance, index_t n) {
+    using T = element_of<E>;
+    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
   }
 };
 
 }  // namespace ops
 
 /// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
+/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
+/// where the sum is not. NaN of fewer than two elements.
 /// Derivative: 2 g (x - mean) / (n - 1).
 ///
 ///     tensor spread = sqrt(var(x, 0));

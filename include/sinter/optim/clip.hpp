@@ -9,6 +9,7 @@
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/clamp.hpp"
 #include "sinter/ops/in_place.hpp"
+#include "sinter/ops/norm.hpp"
 #include "sinter/ops/sqrt.hpp"
 #include "sinter/ops/square.hpp"
 #include "sinter/ops/sum.hpp"
@@ -61,19 +62,17 @@ template <device D>
 class clip_there final : public clip_on_gpu {
  public:
   /// Of so many gradients.
-  explicit clip_there(index_t n) : n_(n) {}
+  explicit clip_there(index_t n) : norms_(tensor<double, 1, D>::uninitialized({{n}})) {}
   template <class T, int R>
   void add(const tensor<T, R, D>& g) {
-    using C = compute_type<T>;  // squares of half soon exceed it
-    auto& squares = squares_of(C{});
-    if (!squares.defined()) squares = zeros<C, D>(extents<1>{{n_}});
-    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(access::in_memory_order(g))), 0, keepdim);
+    const auto all = access::in_memory_order(g);
+    const auto place = norms_.slice(0, used_, used_ + 1);
+    if constexpr (std::is_same_v<T, double>) place.in_place() = sinter::norm(all, 0, keepdim);
+    else place.in_place() = sqrt(sum(square(cast<double>(all)), 0, keepdim));
     ++used_;
   }
   gradient_norm norm(double max_norm) override {
-    if (!doubles_.defined()) norm_ = sqrt(sum(cast<double>(floats_)));
-    else if (!floats_.defined()) norm_ = sqrt(sum(doubles_));
-    else norm_ = sqrt(sum(cast<double>(floats_) + doubles_));
+    norm_ = sinter::norm(norms_);
     const auto factor = max_norm / (norm_ + 1e-6);
     factor_ = where(factor >= 1, 1, factor);
     return gradient_norm([norm = norm_] { return norm.item(); });
@@ -85,12 +84,8 @@ class clip_there final : public clip_on_gpu {
   }
 
  private:
-  tensor<float, 1, D>& squares_of(float) { return floats_; }
-  tensor<double, 1, D>& squares_of(double) { return doubles_; }
-
-  index_t n_, used_ = 0;
-  tensor<float, 1, D> floats_;
-  tensor<double, 1, D> doubles_;
+  index_t used_ = 0;
+  tensor<double, 1, D> norms_;  ///< of each gradient
   tensor<double, 0, D> norm_, factor_;
 };
 
@@ -133,17 +128,21 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
     gathered.run();
     return norm;
   }
-  std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
-  detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
+  std::vector<std::function<double()>> norms;  // all are started before the first one is waited for
+  detail::for_each_variable(source, [&norms](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
-    if (v.has_grad())
-      sums.push_back([of_one = eval(sum(square(cast<T>(detail::access::in_memory_order(v.grad())))))] {
-        return static_cast<double>(of_one.item());
-      });
+    if (!v.has_grad()) return;
+    const auto g = detail::access::in_memory_order(v.grad());
+    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
+      const auto found = static_cast<double>(of_one.item());
+      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
+        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
+      return found;
+    });
   });
-  double squares = 0;
-  for (const auto& of_one : sums) squares += of_one();
-  const double norm = std::sqrt(squares);
+  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
+  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
+  const double norm = eval(sinter::norm(each)).item();
   const double factor = max_norm / (norm + 1e-6);
   if (!(factor >= 1))
     detail::for_each_variable(source, [factor](const std::string&, const auto& v) {

@@ -38,6 +38,14 @@ axis_set all_axes() {
   return set;
 }
 
+/// How many elements of e fold into one.
+template <class E>
+index_t count_reduced(const E& e, const axis_set& axes) {
+  index_t n = 1;
+  for (int d = 0; d < E::rank; ++d) n *= axes.has[d] ? e.shape()[d] : 1;
+  return n;
+}
+
 /// What a derivative gets for the value of an elementwise statement that is folded at once.
 struct summand_op {
   static constexpr const char* name = "sum";
@@ -94,7 +102,8 @@ namespace ops {
 
 /// The fold of an expression of rank N along axes, to rank R: with R = N they stay, with extent 1. Fold names the
 /// reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative other than that
-/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction.
+/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction. One that
+/// is the sum of other terms names them, for derivatives: summand(value, n) of n values.
 template <class Fold, int N, int R>
 struct reduce_op : kernel_op {
   static constexpr const char* name = Fold::name;
@@ -146,6 +155,8 @@ struct reduce_op : kernel_op {
     if constexpr (!is_sum) {
       const tensor<element_of<Y>, N, device_of<Y>> y = value.reshape(kept_shape(x.shape()));
       return sinter::detail::make_map(typename Fold::seed{}, x, y, Fold::aux(x, y, axes));
+    } else if constexpr (requires { Fold::summand(x, index_t{}); }) {
+      return Fold::summand(x, sinter::detail::count_reduced(x, axes));
     } else if constexpr (sinter::detail::passes_gradient_on<X>) {
       return (x);
     } else {  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
@@ -172,14 +183,13 @@ auto finish_fold(Node node, index_t n) {
 }
 
 /// The fold of Op over e, to rank R: to that of e with the axes kept. Where Op has them, prepare(e, axes) gives what is
-/// folded and finish(fold, n) what is made of the fold of n values. Of half and bfloat16 all of it is done in float,
-/// and rounded at the end.
+/// folded and finish(fold, n) what is made of the fold of n values; twice<T> is an op of the same value that can be
+/// differentiated twice. Of half and bfloat16 all of it is done in float, and rounded at the end.
 template <class Op, int R, class E>
 auto make_reduction(E&& e, const axis_set& set) {
   const auto build = [&](auto&& x) {
     constexpr int N = rank_of<decltype(x)>;
-    index_t n = 1;
-    for (int d = 0; d < N; ++d) n *= set.has[d] ? x.shape()[d] : 1;
+    [[maybe_unused]] const index_t n = count_reduced(x, set);
     return finish_fold<Op>(make_kernel(ops::reduce_op<Op, N, R>(set), std::forward<decltype(x)>(x)), n);
   };
   using T = element_of<E>;
@@ -187,7 +197,9 @@ auto make_reduction(E&& e, const axis_set& set) {
     auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set);
     if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
     else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  } else if constexpr (bare<E>::order >= 2 && requires { typename Op::template twice<T>; })
+    return make_reduction<typename Op::template twice<T>, R>(std::forward<E>(e), set);
+  else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
   else return build(std::forward<E>(e));
 }
 
