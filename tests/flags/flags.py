@@ -19,7 +19,9 @@ REASSOCIATES = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
 SUPPORTED = [("program.cpp", "-O1 -funsafe-math-optimizations -fno-fast-math -fno-trapping-math -fno-math-errno -ffp-contract=off"),
              ("program.cpp", "-O1 -march=native -DEIGEN_DONT_VECTORIZE -fno-rtti"),
              ("program.cpp", "-O1 -march=native -DEIGEN_MAX_ALIGN_BYTES=0 -DEIGEN_DEFAULT_TO_ROW_MAJOR"),
-             ("both_namespaces.cpp", "-O1")]
+             ("both_namespaces.cpp", "-O1"),
+             ("constants.cpp", "-O2 -march=native"),
+             ("constants.cpp", "-O3 -march=native")]
 REFUSED = {
     "-O1 -ffast-math": FAST,
     "-O1 -ffast-math -fno-finite-math-only": FAST,

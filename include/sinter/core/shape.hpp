@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "sinter/core/as_written.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/types.hpp"
 
@@ -49,7 +50,8 @@ std::string shape_text(const extents<R>& shape) {
 template <std::size_t R>
 constexpr extents<int{R}> to_extents(const index_t (&list)[R]) {
   extents<int{R}> e;
-  for (int i = 0; i < int{R}; ++i) e[i] = list[i];
+  const index_t* const from = as_written(&list[0]);
+  for (int i = 0; i < int{R}; ++i) e[i] = from[i];
   return e;
 }
 

@@ -47,9 +47,10 @@ void measure_list(const List& list, index_t* extent, bool first = true) {
 
 template <int R, class T, class List>
 T* copy_list(const List& list, T* to) {
-  for (const auto& x : list) {
-    if constexpr (R > 1) to = copy_list<R - 1>(x, to);
-    else *to++ = x;
+  const auto* const from = as_written(list.begin());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if constexpr (R > 1) to = copy_list<R - 1>(from[i], to);
+    else *to++ = from[i];
   }
   return to;
 }

@@ -28,7 +28,8 @@ class axis_numbers {
     if (each.size() > 3)
       detail::refuse<value_error>(
           {"interpolate: ", static_cast<index_t>(each.size()), " numbers; there are three spatial axes at most"});
-    for (const T v : each) values_[count_++] = v;
+    const T* const from = detail::as_written(each.begin());
+    for (std::size_t i = 0; i < each.size(); ++i) values_[count_++] = from[i];
   }
   bool given() const { return count_ > 0; }
   int count() const { return count_; }

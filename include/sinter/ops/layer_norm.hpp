@@ -97,7 +97,8 @@ using row_norm_mistake = decltype(find_row_norm_mistake<Op, bare<X>, bare<More>.
 /// The extents of the last axes of a norm, in braces or as another tensor's shape.
 class row_extents {
  public:
-  row_extents(std::initializer_list<index_t> each) : row_extents(each.begin(), static_cast<int>(each.size())) {}
+  row_extents(std::initializer_list<index_t> each)
+      : row_extents(as_written(each.begin()), static_cast<int>(each.size())) {}
   template <int K>
   row_extents(const extents<K>& each) : row_extents(each.begin(), K) {}  // NOLINT: implicit on purpose
 

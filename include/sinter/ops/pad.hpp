@@ -19,7 +19,8 @@ enum class pad_mode {
 class pad_amounts {
  public:
   pad_amounts() = default;
-  pad_amounts(std::initializer_list<index_t> each) : pad_amounts(std::span<const index_t>(each.begin(), each.size())) {}
+  pad_amounts(std::initializer_list<index_t> each)
+      : pad_amounts(std::span(detail::as_written(each.begin()), each.size())) {}
   /// Errors: value_error for an odd number of them, or more than two for each axis that a tensor may have.
   template <class Range>
     requires std::convertible_to<const Range&, std::span<const index_t>>

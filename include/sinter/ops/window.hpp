@@ -15,15 +15,15 @@ class per_axis {
  public:
   template <std::integral I>
   per_axis(I all) {  // NOLINT: implicit on purpose
-    for (index_t& v : values_) v = detail::whole(all);
+    for (index_t& v : values_) v = detail::as_written<index_t>(detail::whole(all));
   }
   /// Errors: value_error unless there are N.
   per_axis(std::initializer_list<index_t> each) {
     if (static_cast<int>(each.size()) != N)
       detail::refuse<value_error>(
           {"a window over ", N, " axes takes one number or ", N, ", not ", static_cast<index_t>(each.size())});
-    int d = 0;
-    for (const index_t v : each) values_[d++] = v;
+    const index_t* const from = detail::as_written(each.begin());
+    for (int d = 0; d < N; ++d) values_[d] = from[d];
   }
   index_t operator[](int axis) const { return values_[axis]; }
 
