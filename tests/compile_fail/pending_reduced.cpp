@@ -1,6 +1,7 @@
 // tests/compile_fail/pending_reduced.cpp: the sum of a tensor that may not have arrived.
 // FIRST-LINE: tensor_that_is_still_on_its_way
 // FIRST-LINE: call_get_which_waits_for_it
+// LINES-CLANG: 32
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -272,10 +272,11 @@ struct gpu {
       std::uint32_t value;
     };
     std::vector<pair> pairs;
-    for (index_t i = 0; i < n; ++i) pairs.push_back({p.keys[i], p.values[i]});
     const std::uint64_t asked = bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0};
-    std::stable_sort(pairs.begin(), pairs.end(),
-                     [asked](const pair& a, const pair& b) { return (a.key & asked) < (b.key & asked); });
+    std::vector<std::pair<std::uint64_t, index_t>> order;  // the place makes the order stable
+    for (index_t i = 0; i < n; ++i) order.emplace_back(p.keys[i] & asked, i);
+    std::sort(order.begin(), order.end());
+    for (const auto& [key, i] : order) pairs.push_back({p.keys[i], p.values[i]});
     for (const bool spare : {false, true})
       for (index_t i = 0; i < n; ++i) {
         const auto& [key, value] = pairs[static_cast<std::size_t>(i)];

@@ -20,8 +20,10 @@ std::vector<index_t> order_of(const std::vector<T>& x, bool descending) {
     const T p = x[static_cast<std::size_t>(a)], q = x[static_cast<std::size_t>(b)];
     return p < q || (p == p && q != q);
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](index_t a, index_t b) { return descending ? below(b, a) : below(a, b); });
+  std::sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+    const bool before = descending ? below(b, a) : below(a, b), behind = descending ? below(a, b) : below(b, a);
+    return before || (!behind && a < b);
+  });
   return order;
 }
 

@@ -14,6 +14,17 @@ template <class C>
 struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
 struct write_distributed_sampler_of_it;
 
+namespace detail {
+
+/// A communicator, or what tells the same.
+template <class C>
+concept has_rank_and_size = requires(const C& c) {
+  { c.rank() } -> std::convertible_to<index_t>;
+  { c.size() } -> std::convertible_to<index_t>;
+};
+
+}  // namespace detail
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -45,12 +56,11 @@ class distributed_sampler {
       detail::refuse<value_error>(
           {"distributed_sampler: there is no rank ", rank, " among ", size, "; they are numbered from 0"});
   }
-  template <class Communicator>
-    requires requires(const Communicator& c) {
-      { c.rank() } -> std::convertible_to<index_t>;
-      { c.size() } -> std::convertible_to<index_t>;
-    }
-  explicit distributed_sampler(const Communicator& world, const options_type& options = {})
+  // Two constructors, as clang 19 cannot choose between a default argument and the pack of the deleted one.
+  template <detail::has_rank_and_size Communicator>
+  explicit distributed_sampler(const Communicator& world) : distributed_sampler(world, options_type()) {}
+  template <detail::has_rank_and_size Communicator>
+  distributed_sampler(const Communicator& world, const options_type& options)
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
   template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
             class Fix = write_distributed_sampler_of_it>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -140,7 +141,9 @@ inline std::vector<placement> best_serial(const placement_costs& c, int n = 1) {
     if (s == 0) extend(nullptr, 0);
     else
       for (std::size_t i = 0; i < levels.back().size(); ++i) extend(&levels.back()[i], i);
-    std::stable_sort(found.begin(), found.end(), [](const label& a, const label& b) { return a.seconds < b.seconds; });
+    std::sort(found.begin(), found.end(), [](const label& a, const label& b) {
+      return std::tie(a.seconds, a.before, a.device) < std::tie(b.seconds, b.before, b.device);
+    });
     std::vector<label> kept;
     for (label& one : found) {
       const auto better =

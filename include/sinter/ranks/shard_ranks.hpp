@@ -2,6 +2,7 @@
 // values.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -18,7 +19,8 @@ namespace sinter::optim::detail {
 inline std::vector<int> deal_to_ranks(const std::vector<std::size_t>& bytes, int ranks) {
   std::vector<std::size_t> order(bytes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return bytes[a] != bytes[b] ? bytes[a] > bytes[b] : a < b; });
   std::vector<int> owners(bytes.size());
   std::vector<std::size_t> load(static_cast<std::size_t>(ranks));
   for (const std::size_t i : order) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sinter/core/host_tensor.hpp"
@@ -123,8 +124,8 @@ inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int c
   std::vector<int> ranks;
   for (std::size_t r = 0; r < all.size(); ++r)
     if (all[r].color == color) ranks.push_back(static_cast<int>(r));
-  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
-  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  const auto place = [&](int r) { return std::pair(all[static_cast<std::size_t>(r)].key, r); };
+  std::sort(ranks.begin(), ranks.end(), [&](int a, int b) { return place(a) < place(b); });
   return ranks;
 }
 
