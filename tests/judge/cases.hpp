@@ -4,12 +4,13 @@
 // with
 //   C name group op ...          a case
 //   P slot kind value            an argument of the call, by place or keyword (PyTorch)
-//   M constructor json           those of a module's constructor, as Python writes them
+//   M constructor json           those of a module's constructor, as Python writes them; the module was in training
+//                                mode unless the name of the case ends in .eval
 //   O inputs outputs             names (ONNX), an empty one is an input left out
 //   A name kind value            an attribute (ONNX)
-//   T role name dtype shape offset nbytes   a tensor; roles: in, param, out, ref (the result in float64), cot (the
-//                                           gradient of the result), grad and gref (those of the inputs, in float32
-//                                           and float64)
+//   T role name dtype shape offset nbytes   a tensor; roles: in, param, buffer, out, ref (the result in float64), cot
+//                                           (the gradient of the result), grad and gref (those of the inputs, in
+//                                           float32 and float64), bufafter (a buffer after the call)
 #pragma once
 
 #include <map>
@@ -29,11 +30,15 @@ struct array {
   std::vector<char> bytes;
 };
 
-/// T is a tensor's name, Ts several; i, f, b, s are a number or text, is and fs lists between commas, n is None.
+/// T is a tensor's name, Ts several; i, f, b, s are an integer, a number, a bool, text; is and fs are lists between
+/// commas, d an element type, n is None, j anything else.
 struct argument {
   std::string kind, value;
 };
 
+/// The slots of arguments: 0, 1, ... and keywords; of a module those of forward, and c0, c1, ... and keywords of the
+/// constructor, self.weight and the like for parameters and buffers, and `training`. An ONNX input that is left out has
+/// no slot.
 struct test_case {
   std::string name, op;
   bool onnx = false;

@@ -2,7 +2,8 @@
 //
 // A row names the op in the sets of cases, separated by blanks: op: in torch_ops, nn: in torch_modules, onnx: in
 // onnx_node. Then follows what it is in the library, a lambda. It says which arguments there are by reading them: a
-// case with one that was not read counts as a form that is not there.
+// case with one that was not read counts as a form that is not there. Numbers of arguments are those of the op's
+// signature, so rows of several ops share only those that stand in the same place.
 //
 //   on<float>("op:nn.functional.conv2d onnx:Conv", [](const auto& in) {
 //     in.give(conv2d(in.template x<4>("0 input"), in.template x<4>("1 weight"), in.integer("stride strides", 1))); }),
@@ -32,7 +33,12 @@ row on(const char* names, F) {
 /// A row that makes tensors from nothing but numbers; its lambda takes a call.
 template <class F>
 row made(const char* names, F) {
-  return {names, {{"", [](run& r) { F{}(call(r)); }}}};
+  return {names, {{"", [](run& r) {
+                     const call in(r);
+                     in.only_text("device", "cpu");
+                     in.flag("requires_grad", false);  // no result depends on it
+                     F{}(in);
+                   }}}};
 }
 
 // The formula of a row, in x, y, z and the call `in`.
@@ -62,10 +68,13 @@ row ternary(const char* names, F) {
   return r;
 }
 
-/// f(x, axis), such as a softmax or a scan.
+/// f(x, axis), such as a softmax or a scan. PyTorch wants an axis (None is one of its own choice), ONNX has the last.
 template <class... T, class F>
 row along(const char* names, F) {
-  return on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.axis("1 dim axis", -1))); });
+  return on<T...>(names, [](const auto& in) {
+    const char* axis = "1 dim axis";
+    in.give(F{}(in.template x<4>("0"), in.onnx() ? in.axis(axis, -1) : in.axis(axis)));
+  });
 }
 
 /// f of the rank of an argument, from Least to 5, as a type.
@@ -77,15 +86,12 @@ void by_rank(const In& in, const char* names, F f) {
   else throw form_not_there{"rank " + std::to_string(rank)};
 }
 
-/// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. The arguments are those from number `First`
-/// on.
-template <class T, int First, class F>
-void fold_by(const operands<T>& in, F f) {
-  static constexpr const char* axes_names = First == 1 ? "1 dim axes axis" : "2 dim";
-  static constexpr const char* keep_names = First == 1 ? "2 keepdim keepdims" : "3 keepdim";
-  in.only_text("dtype", "float32");
-  in.only("noop_with_empty_axes", 0);
+/// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. Axes and keepdim have these names.
+template <class T, class F>
+void fold_by(const operands<T>& in, const char* axes_names, const char* keep_names, F f) {
+  in.only_dtype("dtype None", "float32");
   shape axes = in.integers(axes_names);
+  if (in.flag("noop_with_empty_axes", false) && axes.empty()) throw form_not_there{"no axes for none"};
   const bool keep = in.flag(keep_names, in.onnx());
   const auto x = in.template x<4>("0");
   for (index_t& a : axes) a = in.shown_axis(a, 4);
@@ -102,9 +108,10 @@ void fold_by(const operands<T>& in, F f) {
     in.give(f(x, axes[0]));
   }
 }
+/// f(x, dim, keepdim).
 template <class... T, class F>
 row fold(const char* names, F) {
-  return on<T...>(names, [](const auto& in) { fold_by<typename std::decay_t<decltype(in)>::element, 1>(in, F{}); });
+  return on<T...>(names, [](const auto& in) { fold_by(in, "1 dim axes axis None", "2 keepdim keepdims", F{}); });
 }
 /// The name of a reduction as something to call.
 #define REDUCTION(name) [](const auto&... a) { return sinter::name(a...); }

@@ -13,7 +13,7 @@ std::vector<row> binary_rows() {
   return {
       binary<float, i16, u8>("op:add onnx:Add", OF_XY(x + y)),
       binary<float, u8>("onnx:Sub", OF_XY(x - y)),
-      binary<float>("op:rsub", OF_XY((in.only("alpha", 1), y - x))),
+      binary<float>("op:rsub", OF_XY((in.only("2 alpha", 1), y - x))),
       binary<float, i8, i16, i32, i64, u8>("op:mul onnx:Mul", OF_XY(x * y)),
       binary<float, i8, i16, i32, u8>("op:div.no_rounding_mode op:true_divide onnx:Div", OF_XY(x / y)),
       binary<float, i32, i64>("op:pow onnx:Pow", OF_XY(pow(x, y))),
@@ -33,7 +33,8 @@ std::vector<row> binary_rows() {
       binary<float>("onnx:Sum", OF_XY(x + y)),
       binary<float>("op:clamp_max", OF_XY(clamp_max(x, y))),
       ternary<float>("op:clamp onnx:Clip", OF_XYZ(clamp(x, y, z))),
-      binary<float>("op:clamp op:clamp_min", OF_XY(clamp_min(x, y))),
+      binary<float>("op:clamp", OF_XY((in.absent("2 max"), clamp_min(x, y)))),
+      binary<float>("op:clamp_min", OF_XY(clamp_min(x, y))),
       ternary<float>("op:lerp", OF_XYZ(lerp(x, y, z))),
       on<float, i64>("onnx:Where",
                      [](const auto& in) {

@@ -7,14 +7,12 @@ namespace {
 
 template <int N>
 sinter::per_axis<N> each_axis(const shape& values, index_t otherwise) {
-  sinter::per_axis<N> to(otherwise);
-  if (values.size() == 1) to = values[0];
-  else if constexpr (N == 2) {
-    if (values.size() == 2) to = {values[0], values[1]};
-  } else if constexpr (N == 3) {
-    if (values.size() == 3) to = {values[0], values[1], values[2]};
-  }
-  return to;
+  if (values.empty()) return otherwise;
+  if (values.size() == 1) return values[0];
+  if (values.size() != std::size_t{N}) throw form_not_there{"numbers for other axes"};
+  if constexpr (N == 2) return {values[0], values[1]};
+  else if constexpr (N == 3) return {values[0], values[1], values[2]};
+  else return values[0];
 }
 
 /// PyTorch's padding: one number, or one for each axis; ONNX's pads: those in front, then those behind.
@@ -28,9 +26,9 @@ sinter::window_padding<N> padding_of(const In& in, const char* names) {
     if (pads.empty()) return 0;
     return each_axis<N>(shape(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2)), 0);
   }
-  const argument* a = in.find(names);
-  if (a && a->kind == "s") {
-    if (a->value == "same") return sinter::padding::same;
+  if (in.is(names, "s")) {
+    if (in.text(names, "") == "same") return sinter::padding::same;
+    in.only_text(names, "valid");
     return sinter::padding::valid;
   }
   return each_axis<N>(in.integers(names), 0);
@@ -39,26 +37,26 @@ sinter::window_padding<N> padding_of(const In& in, const char* names) {
 /// f(x, w[, b]) with the options of the case, for the number of spatial axes that its weights have.
 template <class Options, int N, class In, class F>
 void convolve(const In& in, F f) {
-  const char* weights = in.find("weight") ? "weight" : "1";
+  const bool module = in.has("self.weight");
+  const char* weights = module ? "self.weight" : "1 weight";
   if (in.rank(weights) != N + 2) {
     if constexpr (N < 3) return convolve<typename Options::template next<N + 1>, N + 1>(in, f);
     throw form_not_there{"rank of the weights"};
   } else {
-    in.integers("kernel_shape c0");
-    in.integers("c1");
-    in.integers("c2");
+    in.implied("kernel_shape");
+    if (module) in.implied("training c0 c1 c2 bias");  // the weights and biases have these sizes
     typename Options::type o;
     o.stride = each_axis<N>(in.integers("stride strides c3"), 1);
     o.padding = padding_of<N>(in, "padding c4");
     o.dilation = each_axis<N>(in.integers("dilation dilations"), 1);
     o.groups = in.integer("groups group", 1);
     if constexpr (requires { o.output_padding; }) {
-      if (in.find("output_shape")) throw form_not_there{"output_shape"};
+      in.absent("output_shape");
       o.output_padding = each_axis<N>(in.integers("output_padding"), 0);
     }
     const auto x = in.template x<N + 2>("0"), w = in.template x<N + 2>(weights);
-    const char* bias = in.find("weight") ? "bias" : "2 bias";
-    if (in.find(bias)) in.give(f(x, w, in.template x<1>(bias), o));
+    const char* bias = module ? "self.bias" : "2 bias None";
+    if (in.has(bias)) in.give(f(x, w, in.template x<1>(bias), o));
     else in.give(f(x, w, o));
   }
 }

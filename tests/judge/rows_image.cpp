@@ -59,15 +59,6 @@ sinter::axis_numbers<T> numbers_of(const List& l) {
   return {l[0], l[1], l[2]};
 }
 template <class In>
-std::vector<double> factors(const In& in, const char* names) {
-  std::vector<double> f;
-  const argument* a = in.find(names);
-  if (a && a->kind == "T") f = numbers(in.tensor_of(names));
-  else if (a)
-    for (const std::string& part : split(a->value, ',')) f.push_back(std::stod(part));
-  return f;
-}
-template <class In>
 void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale, bool corners) {
   const std::map<std::string, interpolation> modes = {
       {"nearest", interpolation::nearest},     {"nearest-exact", interpolation::nearest_exact},
@@ -88,12 +79,12 @@ void resized_as_in_onnx(const In& in) {
   const std::string rounding = in.text("nearest_mode", "round_prefer_floor");
   std::string mode = in.text("mode", "nearest");
   in.only_text("keep_aspect_ratio_policy", "stretch");
-  in.only("antialias", 0);
-  in.only("exclude_outside", 0);
+  in.only_flag("antialias", false);
+  in.only_flag("exclude_outside", false);
   in.only("cubic_coeff_a", -0.75, -0.75);
   const shape from = in.tensor_of("0").extents, axes = in.integers("axes");
   shape size = in.integers("3");
-  std::vector<double> scale = factors(in, "2");
+  std::vector<double> scale = in.reals("2");
   if (from.size() != 4) throw form_not_there{"rank"};
   if (axes.empty()) {
     if (!size.empty()) size.erase(size.begin(), size.begin() + 2);
@@ -150,7 +141,7 @@ std::vector<row> image_rows() {
       on<float>("op:nn.functional.pad.constant op:nn.functional.pad.reflect op:nn.functional.pad.replicate "
                 "op:nn.functional.pad.circular",
                 [](const auto& in) {
-                  padded(in, in.text("2 mode", "constant"), in.integers("1 pad"), in.number("3 value", 0));
+                  padded(in, in.text("2 mode", "constant"), in.integers("1 pad"), in.number("3 value None", 0));
                 }),
       on<float, std::int32_t>("onnx:Pad", [](const auto& in) { padded_as_in_onnx(in); }),
       on<float>("onnx:CenterCropPad", [](const auto& in) { centred(in); }),
@@ -158,19 +149,21 @@ std::vector<row> image_rows() {
                 "op:nn.functional.interpolate.bilinear op:nn.functional.interpolate.bicubic "
                 "op:nn.functional.interpolate.trilinear op:nn.functional.interpolate.area",
                 [](const auto& in) {
-                  resized(in, in.text("3 mode", "nearest"), in.integers("1 size"), factors(in, "2 scale_factor"),
-                          in.flag("4 align_corners", false));
+                  resized(in, in.text("3 mode", "nearest"), in.integers("1 size None"), in.reals("2 scale_factor None"),
+                          in.flag("4 align_corners None", false));
                 }),
-      on<float>(
-          "op:nn.functional.upsample_nearest",
-          [](const auto& in) { resized(in, "nearest", in.integers("1 size"), factors(in, "2 scale_factor"), false); }),
-      on<float>(
-          "op:nn.functional.upsample_bilinear",
-          [](const auto& in) { resized(in, "bilinear", in.integers("1 size"), factors(in, "2 scale_factor"), true); }),
+      on<float>("op:nn.functional.upsample_nearest",
+                [](const auto& in) {
+                  resized(in, "nearest", in.integers("1 size None"), in.reals("2 scale_factor None"), false);
+                }),
+      on<float>("op:nn.functional.upsample_bilinear",
+                [](const auto& in) {
+                  resized(in, "bilinear", in.integers("1 size None"), in.reals("2 scale_factor None"), true);
+                }),
       on<float>("onnx:Resize", [](const auto& in) { resized_as_in_onnx(in); }),
       on<float>("onnx:Upsample",
                 [](const auto& in) {
-                  std::vector<double> scale = factors(in, "1");
+                  std::vector<double> scale = in.reals("1");
                   scale.erase(scale.begin(), scale.begin() + 2);
                   resized(in, in.text("mode", "nearest"), {}, scale, false);
                 }),

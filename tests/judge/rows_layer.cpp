@@ -11,7 +11,8 @@ void by_reduction(const In& in, F f) {
   const std::string reduction = in.text("reduction", "mean");
   if (reduction == "mean") in.give(f(sinter::reduction::mean));
   else if (reduction == "sum") in.give(f(sinter::reduction::sum));
-  else in.give(f(sinter::reduction::none));
+  else if (reduction == "none") in.give(f(sinter::reduction::none));
+  else throw form_not_there{reduction};
 }
 
 /// Logits or log-probabilities (N,C,...) with labels (N,...), or with probabilities where F takes them.
@@ -21,9 +22,13 @@ row classification(const char* names, F) {
     by_rank(in, "0", [&](auto rank) {
       constexpr int R = decltype(rank)::value;
       const auto x = in.template x<R>("0");
+      in.implied("training");
       if constexpr (Options) {
+        const char* weight = in.has("self.weight") ? "self.weight" : "2 weight None";
         sinter::cross_entropy_options<float, sinter::cpu> options;
-        if (in.find("weight 2")) options.weight = in.template constant<float, 1>("weight 2");
+        const bool weighted = in.has(weight), ignores = in.has("ignore_index");
+        if (weighted) options.weight = in.template constant<float, 1>(weight);
+        if (weighted) in.give_buffer("weight", options.weight);
         options.ignore_index = in.integer("ignore_index", -100);
         options.label_smoothing = in.number("label_smoothing", 0);
         if (in.rank("1") == R) {
@@ -31,9 +36,12 @@ row classification(const char* names, F) {
           return by_reduction(in, [&](auto reduction) { return F{}(x, targets, options, reduction); });
         }
         const auto labels = in.template constant<std::int64_t, R - 1>("1");
-        if (in.find("weight 2") || in.find("ignore_index") || options.label_smoothing != 0)
-          return by_reduction(in, [&](auto reduction) { return F{}(x, labels, options, reduction); });
-        return by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+        if (weighted || ignores || options.label_smoothing != 0)
+          by_reduction(in, [&](auto reduction) { return F{}(x, labels, options, reduction); });
+        else by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+        if constexpr (R > 1) {
+          if (in.results() == 2) in.give(sinter::log_softmax(x, 1));
+        }
       } else {
         const auto labels = in.template constant<std::int64_t, R - 1>("1");
         by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
@@ -50,30 +58,44 @@ void by_axes(index_t axes, F f) {
   else throw form_not_there{std::to_string(axes) + " axes"};
 }
 
+/// Means of the last K axes and the reciprocals of their standard deviations.
+template <int K, class In, class X>
+void give_moments(const In& in, const X& x, double eps) {
+  index_t axes[K];
+  for (int k = 0; k < K; ++k) axes[k] = 4 - K + k;
+  const auto middle = sinter::eval(mean(x, axes, sinter::keepdim));
+  in.give(middle);
+  in.give(rsqrt(mean(square(x - middle), axes, sinter::keepdim) + static_cast<float>(eps)));
+}
+
 /// Norms of the last axes, scaled by weights and shifted by biases where F takes one.
 template <bool Bias, class F>
 row norm_of_rows(const char* names, F) {
   return on<float>(names, [](const auto& in) {
-    const shape rows = in.integers(in.onnx() ? "" : "1");
+    const shape rows = in.integers(in.onnx() ? "" : "1 normalized_shape");
     const index_t axes = in.onnx() ? 4 - (in.axis("axis", -1) + 4) % 4 : static_cast<index_t>(rows.size());
-    const char* weight = in.onnx() ? "1" : "2 weight";
-    const char* bias = in.onnx() ? "2" : "3 bias";
+    const char* weight = in.onnx() ? "1" : "2 weight None";
+    const char* bias = in.onnx() ? "2" : "3 bias None";
     const double e = in.number(in.onnx() ? "epsilon" : "4 eps", 1e-5);
     if (e < 0) throw form_not_there{"a negative eps"};
     by_axes(axes, [&](auto count) {
       constexpr int K = decltype(count)::value;
       const auto x = in.template x<4>("0");
-      if (!in.find(weight)) {
+      const bool weighs = in.has(weight), shifts = in.has(bias);
+      if (!weighs) {
         const auto y = F{}(x, in.template shown<K>(rows), e);
-        if (in.find(bias)) in.give(y + in.template x<K>(bias));
+        if (shifts) in.give(y + in.template x<K>(bias));
         else in.give(y);
       } else {
         const auto w = in.template x<K>(weight);
         if constexpr (Bias) {
-          if (in.find(bias)) return in.give(F{}(x, w, in.template x<K>(bias), e));
+          if (shifts) in.give(F{}(x, w, in.template x<K>(bias), e));
+          else in.give(F{}(x, w, e));
+        } else {
+          in.give(F{}(x, w, e));
         }
-        in.give(F{}(x, w, e));
       }
+      if (in.results() == 3) give_moments<K>(in, x, e);
     });
   });
 }
@@ -100,7 +122,7 @@ std::vector<row> layer_rows() {
                   };
                   const auto product =
                       matmul(turned("0", "transA"), turned("1", "transB")) * static_cast<float>(in.number("alpha", 1));
-                  if (in.find("2")) in.give(product + static_cast<float>(in.number("beta", 1)) * in.template x<2>("2"));
+                  if (in.has("2")) in.give(product + static_cast<float>(in.number("beta", 1)) * in.template x<2>("2"));
                   else in.give(product);
                 }),
       on<float>("op:mv", [](const auto& in) { in.give(mv(in.template x<2>("0"), in.template x<1>("1"))); }),
@@ -109,25 +131,26 @@ std::vector<row> layer_rows() {
                 [](const auto& in) {
                   by_rank(in, "0", [&](auto rank) {
                     const auto x = in.template x<decltype(rank)::value>("0");
-                    if (in.find("2 bias")) in.give(linear(x, in.template x<2>("1"), in.template x<1>("2 bias")));
-                    else in.give(linear(x, in.template x<2>("1")));
+                    const auto w = in.template x<2>("1 weight");
+                    if (in.has("2 bias None")) in.give(linear(x, w, in.template x<1>("2 bias")));
+                    else in.give(linear(x, w));
                   });
                 }),
       on<float>("nn:Linear",
                 [](const auto& in) {
                   sinter::generator gen(1);
                   const index_t inputs = in.integer("c0", 0), outputs = in.integer("c1", 0);
+                  in.implied("training bias");
                   by_rank(in, "0 input", [&](auto rank) {
                     const auto x = in.template x<decltype(rank)::value>("0 input");
-                    const argument* bias = in.find("bias");
-                    if (bias && bias->kind == "T") {
+                    if (in.has("self.bias")) {
                       sinter::nn::linear fc(inputs, outputs, gen);
-                      fc.weight = in.template x<2>("weight");
-                      fc.bias = in.template x<1>("bias");
+                      fc.weight = in.template x<2>("self.weight");
+                      fc.bias = in.template x<1>("self.bias");
                       in.give(fc(x));
                     } else {
                       sinter::nn::linear fc(inputs, outputs, gen, sinter::nn::no_bias);
-                      fc.weight = in.template x<2>("weight");
+                      fc.weight = in.template x<2>("self.weight");
                       in.give(fc(x));
                     }
                   });

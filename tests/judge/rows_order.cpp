@@ -7,7 +7,7 @@ std::vector<row> order_rows() {
   return {
       on<float>("op:sort",
                 [](const auto& in) {
-                  in.find("stable");  // every sort here is
+                  in.flag("stable", true);  // every sort here is
                   in.give(sort(in.template x<4>("0"), in.axis("1 dim", -1), in.flag("2 descending", false)));
                 }),
       on<float>("op:argsort",
@@ -17,13 +17,13 @@ std::vector<row> order_rows() {
                 }),
       on<float, std::int64_t>("op:topk onnx:TopK",
                               [](const auto& in) {
-                                in.only("4 sorted", 1);
+                                in.only_flag("4 sorted", true);
                                 in.give(topk(in.template x<4>("0"), in.integer("1", 1), in.axis("2 dim axis", -1),
                                              in.flag("3 largest", true)));
                               }),
       on<float, std::int64_t>("onnx:Unique",
                               [](const auto& in) {
-                                in.only("sorted", 1);
+                                in.only_flag("sorted", true);
                                 const auto found = unique(in.flat_x("0"));
                                 in.give(found.values);
                                 in.skip();
@@ -42,11 +42,14 @@ std::vector<row> order_rows() {
                   in.give(index_select(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0),
                                        in.template constant<std::int64_t, 1>(index)));
                 }),
+      // x[i], x[[i, j]] and x[indices]; a mask has another meaning.
       on<float>("op:__getitem__",
                 [](const auto& in) {
+                  const auto x = in.template x<4>("0");
+                  if (in.is("1", "i")) return in.give(x.select(in.shown_axis(0, 4), in.integer("1", 0)));
                   const shape places = in.integers("1");
                   const auto index = sinter::from_data<std::int64_t>(places, {static_cast<index_t>(places.size())});
-                  in.give(index_select(in.template x<4>("0"), in.shown_axis(0, 4), index));
+                  in.give(index_select(x, in.shown_axis(0, 4), index));
                 }),
   };
 }

@@ -1,25 +1,9 @@
 // tests/judge/rows_pool.cpp: pooling.
-#include <cctype>
-#include <cstring>
-
 #include "tables.hpp"
 
 namespace judge {
 
 namespace {
-
-/// The numbers of an argument, also as Python writes them: "(3, None)", in which None is the extent that x has.
-template <class In>
-shape numbers_of(const In& in, const char* names) {
-  shape numbers;
-  std::string text = in.text(names, "");
-  for (char& c : text)
-    if (std::strchr("[]() ", c) != nullptr) c = ',';
-  for (const std::string& part : split(text, ','))
-    if (!part.empty())
-      numbers.push_back(std::isalpha(static_cast<unsigned char>(part[0])) ? sinter::keep_extent : std::stoll(part));
-  return numbers;
-}
 
 /// One number, or one for each of N axes; `otherwise` where there are none.
 template <int N>
@@ -37,7 +21,7 @@ template <int N, class In>
 sinter::per_axis<N> padding_of(const In& in, const char* names, const sinter::extents<N + 2>& x,
                                const sinter::per_axis<N>& kernel, const sinter::per_axis<N>& stride,
                                const sinter::per_axis<N>& dilation) {
-  if (!in.onnx()) return each_axis<N>(numbers_of(in, names), 0);
+  if (!in.onnx()) return each_axis<N>(in.integers(names), 0);
   const std::string rule = in.text("auto_pad", "NOTSET");
   shape zeros = in.integers("pads");
   const std::size_t n = std::size_t{N};
@@ -59,7 +43,7 @@ sinter::per_axis<N> padding_of(const In& in, const char* names, const sinter::ex
 /// PyTorch's default stride is the kernel, ONNX's is 1.
 template <int N, class In>
 sinter::pool_stride<N> stride_of(const In& in, const char* names, sinter::per_axis<N>& numbers) {
-  const shape given = numbers_of(in, names);
+  const shape given = in.integers(names);
   if (given.empty() && !in.onnx()) return {};
   numbers = each_axis<N>(given, 1);
   if constexpr (N == 1) return numbers[0];
@@ -69,17 +53,19 @@ sinter::pool_stride<N> stride_of(const In& in, const char* names, sinter::per_ax
 
 template <int N, class In, class X>
 void max_pooled(const In& in, const X& x) {
-  const bool is_module = in.find("c0") != nullptr;
-  const auto kernel = each_axis<N>(numbers_of(in, "kernel_size kernel_shape c0"), 1);
+  const bool is_module = in.has("c0");
+  if (is_module) in.implied("training");
+  const auto kernel = each_axis<N>(in.integers("kernel_size kernel_shape c0"), 1);
   sinter::per_axis<N> stride = kernel;
   sinter::max_pool_options<N> o;
-  o.stride = stride_of<N>(in, "stride strides c1", stride);
-  o.dilation = each_axis<N>(numbers_of(in, "dilation dilations c3"), 1);
+  o.stride = stride_of<N>(in, "stride strides c1 None", stride);
+  o.dilation = each_axis<N>(in.integers("dilation dilations c3"), 1);
   o.padding = padding_of<N>(in, "padding c2", x.shape(), kernel, stride, o.dilation);
   o.ceil_mode = in.flag("ceil_mode c5", false);
   in.only("storage_order", 0);
-  // ONNX counts in all planes together, and gives indices with one plane.
-  const bool indices = in.onnx() ? x.shape()[0] * x.shape()[1] == 1 : in.flag("return_indices c4", false);
+  // ONNX counts in all planes together, so its indices are these with one plane.
+  const bool indices = in.onnx() ? in.results() == 2 : in.flag("return_indices c4", false);
+  if (indices && (is_module || (in.onnx() && x.shape()[0] * x.shape()[1] != 1))) throw form_not_there{"indices"};
   if constexpr (N == 1) {
     if (is_module) in.give(sinter::nn::max_pool1d(kernel, o)(x));
     else if (indices) in.give(max_pool1d_with_indices(x, kernel, o));
@@ -97,14 +83,14 @@ void max_pooled(const In& in, const X& x) {
 
 template <int N, class In, class X>
 void avg_pooled(const In& in, const X& x) {
-  const auto kernel = each_axis<N>(numbers_of(in, "1 kernel_size kernel_shape"), 1);
+  const auto kernel = each_axis<N>(in.integers("1 kernel_size kernel_shape"), 1);
   sinter::per_axis<N> stride = kernel;
   sinter::avg_pool_options<N> o;
-  o.stride = stride_of<N>(in, "2 stride strides", stride);
+  o.stride = stride_of<N>(in, "2 stride strides None", stride);
   o.padding = padding_of<N>(in, "3 padding", x.shape(), kernel, stride, 1);
   o.ceil_mode = in.flag("4 ceil_mode", false);
   o.count_include_pad = in.flag("5 count_include_pad", !in.onnx());
-  if (in.find("6 divisor_override")) o.divisor_override = in.integer("6 divisor_override", 1);
+  if (in.has("6 divisor_override None")) o.divisor_override = in.integer("6 divisor_override", 1);
   if constexpr (N == 1) in.give(avg_pool1d(x, kernel, o));
   else if constexpr (N == 2) in.give(avg_pool2d(x, kernel, o));
   else in.give(avg_pool3d(x, kernel, o));
@@ -114,8 +100,9 @@ template <int N, bool Max>
 row adaptive(const char* names) {
   return on<float>(names, [](const auto& in) {
     const auto x = in.template x<N + 2>("0 input");
-    const auto size = each_axis<N>(numbers_of(in, "1 output_size c0"), 1);
-    const bool is_module = in.find("c0") != nullptr;
+    const bool is_module = in.has("c0");
+    if (is_module) in.implied("training");
+    const auto size = each_axis<N>(in.integers_or_none("1 output_size c0", sinter::keep_extent), 1);
     const bool indices = in.flag("2 return_indices", false);
     if constexpr (!Max) {
       if constexpr (N == 1) in.give(adaptive_avg_pool1d(x, size));

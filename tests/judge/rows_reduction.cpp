@@ -9,9 +9,9 @@ namespace {
 template <class F, class G>
 row extreme(const char* names, F, G) {
   return on<float>(names, [](const auto& in) {
-    fold_by<float, 1>(in, F{});
+    fold_by(in, "1 dim", "2 keepdim", F{});
     const auto x = in.template constant<float, 4>("0");
-    const index_t axis = in.axis("1 dim", 0);
+    const index_t axis = in.axis("1 dim");
     if (in.flag("2 keepdim", false)) in.give(G{}(x, axis, sinter::keepdim));
     else in.give(G{}(x, axis));
   });
@@ -22,11 +22,23 @@ template <class F>
 row fold_one(const char* names, F) {
   return on<float>(names, [](const auto& in) {
     const auto x = in.template constant<float, 4>("0");
-    if (!in.onnx() && !in.find("1 dim")) return in.give(F{}(x));
-    const index_t axis = in.axis("1 dim axis", 0);
+    const char* dim = "1 dim axis None";
+    if (!in.onnx() && !in.has(dim)) {
+      in.flag("2 keepdim", false);  // leading 1s do not count
+      return in.give(F{}(x));
+    }
+    const index_t axis = in.axis(dim, 0);
     if (in.flag("2 keepdim keepdims", in.onnx())) in.give(F{}(x, axis, sinter::keepdim));
     else in.give(F{}(x, axis));
   });
+}
+
+/// Norms of order 2 of all elements of an axis or two, whose order has the name or number given.
+template <class In>
+void norm_by(const In& in, const char* order, const char* axes, const char* keep) {
+  if (in.is(order, "s")) in.only_text(order, "fro");
+  else in.only(order, 2);
+  fold_by(in, axes, keep, REDUCTION(norm));
 }
 
 }  // namespace
@@ -44,17 +56,27 @@ std::vector<row> reduction_rows() {
       fold<float>("onnx:ReduceSumSquare", [](const auto& x, const auto&... a) { return sum(square(x), a...); }),
       fold<float>("op:all", REDUCTION(all)),
       fold<float>("op:any", REDUCTION(any)),
+      // var(x, unbiased), var(x, dim, unbiased, keepdim), var(x, dim, correction=, keepdim=); the library has n - 1.
       on<float>("op:var",
                 [](const auto& in) {
-                  in.only("unbiased", 1);
-                  in.only("correction", 1);
-                  fold_by<float, 1>(in, REDUCTION(var));
+                  in.only("correction None", 1);
+                  if (in.is("1", "b")) {
+                    in.only_flag("1", true);
+                    in.give(var(in.template x<4>("0")));
+                  } else {
+                    in.only_flag("2 unbiased", true);
+                    fold_by(in, "1 dim None", "3 keepdim", REDUCTION(var));
+                  }
                 }),
-      on<float>("op:norm op:linalg.norm op:linalg.vector_norm op:norm.inf",
+      on<float>("op:norm op:norm.inf", [](const auto& in) { norm_by(in, "1 p None", "2 dim None", "3 keepdim"); }),
+      // A matrix has another norm of order 2 here, unless no order is given.
+      on<float>("op:linalg.norm",
                 [](const auto& in) {
-                  if (in.text("1 ord", "2") != "fro") in.only("1 ord", 2);
-                  fold_by<float, 2>(in, REDUCTION(norm));
+                  const bool matrix = in.has("2 dim None") ? in.integers("2 dim").size() == 2 : in.rank("0") == 2;
+                  if (matrix && in.has("1 ord None") && !in.is("1 ord", "s")) throw form_not_there{"order of a matrix"};
+                  norm_by(in, "1 ord None", "2 dim None", "3 keepdim");
                 }),
+      on<float>("op:linalg.vector_norm", [](const auto& in) { norm_by(in, "1 ord", "2 dim None", "3 keepdim"); }),
       extreme("op:max.reduction_with_dim", REDUCTION(max), REDUCTION(argmax)),
       extreme("op:min.reduction_with_dim", REDUCTION(min), REDUCTION(argmin)),
       fold_one("op:argmax onnx:ArgMax", REDUCTION(argmax)),

@@ -54,8 +54,8 @@ row joined(const char* names) {
 
 /// A new tensor of the element type that the case names.
 template <class F>
-void of_dtype(const call& in, const char* otherwise, F f) {
-  const std::string dtype = in.text("dtype", otherwise);
+void of_dtype(const call& in, const std::string& otherwise, F f) {
+  const std::string dtype = in.dtype("dtype None", otherwise);
   if (dtype == "float32") in.give(f(float()));
   else if (dtype == "float64") in.give(f(double()));
   else if (dtype == "int64") in.give(f(std::int64_t()));
@@ -73,19 +73,21 @@ std::vector<row> shape_rows() {
                 }),
       on<float>("op:reshape_as op:view_as", [](const auto& in) { reshaped(in, in.tensor_of("1").extents); }),
       on<float>("op:flatten", [](const auto& in) { in.give(in.template x<4>("0").flatten()); }),
-      on<float>("op:permute onnx:Transpose", [](const auto& in) { permuted(in, in.integers("1 dims perm")); }),
+      on<float>("op:permute", [](const auto& in) { permuted(in, in.integers("1 dims")); }),
+      on<float>("onnx:Transpose",
+                [](const auto& in) {
+                  shape order = in.integers("perm");
+                  for (index_t a = in.rank("0"); !in.has("perm") && a-- > 0;) order.push_back(a);
+                  permuted(in, order);
+                }),
       on<float>("op:transpose",
-                [](const auto& in) { in.give(in.template x<4>("0").transpose(in.axis("1", -2), in.axis("2", -1))); }),
+                [](const auto& in) { in.give(in.template x<4>("0").transpose(in.axis("1 dim0"), in.axis("2 dim1"))); }),
       on<float>("op:t",
                 [](const auto& in) {
                   if (in.rank("0") != 2) throw form_not_there{"rank"};
                   in.give(in.template x<2>("0").transpose());
                 }),
-      on<float>("op:squeeze",
-                [](const auto& in) {
-                  if (!in.find("1 dim")) throw form_not_there{"no axis"};
-                  in.give(in.template x<4>("0").squeeze(in.axis("1 dim", -1)));
-                }),
+      on<float>("op:squeeze", [](const auto& in) { in.give(in.template x<4>("0").squeeze(in.axis("1 dim"))); }),
       on<float>("op:unsqueeze onnx:Unsqueeze",
                 [](const auto& in) {
                   const shape axes = in.integers("1 axes");
@@ -99,8 +101,9 @@ std::vector<row> shape_rows() {
                   for (index_t a : in.integers("1 dims")) x = x.flip(in.shown_axis(a, 4));
                   in.give(x);
                 }),
-      on<float>("op:select",
-                [](const auto& in) { in.give(in.template x<4>("0").select(in.axis("1", 0), in.integer("2", 0))); }),
+      on<float>(
+          "op:select",
+          [](const auto& in) { in.give(in.template x<4>("0").select(in.axis("1 dim"), in.integer("2 index", 0))); }),
       on<float>("op:slice",
                 [](const auto& in) {
                   in.give(in.template x<4>("0").slice(in.axis("dim", 0), in.integer("start", 0), in.integer("end", 0),
@@ -120,16 +123,17 @@ std::vector<row> shape_rows() {
       joined<true>("op:stack"),
       made("op:arange",
            [](const call& in) {
-             of_dtype(in, "int64", [&](auto type) {
+             const bool reals = in.is("0", "f") || in.is("1 end", "f") || in.is("2 step", "f");
+             of_dtype(in, reals ? "float32" : "int64", [&](auto type) {
                using T = decltype(type);
-               if (!in.find("1 end")) return sinter::arange<T>(in.number("0", 0));
+               if (!in.has("1 end")) return sinter::arange<T>(in.number("0", 0));
                return sinter::arange<T>(in.number("0", 0), in.number("1 end", 0), in.number("2 step", 1));
              });
            }),
       made("op:eye",
            [](const call& in) {
              const index_t n = in.integer("0", 0);
-             in.only("1", static_cast<double>(n));
+             in.only("1 m", static_cast<double>(n));
              of_dtype(in, "float32", [&](auto type) { return sinter::eye<decltype(type)>(n); });
            }),
       made("op:zeros",
@@ -144,19 +148,19 @@ std::vector<row> shape_rows() {
            }),
       made("op:zeros_like",
            [](const call& in) {
-             of_dtype(in, "float32", [&](auto type) {
+             of_dtype(in, in.tensor_of("0").dtype, [&](auto type) {
                return sinter::zeros<decltype(type)>(call::shown<4>(in.tensor_of("0").extents));
              });
            }),
       made("op:ones_like",
            [](const call& in) {
-             of_dtype(in, "float32", [&](auto type) {
+             of_dtype(in, in.tensor_of("0").dtype, [&](auto type) {
                return sinter::ones<decltype(type)>(call::shown<4>(in.tensor_of("0").extents));
              });
            }),
       made("op:full_like",
            [](const call& in) {
-             of_dtype(in, "float32", [&](auto type) {
+             of_dtype(in, in.tensor_of("0").dtype, [&](auto type) {
                return sinter::full<decltype(type)>(call::shown<4>(in.tensor_of("0").extents), in.number("1", 0));
              });
            }),

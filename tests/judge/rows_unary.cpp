@@ -3,6 +3,20 @@
 
 namespace judge {
 
+namespace {
+
+/// Dropout where nothing is left to chance: which elements that takes is not PyTorch's choice.
+template <class X>
+auto dropped(const X& x, double p, bool training) {
+  if (training && p != 0 && p != 1) throw form_not_there{"chance"};
+  sinter::generator gen(1);
+  sinter::nn::dropout module(p, gen);
+  module.train(training);
+  return module(x);
+}
+
+}  // namespace
+
 std::vector<row> unary_rows() {
   return {
       unary<float>("op:acos onnx:Acos", OF_X(acos(x))),
@@ -28,29 +42,32 @@ std::vector<row> unary_rows() {
       unary<float>("onnx:IsInf", OF_X(isinf(x))),
       unary<float>("op:logit", OF_X(logit(x))),
       unary<float>("op:sigmoid onnx:Sigmoid", OF_X(sigmoid(x))),
-      unary<float>("nn:Sigmoid", OF_X(sinter::nn::sigmoid()(x))),
+      unary<float>("nn:Sigmoid", OF_X((in.implied("training"), sinter::nn::sigmoid()(x)))),
       unary<float>("op:nn.functional.relu onnx:Relu", OF_X(relu(x))),
-      unary<float>("nn:ReLU", OF_X(sinter::nn::relu()(x))),
+      unary<float>("nn:ReLU", OF_X((in.implied("training"), sinter::nn::relu()(x)))),
       unary<float>("op:nn.functional.relu6", OF_X(relu6(x))),
       unary<float>("op:nn.functional.leaky_relu onnx:LeakyRelu",
                    OF_X(leaky_relu(x, in.number("1 alpha negative_slope", 0.01)))),
       unary<float>("op:nn.functional.elu onnx:Elu", OF_X(elu(x, in.number("1 alpha", 1)))),
-      unary<float>("nn:ELU", OF_X(sinter::nn::elu(in.number("alpha", 1))(x))),
+      unary<float>("nn:ELU", OF_X((in.implied("training"), sinter::nn::elu(in.number("c0 alpha", 1))(x)))),
       unary<float>("op:nn.functional.celu onnx:Celu", OF_X(celu(x, in.number("1 alpha", 1)))),
       unary<float>("op:nn.functional.selu onnx:Selu", OF_X(selu(x))),
       unary<float>("op:nn.functional.silu", OF_X(silu(x))),
       unary<float>("onnx:Swish", OF_X((in.only("alpha", 1), silu(x)))),
       unary<float>("op:nn.functional.gelu onnx:Gelu", OF_X((in.only_text("approximate", "none"), gelu(x)))),
       unary<float>("op:nn.functional.gelu onnx:Gelu", OF_X((in.only_text("approximate", "tanh"), gelu_tanh(x)))),
-      unary<float>("op:nn.functional.hardswish onnx:HardSwish nn:Hardswish", OF_X(hardswish(x))),
+      unary<float>("op:nn.functional.hardswish onnx:HardSwish", OF_X(hardswish(x))),
+      unary<float>("nn:Hardswish", OF_X((in.implied("training"), hardswish(x)))),
       unary<float>("onnx:HardSigmoid", OF_X((in.only("alpha", 1.0 / 6, 0.2), hardsigmoid(x)))),
-      unary<float>("op:nn.functional.hardtanh", OF_X(hardtanh(x, in.number("min_val", -1), in.number("max_val", 1)))),
-      unary<float>("op:nn.functional.hardshrink", OF_X(hardshrink(x, in.number("lambd", 0.5)))),
+      unary<float>("op:nn.functional.hardtanh",
+                   OF_X(hardtanh(x, in.number("1 min_val", -1), in.number("2 max_val", 1)))),
+      unary<float>("op:nn.functional.hardshrink", OF_X(hardshrink(x, in.number("1 lambd", 0.5)))),
       unary<float>("op:nn.functional.softshrink", OF_X(softshrink(x, in.number("1 lambd", 0.5)))),
-      unary<float>("op:nn.functional.threshold", OF_X(threshold(x, in.number("1", 0), in.number("2", 0)))),
+      unary<float>("op:nn.functional.threshold",
+                   OF_X(threshold(x, in.number("1 threshold", 0), in.number("2 value", 0)))),
       unary<float>("onnx:ThresholdedRelu", OF_X(threshold(x, in.number("alpha", 1), 0))),
       unary<float>("op:nn.functional.softplus onnx:Softplus",
-                   OF_X(softplus(x, in.number("beta", 1), in.number("threshold", 20)))),
+                   OF_X(softplus(x, in.number("1 beta", 1), in.number("2 threshold", 20)))),
       unary<float>("op:nn.functional.softsign onnx:Softsign", OF_X(softsign(x))),
       unary<float>("op:nn.functional.logsigmoid", OF_X(log_sigmoid(x))),
       unary<float>("op:clone", OF_X(x)),
@@ -61,6 +78,10 @@ std::vector<row> unary_rows() {
                           else if (in.integer("to", 0) == 11) in.give_like("0", sinter::cast<double>(x));
                           else throw form_not_there{"to"};
                         }),
+      unary<float>("op:nn.functional.dropout", OF_X(dropped(x, in.number("1 p", 0.5), in.flag("2 training", true)))),
+      unary<float>("nn:Dropout", OF_X(dropped(x, in.number("c0 p", 0.5), in.flag("training", true)))),
+      unary<float>("onnx:Dropout",
+                   OF_X((in.implied("seed"), dropped(x, in.number("1 ratio", 0.5), in.flag("2", false))))),
       unary<bool>("onnx:Not", OF_X(!x)),
   };
 }

@@ -17,4 +17,8 @@ std::vector<row> pool_rows();
 std::vector<row> image_rows();
 std::vector<row> shape_rows();
 
+/// The rows of all tables for each op, in their order.
+using rows_by_name = std::map<std::string, std::vector<row>>;
+rows_by_name all_rows();
+
 }  // namespace judge
