@@ -1,4 +1,4 @@
-# tests/setup.sh: for tests/run.sh and examples/run.sh (bash, sourced): installs what is missing and configures a build.
+# tests/setup.sh: for tests, examples and benchmarks (bash, sourced): installs what is missing and configures a build.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -45,49 +45,54 @@ missing_packages() { # missing_packages <compiler> <with tests>
   has python3 || echo python3
 }
 
+# Installs Debian packages, by a newer list of them where the machine's own does not do. All that is said is in
+# build/apt.log.
+apt_list=old
+apt_install() { # apt_install <package>...
+  has apt-get || return 1
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    has sudo || return 1
+    as_root=(sudo)
+  fi
+  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@")
+  "${install[@]}" >>"$here/build/apt.log" 2>&1 && return
+  [ $apt_list = old ] || return 1
+  apt_list=new
+  { "${as_root[@]}" apt-get update && "${install[@]}"; } >>"$here/build/apt.log" 2>&1
+}
+
+# The same, or the script ends and says what to do.
+apt_need() { # apt_need <package>...
+  has apt-get || fail 1 "these are missing, and there is no apt-get to install them: $* (Debian's names).
+Install them and run this again."
+  [ "$(id -u)" -eq 0 ] || has sudo || fail 1 "these are missing: $*. Run this as root, or install sudo, or:
+  apt-get install $*"
+  echo "installing $*" >&2
+  # Catch2's package has another name from version 3 on.
+  apt_install "$@" || { [[ " $* " = *" catch2 "* ]] && apt_install "${@/#catch2/libcatch2-dev}"; } || {
+    tail -5 "$here/build/apt.log" >&2
+    fail 1 "apt-get could not install $*; all it said is in build/apt.log. Is this machine online?"
+  }
+}
+
 install_missing() { # install_missing <compiler> <with tests>
-  local packages as_root=()
+  local packages
   mapfile -t packages < <(missing_packages "$@")
   if [ ${#packages[@]} -gt 0 ]; then
-    has apt-get || fail 1 "these are missing, and there is no apt-get to install them: ${packages[*]} (Debian's names).
-Install them and run this again."
-    if [ "$(id -u)" -ne 0 ]; then
-      has sudo || fail 1 "these are missing: ${packages[*]}. Run this as root, or install sudo, or:
-  apt-get install ${packages[*]}"
-      as_root=(sudo)
-    fi
-    echo "installing ${packages[*]}"
     # Optional: makes building again quicker. Only asked for when apt is needed anyway.
     has ccache || packages+=(ccache)
-    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}")
-    if ! "${install[@]}" >"$here/build/apt.log" 2>&1; then
-      # A machine that never asked for the list of packages, or whose list is old.
-      "${as_root[@]}" apt-get update >>"$here/build/apt.log" 2>&1 || true
-      # Catch2's package has another name from version 3 on.
-      "${install[@]}" >>"$here/build/apt.log" 2>&1 || "${install[@]/#catch2/libcatch2-dev}" >>"$here/build/apt.log" 2>&1 || {
-        tail -5 "$here/build/apt.log" >&2
-        fail 1 "apt-get could not install ${packages[*]}; all it said is in build/apt.log. Is this machine online?"
-      }
-    fi
+    apt_need "${packages[@]}"
     mapfile -t packages < <(missing_packages "$@")
     [ ${#packages[@]} -eq 0 ] || fail 1 "still missing after apt-get install: ${packages[*]}"
   fi
   # For single checks of the tests, which are left out where this fails.
-  local extra=()
-  has clang-format-19 || extra+=(clang-format-19)
-  has mpirun.openmpi || extra+=(openmpi-bin libopenmpi-dev)
-  has mpirun.mpich || extra+=(mpich libmpich-dev)
-  if [ "$2" = yes ] && [ ${#extra[@]} -gt 0 ] && has apt-get && { [ "$(id -u)" -eq 0 ] || has sudo; }; then
-    as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    local package refreshed=no
-    for package in "${extra[@]}"; do
-      local one=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package")
-      "${one[@]}" >>"$here/build/apt.log" 2>&1 && continue
-      [ $refreshed = no ] || continue
-      refreshed=yes
-      { "${as_root[@]}" apt-get update && "${one[@]}"; } >>"$here/build/apt.log" 2>&1 || true
-    done
+  if [ "$2" = yes ]; then
+    local package
+    { has clang-format-19 || echo clang-format-19
+      has mpirun.openmpi || printf '%s\n' openmpi-bin libopenmpi-dev
+      has mpirun.mpich || printf '%s\n' mpich libmpich-dev
+    } | while read -r package; do apt_install "$package" </dev/null || true; done
   fi
   local version
   version=$(major "$1")
@@ -100,15 +105,8 @@ Install them and run this again."
 # True if there is an MPI for C++, which is installed where it is missing and can be.
 install_mpi() {
   has mpicxx && has mpirun && return 0
-  has apt-get || return 1
-  local as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    has sudo || return 1
-    as_root=(sudo)
-  fi
-  echo "installing openmpi-bin libopenmpi-dev"
-  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends openmpi-bin libopenmpi-dev)
-  "${install[@]}" >>"$here/build/apt.log" 2>&1 || { "${as_root[@]}" apt-get update && "${install[@]}"; } >>"$here/build/apt.log" 2>&1
+  echo "installing openmpi-bin libopenmpi-dev" >&2
+  apt_install openmpi-bin libopenmpi-dev || return 1
   has mpicxx && has mpirun
 }
 

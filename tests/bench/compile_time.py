@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures the compile-time budgets: umbrella header, digits example, one more fused statement; with --devices a network over one
-device and over more, with --once the files of a program. Medians of --rounds."""
+device and over more, with --once the files of a program. Medians of --rounds. Installs what is missing, with apt-get, as root or with sudo."""
 import argparse
 import os
 import statistics
@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import setup
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GPU_FLAGS = ["--expt-relaxed-constexpr", "-arch=sm_90", "-DEIGEN_NO_CUDA", "-x", "cu"]
@@ -103,6 +105,7 @@ def main():
     parser.add_argument("--devices", action="store_true", help="a network over one device and over more, instead of the budgets")
     parser.add_argument("--once", action="store_true", help="files of a program with and without what sinter::compiled holds, for any x86-64 processor")
     options = parser.parse_args()
+    setup.install(options.compiler)
     device = "cuda<0>" if is_nvcc(options.compiler) else "cpu"
     with tempfile.TemporaryDirectory() as folder:
         sources = {"Eigen/Core alone": "#include <Eigen/Core>\n", "umbrella header": "#include <sinter/sinter.hpp>\n",

@@ -3,12 +3,14 @@
 
 Usage: kernels.py [TURNS [COMPILER]] (default: 21 g++). Three programs of kernels.cpp run every row in turns, directly one after the
 other, in turns forwards and backwards; a figure is the median over turns of the quotient within a turn.
+Installs what is missing, with apt-get, as root or with sudo.
 """
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+import setup
 from turns import Program
 
 HERE = Path(__file__).resolve().parent
@@ -17,6 +19,7 @@ KINDS = ["headers", "compiled", "native"]
 
 
 def main(turns, compiler):
+    setup.install(compiler)
     subprocess.run(["cmake", "-S", HERE / "kernels", "-B", OUT, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
                     f"-DCMAKE_CXX_COMPILER={compiler}"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", OUT, "-j2"], check=True, stdout=subprocess.DEVNULL)
@@ -32,6 +35,9 @@ def main(turns, compiler):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        sys.exit()
     if len(sys.argv) > 3 or (len(sys.argv) > 1 and not sys.argv[1].isdigit()):
         sys.exit(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 21, sys.argv[2] if len(sys.argv) > 2 else "g++")

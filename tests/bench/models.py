@@ -8,6 +8,8 @@ runs once, directly one after the other, in turns forwards and backwards; a rati
 PyTorch runs with its tensors contiguous and, where there are images, channels_last; the better one counts. It allocates without giving
 memory back, so that it pays no page faults for results. On a GPU PyTorch computes in float, too, without TF32. Memory is the peak of the process,
 for PyTorch with what importing it takes. Compile time is processor time; binaries are stripped.
+
+Installs what is missing, with apt-get, as root or with sudo.
 """
 import argparse
 import os
@@ -18,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+import setup
 from turns import Program
 
 HERE = Path(__file__).resolve().parent
@@ -156,7 +159,8 @@ def main():
                         help=f"of {', '.join(NETWORKS)} (default: all)")
     parser.add_argument("--turns", type=int, default=11, help="steps of each side that count, 1 or more (default: 11)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
-    parser.add_argument("--python", default="python3", help="a Python with PyTorch (default: python3)")
+    parser.add_argument("--python", help="a Python with PyTorch (default: that of build/torch, if it is there, else python3)")
+    parser.add_argument("--install-rival", action="store_true", help=setup.RIVAL_HELP)
     parser.add_argument("--kinds", nargs="+", choices=["shipped", "native", "compiled"], default=["shipped", "native"], metavar="KIND",
                         help="programs of ours, of which the first counts: shipped, native, compiled (default: shipped native)")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of both sides; cuda is compiled by nvcc (default: cpu)")
@@ -173,6 +177,8 @@ def main():
     options.compiler = options.compiler or ("nvcc" if options.device == "cuda" else os.environ.get("CXX", "g++"))
     options.flags = options.flags or ("-O2 -march=native" if options.device == "cpu" else
                                       "--expt-relaxed-constexpr -O2 -arch=native -Xcompiler=-march=native")
+    found = setup.install(options.compiler, options.install_rival, options.eigen)
+    options.python = options.python or found
     OUT.mkdir(parents=True, exist_ok=True)
     once = configure(options) if options.device == "cpu" and options.build != "no" else 0
     built = {name: {kind: build(kind, name, options) for kind in options.kinds} for name in options.networks}

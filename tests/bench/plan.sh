@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# tests/bench/plan.sh: predicted steps beside measured ones, on threads with emulated links, then on MPI if it is there.
+# tests/bench/plan.sh: predicted steps beside measured ones, on threads with emulated links, then on MPI where it can be had.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
 Usage: bash tests/bench/plan.sh [STEPS]
 
-Measures STEPS (default: 5) steps for each number of ranks, and draws both in build/bench/plan.svg. Exit code: 0; 1 if a prediction for emulated links is off by
-10 % or more.
+Measures STEPS (default: 5) steps for each number of ranks, and draws both in build/bench/plan.svg. Installs what is missing,
+MPI as well, with apt-get, as root or with sudo. Exit code: 0; 1 if a prediction for emulated links is off by 10 % or more.
 TEXT
 }
 case ${1:-5} in
@@ -15,7 +15,8 @@ case ${1:-5} in
   *[!0-9]* | 0) echo "plan.sh: STEPS is a positive number, not '$1'" >&2; usage >&2; exit 2 ;;
 esac
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+install_missing "${CXX:-g++}" no
 out=$here/build/bench
 mkdir -p "$out"
 flags=(-std=c++20 -O2 -march=native -I "$here/include" -isystem /usr/include/eigen3 "$here/tests/bench/plan.cpp" -pthread)
@@ -23,8 +24,8 @@ flags=(-std=c++20 -O2 -march=native -I "$here/include" -isystem /usr/include/eig
 code=0
 "$out/plan" "${1:-5}" "$out/plan.svg" || code=$?
 
-if ! command -v mpicxx >/dev/null || ! command -v mpirun >/dev/null; then
-  echo "no mpicxx and mpirun: not compared with MPI" >&2
+if ! install_mpi; then
+  echo "there is no MPI, and it cannot be installed: not compared with it" >&2
   exit $code
 fi
 mpicxx -DSINTER_WITH_MPI=1 "${flags[@]}" -o "$out/plan_mpi"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rows of pooling.cpp in PyTorch, channels-last: milliseconds of processor time, one thread, best of nine runs.
 
-    python3 tests/bench/pooling_torch.py [NAME]
+    "$(bash tests/bench/setup.sh --install-rival)" tests/bench/pooling_torch.py [NAME]
 """
 import sys
 import time

@@ -6,19 +6,23 @@ usage() {
   cat <<'TEXT'
 Usage: bash tests/bench/run.sh [options]
 
-  --python PROGRAM   a Python with PyTorch, the rival (default: python3; left out if it has none)
+  --python PROGRAM   a Python with PyTorch, the rival, which is left out if it has none (default: that of build/torch, if
+                     it is there, else python3)
+  --install-rival    install PyTorch from PyPI in build/torch first, and time that one; nothing else of the system sees it
   --turns N          turns in which both sides of each ratio run once, 2 or more (default: 21)
   --threads LIST     thread counts (default: "1 2")
   -h, --help         this text
 
-Prints one table per thread count: milliseconds, and the ratios that matter, medians of those of the single turns.
+Installs what is missing, with apt-get, as root or with sudo. Prints one table per thread count: milliseconds, and the
+ratios that matter, medians of those of the single turns.
 TEXT
 }
 
-python=python3 turns=21 threads="1 2"
+python= with_rival=no turns=21 threads="1 2"
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
+    --install-rival) with_rival=yes ;;
     --python | --turns | --threads)
       [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
@@ -28,7 +32,10 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+install_missing "${CXX:-g++}" no
+[ "$with_rival" = no ] || install_rival
+python=${python:-$(rival_python)}
 out=$here/build/bench
 mkdir -p "$out"
 eigen="-isystem /usr/include/eigen3"
