@@ -28,7 +28,7 @@ struct narrow_product {
     if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
     rounding finish{args, c.data()};
     gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
-                 x.accumulate, &rounding::tile, &finish},
+                 x.accumulate, {&rounding::tile, &finish}},
                 pool);
   }
 
