@@ -1,5 +1,6 @@
 """tests/bench/setup.py: what a benchmark in Python asks tests/bench/setup.sh to install."""
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,4 +17,6 @@ def install(compiler="g++", rival=False, eigen="/usr/include/eigen3"):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "CPATH": eigen})
     if done.returncode != 0:
         sys.exit(done.returncode)
+    if shutil.which("ninja"):  # there may be no make, which CMake takes otherwise
+        os.environ.setdefault("CMAKE_GENERATOR", "Ninja")
     return done.stdout.strip()

@@ -34,8 +34,16 @@ std::vector<row> binary_rows() {
       binary<float>("op:clamp_max", OF_XY(clamp_max(x, y))),
       ternary<float>("op:clamp onnx:Clip", OF_XYZ(clamp(x, y, z))),
       binary<float>("op:clamp", OF_XY((in.absent("2 max"), clamp_min(x, y)))),
+      on<float>("op:clamp",
+                [](const auto& in) {
+                  in.absent("1 min");
+                  in.give(clamp_max(in.template x<4>("0"), in.template x<4>("2 max")));
+                }),
       binary<float>("op:clamp_min", OF_XY(clamp_min(x, y))),
-      ternary<float>("op:lerp", OF_XYZ(lerp(x, y, z))),
+      // Not elementwise: the steps may cancel.
+      on<float>(
+          "op:lerp",
+          [](const auto& in) { in.give(lerp(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"))); }),
       on<float, i64>("onnx:Where",
                      [](const auto& in) {
                        in.give(where(in.template constant<bool, 4>("0"), in.template x<4>("1"), in.template x<4>("2")));

@@ -149,6 +149,8 @@ std::vector<row> image_rows() {
                 "op:nn.functional.interpolate.bilinear op:nn.functional.interpolate.bicubic "
                 "op:nn.functional.interpolate.trilinear op:nn.functional.interpolate.area",
                 [](const auto& in) {
+                  in.only_flag("5 recompute_scale_factor None", false);
+                  in.only_flag("6 antialias", false);
                   resized(in, in.text("3 mode", "nearest"), in.integers("1 size None"), in.reals("2 scale_factor None"),
                           in.flag("4 align_corners None", false));
                 }),

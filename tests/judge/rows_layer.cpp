@@ -129,6 +129,7 @@ std::vector<row> layer_rows() {
       on<float>("op:dot op:inner", [](const auto& in) { in.give(dot(in.template x<1>("0"), in.template x<1>("1"))); }),
       on<float>("op:nn.functional.linear",
                 [](const auto& in) {
+                  if (in.rank("1 weight") != 2) throw form_not_there{"weights of one output"};
                   by_rank(in, "0", [&](auto rank) {
                     const auto x = in.template x<decltype(rank)::value>("0");
                     const auto w = in.template x<2>("1 weight");

@@ -12,6 +12,7 @@ std::vector<row> order_rows() {
                 }),
       on<float>("op:argsort",
                 [](const auto& in) {
+                  in.flag("stable", true);
                   in.give(argsort(in.template constant<float, 4>("0"), in.axis("1 dim", -1),
                                   in.flag("2 descending", false)));
                 }),

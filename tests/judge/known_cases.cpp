@@ -1,4 +1,4 @@
-// tests/judge/self_test.cpp: cases whose verdicts are known, among them such as are easily read as something else.
+// tests/judge/known_cases.cpp: cases whose verdicts are known, among them such as are easily read as something else.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -125,6 +125,12 @@ std::vector<known> known_cases() {
        "op:linalg.norm",
        x_and({{"1", {"i", "2"}}}),
        {square, floats("out", "y", {}, {7.0710678F})},
+       no_form},
+      // Weights of one output are no row of a matrix.
+      {"linear(x, tensor([1, 1]))",
+       "op:nn.functional.linear",
+       x_and({{"1", {"T", "w"}}}),
+       {square, floats("in", "w", {2}, {1, 1}), floats("out", "y", {2}, {4, 8})},
        no_form},
       // Element types follow the operands.
       {"zeros_like(x)", "op:zeros_like", x_and({}), {square, zeros}, pass},
