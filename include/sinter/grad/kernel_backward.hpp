@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "sinter/expr/op_members.hpp"
 #include "sinter/grad/statement.hpp"
 
 namespace sinter {
