@@ -194,21 +194,17 @@ void check_each_failure(bool all, const Prepare& prepare, const Work& work) {
 TEST_CASE("a training step that runs out of memory changes nothing, leaks nothing, and can be repeated", "[shortage]") {
   const one_thread only;
   for (const bool all : {false, true}) {
-    check_each_failure(
-        all, [](training&) {}, [](training& t) { t.step(); });
-    check_each_failure(
-        all, [](training& t) { t.step(); }, [](training& t) { t.step(); });
+    check_each_failure(all, [](training&) {}, [](training& t) { t.step(); });
+    check_each_failure(all, [](training& t) { t.step(); }, [](training& t) { t.step(); });
   }
 }
 
 TEST_CASE("a backward that runs out of memory does not touch the gradients of earlier ones", "[shortage]") {
   const one_thread only;
   for (const bool all : {false, true})
-    check_each_failure(
-        all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
+    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
   for (const bool all : {false, true})
-    check_each_failure(
-        all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
+    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
 }
 
 TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {

@@ -355,7 +355,7 @@ struct runs_in_this_file {
   static constexpr bool value = false;
 };
 template <device D>
-requires is_cpu_v<D>
+  requires is_cpu_v<D>
 struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
@@ -367,7 +367,7 @@ struct device_arena {
   static caching_arena<host_memory>& get();  // so that there is one message
 };
 template <device D>
-requires is_cpu_v<D>
+  requires is_cpu_v<D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
     static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};

@@ -26,7 +26,6 @@ struct root_op : real_op {
 template <class T>
 struct root_of_sum_op {
   static constexpr const char* name = "norm";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class U>
   using reducer = sinter::detail::sum_reducer<U>;

@@ -224,7 +224,9 @@ TEST_CASE_METHOD(on_fake_gpus, "where memory is short the cache is given back be
   empty_cache<g0>();
   const std::size_t taken = fake_cuda::bytes_taken(0);
   fake_cuda::settings().memory = taken + 64 * mib;
-  { const auto a = of_mib<g0>(24), b = of_mib<g0>(24); }
+  {
+    const auto a = of_mib<g0>(24), b = of_mib<g0>(24);
+  }
   CHECK(memory<g0>().bytes_cached >= 48 * mib);
   const auto large = of_mib<g0>(60);
   CHECK(memory<g0>().bytes_cached == 0);

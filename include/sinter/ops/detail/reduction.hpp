@@ -102,8 +102,8 @@ namespace ops {
 
 /// The fold of an expression of rank N along axes, to rank R: with R = N they stay, with extent 1. Fold names the
 /// reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative other than that
-/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction. One that
-/// is the sum of other terms names them, for derivatives: summand(value, n) of n values.
+/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction. One
+/// that is the sum of other terms names them, for derivatives: summand(value, n) of n values.
 template <class Fold, int N, int R>
 struct reduce_op : kernel_op {
   static constexpr const char* name = Fold::name;
