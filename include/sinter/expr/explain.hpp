@@ -81,7 +81,6 @@ struct explainer {
     if constexpr (requires { e.a; }) text = formula(e.a);
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);
-    if constexpr (requires { e.e; }) text = formula(e.e);
     return text;
   }
 
