@@ -77,6 +77,17 @@ TEST_CASE("results of gather do not depend on the number of threads", "[index]")
   set_num_threads(2);
 }
 
+TEST_CASE("an index that was written to before backward is an error that names the op", "[index]") {
+  const variable x(ones<float>({3, 4}));
+  tensor<std::int64_t, 1> index{0, 2};
+  const variable selected = index_select(x, 0, index);
+  index.in_place() = 1;
+  CHECK_THROWS_WITH(selected.backward(ones<float>({2, 4})), Catch::Contains("backward of 'index_select'"));
+  const auto [largest, places] = topk(x, 2, 1);
+  places.in_place() = 1;
+  CHECK_THROWS_WITH(largest.backward(ones<float>({3, 2})), Catch::Contains("backward of 'topk'"));
+}
+
 TEST_CASE("gather and index_select of any rank and size, and what their gradients add up", "[index]") {
   std::mt19937 gen(5);
   for (const extents<3> shape :

@@ -1,9 +1,7 @@
 // sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <vector>
 
 #include "sinter/expr/op_members.hpp"
 #include "sinter/grad/statement.hpp"
@@ -101,8 +99,8 @@ constexpr unsigned operands_read() {
 /// Where a kernel writes the gradient of an operand.
 template <class Tensor>
 struct gradient_place {
-  Tensor to;  ///< dense
-  bool add;   ///< to what is there, instead of overwriting it
+  Tensor to;         ///< dense
+  bool add = false;  ///< to what is there, instead of overwriting it
 };
 
 /// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
@@ -151,16 +149,18 @@ class kernel_backward : public tape_entry {
   /// first use.
   template <int I>
   auto place_of() const {
-    using K = bare<decltype(kept_.template get<I>())>;
-    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+    auto& s = state_of<I>();
     bool add = false;
     s.gradient(add);
     using Gradient = bare<decltype(s.grad)>;
-    if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
-      return gradient_place<Gradient>{s.grad, add};
-    const Gradient dense = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
-    late_.push_back([dense, &s, add] { write_or_add(dense, s.grad, add); });
-    return gradient_place<Gradient>{dense, false};
+    if constexpr (Op::takes(I) != ops::take::strided) {
+      if (!s.grad.is_contiguous(Op::format)) {
+        auto& late = late_.template get<I>();
+        late = {Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape)), add};
+        return gradient_place<Gradient>{late.to, false};
+      }
+    }
+    return gradient_place<Gradient>{s.grad, add};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -221,12 +221,12 @@ class kernel_backward : public tape_entry {
              " was modified in place after the statement; use a copy, or write to it after backward()"});
     gradient_ = gradient_in(y);
     if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
-    late_.clear();  // of a pass that ended in an error
+    late_ = {};  // of a pass that ended in an error
     if constexpr (has_grad<Op> && !requires { kernels<Op, D>::reverse(op, *this); })
       add_gradients(std::make_integer_sequence<int, differentiable>());
     else kernels<Op, D>::reverse(op, *this);
-    for (const auto& move_gradient : late_) move_gradient();
-    late_.clear();
+    move_gradients(std::make_integer_sequence<int, differentiable>());
+    late_ = {};
     gradient_ = {};
   }
 
@@ -240,10 +240,27 @@ class kernel_backward : public tape_entry {
     (of.template operator()<I>(), ...);
   }
 
+  template <int I>
+  auto& state_of() const {
+    using K = bare<decltype(kept_.template get<I>())>;
+    return static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+  }
+  template <int... I>
+  void move_gradients(std::integer_sequence<int, I...>) {
+    const auto move = [this]<int At>() {
+      if constexpr (Op::takes(At) != ops::take::strided) {
+        const auto& late = late_.template get<At>();
+        if (late.to.defined()) write_or_add(late.to, state_of<At>().grad, late.add);
+      }
+    };
+    (move.template operator()<I>(), ...);
+  }
+
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;
   pack<Kept...> kept_;
-  mutable std::vector<std::function<void()>> late_;  ///< to gradients that lie in another order
+  /// What goes to gradients that lie in another order.
+  mutable pack<gradient_place<tensor<typename Kept::value_type, Kept::rank, D>>...> late_;
   state_ptr sources_[static_cast<unsigned>(differentiable)];
 };
 
