@@ -195,6 +195,28 @@ TEST_CASE("the plain view of a fetched task", "[parallel]") {
   CHECK(distance(infer(infer(many).fetch(0))(x), infer(many.fetch(0))(x)) == 0);
 }
 
+TEST_CASE("train() and eval() of a fetched task are for it alone", "[parallel]") {
+  const auto many = heads(2, 1);
+  const tensor<double, 2, d0> x = ones<double, d0>({4, 6});
+  const auto plain = eval(infer(many[1])(ones<double>({4, 6})));
+  {
+    auto head = many.fetch(1);
+    head.eval();
+    CHECK(distance(eval(head(x)).value().to<cpu>(), plain) < tolerance);  // no dropout, running moments
+    CHECK(distance(eval(head(x)).value().to<cpu>(), plain) < tolerance);
+    CHECK(many[1].get<3>().state.training);
+    head.train();
+    CHECK(distance(eval(head(x)).value().to<cpu>(), plain) > 1e-3);
+  }
+  auto again = many.fetch(1);  // has the mode of the task
+  again.eval();
+  nn::sequential chain{again, nn::relu()};
+  CHECK(distance(eval(chain(x)).value(), eval(relu(again(x))).value()) == 0);
+  chain.train();
+  chain.eval();
+  CHECK(distance(eval(chain(x)).value(), eval(relu(again(x))).value()) == 0);
+}
+
 TEST_CASE("a fetch in backward, and from several threads", "[parallel]") {
   const auto many = layers(3, 1);
   const variable<double, 2, d0> x = ones<double, d0>({3, 40});

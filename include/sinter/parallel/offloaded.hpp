@@ -130,6 +130,16 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
+/// Copies settings to a fetched module, but for its mode, which is its own.
+struct follow_settings {
+  template <class To, class From>
+  void operator()(const member_name& name, To& to, const From& from) const {
+    if constexpr (!std::is_same_v<To, mode>) copy_settings_of<false>{}(name, to, from);
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, const From&) const {}
+};
+
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {
@@ -274,7 +284,8 @@ class task_store {
 }  // namespace detail
 
 /// What offloaded::fetch() returns: the module of one task on D. Parameters and buffers have M's names; -> reaches
-/// them. infer() of it is a view of the same copy on D, which is in use as long as the view is alive.
+/// them. Its mode is the task's at fetch(); train() and eval() change it here, and not that of the task. infer() of it
+/// is a view of the same copy on D, which is in use as long as the view is alive.
 template <device D, is_module M>
 class fetched : public module<fetched<D, M>> {
   using store = detail::task_store<D, M>;
@@ -291,14 +302,14 @@ class fetched : public module<fetched<D, M>> {
   const module_type* operator->() const { return &module_; }
   const module_type& operator*() const { return module_; }
 
-  /// What the module gives, with the mode, settings and draws of the master; those at fetch() in a view by infer().
+  /// What the module gives, with the settings and draws of the master; those at fetch() in a view by infer().
   template <class X>
   auto forward(X&& x) const {
     if constexpr (std::is_same_v<kind, plain>) {
       if (store_ == nullptr) return module_(std::forward<X>(x));
     }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
-    const detail::copy_settings_of<false> in;
+    const detail::follow_settings in;
     detail::walk(nullptr, in, module_, master);
     auto y = module_(std::forward<X>(x));
     const detail::copy_settings_of<true> back;
