@@ -128,8 +128,23 @@ TEST_CASE("A padding mode that does not fit a formula is an error at once", "[co
 
 TEST_CASE("explain names a formula that a convolution reads", "[conv]") {
   generator gen(5);
-  const variable x(randn<float>(gen, {2, 4, 8, 8}));
+  const variable x(randn<float>(gen, {2, 4, 8, 8}).to_memory_format(channels_last));
   const variable w(randn<float>(gen, {4, 4, 3, 3}));
   CHECK_THAT(explain(conv2d(relu(x * 2.0f), w)),
              Catch::Contains("conv2d(relu(multiply(variable(2, 4, 8, 8), 2)), variable"));
+}
+
+TEST_CASE("explain names the value of a formula that is computed before a convolution", "[conv]") {
+  generator gen(5);
+  const auto x = randn<float>(gen, {2, 4, 8, 8}).to_memory_format(channels_last);
+  const auto w = randn<float>(gen, {4, 4, 3, 3}), narrow = randn<float>(gen, {4, 2, 3, 3});
+  const std::string value = "k1 = multiply(tensor(2, 4, 8, 8), 2)  [4096 bytes]\n";
+  const std::string grouped = explain(conv2d(x * 2.0f, narrow, {.groups = 2}));
+  CHECK(grouped ==
+        value + "k2 = conv2d(k1, tensor(4, 2, 3, 3))  [3488 bytes]\n2 kernels, 7584 bytes on cpu, allocates\n");
+  CHECK_THAT(explain(conv2d(x.contiguous() * 2.0f, w)), Catch::StartsWith(value + "k2 = conv2d(k1, "));
+  const auto around = conv2d(x * 2.0f, w, {.padding = 1, .padding_mode = pad_mode::reflect});
+  CHECK_THAT(explain(around), Catch::StartsWith(value + "k2 = pad(k1)  [5248 bytes]\nk3 = conv2d(k2, "));
+  CHECK_THAT(explain(conv3d(x.unsqueeze(2) * 2.0f, w.unsqueeze(2))), Catch::Contains("k2 = conv3d(k1, "));
+  CHECK_THAT(explain(conv2d(x * 2.0f, w)), Catch::StartsWith("k1 = conv2d(multiply("));
 }

@@ -118,8 +118,7 @@ struct kernels<Op, D> {
       Op inside = op;
       inside.options.padding = 0;
       with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode)));
-    } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
-               !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
+    } else if (op.evaluates_first(x)) {
       with_value(op, eval(untrack(x)));
     } else {
       cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
@@ -131,7 +130,7 @@ struct kernels<Op, D> {
   /// Does the kernel put something else than zeros around an image? It is there already around one in memory.
   static bool pads_by_copy(const Op& op) {
     if constexpr (Op::transposed) return false;
-    else return op.options.padding_mode != pad_mode::constant;
+    else return op.pads_by_copy();
   }
 
   template <class T>

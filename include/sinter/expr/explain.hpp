@@ -77,24 +77,54 @@ struct explainer {
   std::string operands(const E& e) {
     std::string text;
     if constexpr (requires { e.operands; })
-      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + formula(one); });
+      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + operand(e, one); });
     if constexpr (requires { e.a; }) text = formula(e.a);
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);
     return text;
   }
 
+  /// An operand of a kernel op: the name of a kernel where the op needs the value of a formula.
+  template <class E, class X>
+  std::string operand(const E& e, const X& x) {
+    if constexpr (!is_tensor<X> && !is_variable<X> && requires { e.op.evaluates_first(x); }) {
+      if (e.op.evaluates_first(x)) {
+        constexpr auto size = static_cast<index_t>(sizeof(element_of<X>));
+        const index_t value = x.shape().numel() * size;
+        std::string name = kernel(value, [&] { return formula(x); });
+        if (!e.op.pads_by_copy()) {
+          read += value;
+          return name;
+        }
+        const index_t copy = e.op.padded(x.shape(), e.operands.template get<1>().shape()).numel() * size;
+        name = kernel(copy, [&] {
+          read = value;
+          return "pad(" + name + ")";
+        });
+        read += copy;
+        return name;
+      }
+    }
+    return formula(x);
+  }
+
   /// Lists the kernel of a point and returns its name.
   template <class E>
   std::string point(const E& e) {
+    if constexpr (requires { requires E::has_variants; }) variants = true;
+    return kernel(e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>)),
+                  [&] { return std::string(E::explained_as()) + "(" + operands(e) + ")"; });
+  }
+  /// Lists a kernel that computes formula() and writes so many bytes; returns its name.
+  template <class F>
+  std::string kernel(index_t written, const F& formula) {
     const addresses outer_seen = std::move(seen);
     const index_t outer_read = read;
     seen.clear();
     read = 0;
-    const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
+    const std::string text = formula();
     const std::string name = "k" + std::to_string(++names);
-    if constexpr (requires { requires E::has_variants; }) variants = true;
-    kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
+    kernels.push_back({name + " = " + text, read + written});
     seen = outer_seen;
     read = outer_read;
     return name;

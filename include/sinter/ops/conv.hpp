@@ -174,8 +174,7 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
-    if (options.padding_mode != pad_mode::constant)
-      pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+    if (pads_by_copy()) padded(x, w);
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -189,6 +188,19 @@ struct conv_op : kernel_op {
   conv_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& w, const extents<N + 2>& w_strides,
                           const extents<N + 2>& y) const {
     return make_conv_extents<N>(options, x, y, w, w_strides);
+  }
+
+  /// Does something else than zeros stand around x? Then a copy of x has it.
+  bool pads_by_copy() const { return options.padding_mode != pad_mode::constant; }
+  extents<N + 2> padded(const extents<N + 2>& x, const extents<N + 2>& w) const {
+    return pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+  }
+  /// Is the value of this formula computed before the kernel runs, which cannot compute it where it reads it?
+  template <class X>
+  bool evaluates_first(const X& x) const {
+    using namespace sinter::detail;
+    return N == 3 || options.groups != 1 || pads_by_copy() ||
+           !are_same_strides(x.shape(), result_strides(x), strides_in(format, x.shape()));
   }
 
   template <class X, class W, class... B>
