@@ -69,6 +69,11 @@
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
+// 1: socket_communicator can encrypt, by OpenSSL 3, and the program is linked with libcrypto (CMake's option of this
+// name sets it for sinter::sinter).
+#ifndef SINTER_WITH_OPENSSL
+#define SINTER_WITH_OPENSSL 0
+#endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
 // of these names set it for sinter::cuda). Convolutions go by cuDNN where it is 1, so all files of a program that have
 // the backend need the same SINTER_WITH_CUDNN.

@@ -38,6 +38,7 @@ struct channel {
   trouble why;
   bool told = false, is_stuck = false;
   int unfinished = 0;
+  const void* awaited = nullptr;  ///< the call that the program waits for
   communication_time spent;
   communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
 
@@ -66,7 +67,8 @@ struct channel {
         text += ": ";
       }
       why = t;
-      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+      if (t.peer < -1 || t.peer >= over->size()) why.peer = -1;  // another rank may have told it
+      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, why.peer,
                                                             during != nullptr ? during->number : 0, name);
       changed.notify_all();
     }
@@ -92,6 +94,14 @@ struct call {
     const std::lock_guard lock(on->mutex);
     return is_over || on->is_stuck;
   }
+  bool is_awaited() const {
+    const std::lock_guard lock(on->mutex);
+    return on->awaited == this;
+  }
+  communication_clock::time_point end_of_wait() const {
+    const std::lock_guard lock(on->mutex);
+    return on->end_of_call(started);
+  }
   void end(bool well) {
     const std::lock_guard lock(on->mutex);
     has_failed = !well;
@@ -113,10 +123,12 @@ struct call {
       lock.lock();
     }
     const auto start = communication_clock::now();
+    on->awaited = this;
     while (!is_over) {
       if (on->over->keeps_time()) on->changed.wait(lock);
       else keep_time(lock);
     }
+    on->awaited = nullptr;
     on->spent.waited += seconds_since(start);
     on->limit = communication_clock::time_point::max();
     if (has_failed) on->throw_failure();
@@ -228,6 +240,11 @@ class communication_thread {
         if (next.message) open.push_back(std::move(next.message));
         std::erase_if(open, [](const auto& c) { return move_on(c); });
         next = {};
+        const auto awaited = std::find_if(open.begin(), open.end(), [](const auto& c) { return c->is_awaited(); });
+        lock.lock();
+        if (awaited == open.end() || !items.empty()) continue;
+        lock.unlock();  // the program waits, so nothing comes meanwhile
+        guarded(*awaited, [&] { (*awaited)->on->over->watch((*awaited)->moves, (*awaited)->end_of_wait()); });
         lock.lock();
       }
     }
@@ -295,12 +312,7 @@ class communication_thread {
     const bool ok = guarded(c, [&] {
       is_over = on.over->test(c->moves);
       if (is_over) return;
-      std::unique_lock lock(on.mutex);
-      const auto end = on.end_of_call(c->started);
-      lock.unlock();
-      if (communication_clock::now() >= end)
-        throw trouble{communication_failure::timeout, c->moves.peer,
-                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
+      if (communication_clock::now() >= c->end_of_wait()) throw on.over->timeout_of(c->moves);
     });
     if (!ok) {
       // A library may still write there.

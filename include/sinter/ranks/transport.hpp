@@ -86,6 +86,13 @@ SINTER_COLD inline std::string text_of(const call_header& h) {
   return text;
 }
 
+/// False for what came from another rank and is no call: numbers that stand for nothing.
+inline bool is_call(const call_header& h) {
+  return static_cast<std::uint8_t>(h.op) <= static_cast<std::uint8_t>(operation::receive) &&
+         static_cast<std::uint8_t>(h.element) < static_cast<std::uint8_t>(element_kind::other) && h.is_max <= 1 &&
+         h.name_length <= sizeof h.name && h.count >= 0;
+}
+
 inline std::size_t bytes_of(const call_header& h) {
   return static_cast<std::size_t>(h.count) * element_size(h.element);
 }
@@ -169,6 +176,7 @@ struct transfer {
   bool outgoing = false;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  std::int64_t number = 0;      ///< among the messages to, or from, that rank
   std::shared_ptr<void> state;  ///< the transport's
 };
 
@@ -195,6 +203,13 @@ class transport {
   virtual void start(transfer& t) = 0;
   /// Moves on what was started. True once t is over.
   virtual bool test(transfer& t) = 0;
+  /// Called again and again while the program waits for t, and has made no call after it. Errors: a mismatch where t
+  /// can never be over.
+  virtual void watch(const transfer&, communication_clock::time_point) {}
+  /// What to say of t, whose time is over.
+  virtual trouble timeout_of(const transfer& t) const {
+    return {communication_failure::timeout, t.peer, joined({"timeout: waited for rank ", t.peer, " in vain"})};
+  }
 
   /// Tells the other ranks, as well as it can, why this one gives up.
   virtual void tell(const trouble& why) noexcept = 0;

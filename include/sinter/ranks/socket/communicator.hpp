@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <optional>
 
 #include "sinter/ranks/host_communicator.hpp"
 #include "sinter/ranks/socket/transport.hpp"
@@ -12,8 +13,9 @@ namespace sinter {
 
 /// Options of socket_communicator. All ranks need the same size, address and secret. The secret, 16 bytes or more,
 /// comes from the environment variable SINTER_COMM_SECRET, or from a file that only its owner may read (mode 600); it
-/// is no option, as arguments of programs are seen by all users. What is sent later is not encrypted: between machines
-/// that is for a network that you trust, or a tunnel.
+/// is no option, as arguments of programs are seen by all users. With integrity what is changed, lost, repeated or
+/// swapped on the way is an error, under keys made of the secret; it is on where `address` leads to another machine.
+/// Others can read what goes there unless encryption is on, which needs OpenSSL.
 struct socket_options {
   int rank = 0, size = 1;
   std::string address;      ///< where rank 0 listens: "unix:/path" or "host:port"
@@ -22,10 +24,12 @@ struct socket_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);
   index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
   std::function<void(const std::string&)> log = {};  ///< gets a line for each stranger; empty: standard error
+  std::optional<bool> integrity = {};  ///< empty: on, unless `address` is a file or loopback, or encryption is on
+  bool encryption = false;             ///< by AES-256-GCM, integrity included; needs SINTER_WITH_OPENSSL
 
-  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; without any of the first
-  /// three there is one rank. Errors: value_error for what is no number, for SINTER_RANK or SINTER_ADDRESS without
-  /// SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
+  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN, SINTER_SECRET_FILE, SINTER_INTEGRITY and
+  /// SINTER_ENCRYPTION (0 or 1); without any of the first three there is one rank. Errors: value_error for what is no
+  /// number, for SINTER_RANK or SINTER_ADDRESS without SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
   static socket_options from_environment() {
     socket_options o;
     const auto text = [](const char* name, std::string& to) {
@@ -50,6 +54,15 @@ struct socket_options {
                                    "; set SINTER_RANK to the number of this rank, from 0 to ", o.size - 1});
     text("SINTER_LISTEN", o.listen);
     text("SINTER_SECRET_FILE", o.secret_file);
+    const auto is_on = [&](const char* name) -> std::optional<bool> {
+      std::string value;
+      text(name, value);
+      if (value.empty()) return std::nullopt;
+      if (value != "0" && value != "1") detail::refuse<value_error>({name, " is '", value, "'; give 0 or 1"});
+      return value == "1";
+    };
+    o.integrity = is_on("SINTER_INTEGRITY");
+    o.encryption = is_on("SINTER_ENCRYPTION").value_or(false);
     return o;
   }
 };
@@ -82,11 +95,28 @@ inline std::string read_secret(const socket_options& o) {
   return secret;
 }
 
+/// Errors: value_error for options that contradict each other, and for encryption in a program without OpenSSL.
+inline protection protection_of(const socket_options& o, bool is_loopback) {
+  if (!o.encryption) return o.integrity.value_or(!is_loopback) ? protection::integrity : protection::none;
+  if (!o.integrity.value_or(true))
+    refuse<value_error>(
+        {"socket_communicator: encryption is on and integrity off; encryption has integrity as a part, "
+         "so leave integrity out"});
+#if SINTER_WITH_OPENSSL
+  return protection::encryption;
+#else
+  refuse<value_error>({"socket_communicator: encryption to ", o.address,
+                       " needs OpenSSL 3, which this program is compiled without; compile with "
+                       "-DSINTER_WITH_OPENSSL=1 and link with -lcrypto (CMake: -DSINTER_WITH_OPENSSL=ON), or use a "
+                       "tunnel"});
+#endif
+}
+
 }  // namespace detail
 
 /// Ranks that are processes, over Unix or TCP sockets: a rank that is killed is noticed at once, and the others go on
-/// with an error. Sums are in the order of the ranks. Each rank is connected to each other one, twice. See the concept
-/// `communicator`; docs/communicators.md says how to start the processes.
+/// with an error. Sums are in the order of the ranks. Each rank has three connections to each other one. See the
+/// concept `communicator`; docs/communicators.md says how to start the processes.
 ///
 ///     socket_communicator ranks(socket_options::from_environment());
 ///     tensor sum = ranks.all_reduce(gradients).get();
@@ -112,10 +142,11 @@ class socket_communicator : public detail::host_communicator<socket_communicator
       detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
                                    " has no address; set it (SINTER_ADDRESS) to unix:/path or host:port"});
     std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
-    if (o.size > 1) static_cast<void>(detail::parse_address(o.address, 1));
+    const bool is_loopback = o.size == 1 || detail::parse_address(o.address, 1).is_loopback();
+    const detail::protection protect = detail::protection_of(o, is_loopback);
     try {
       return std::make_unique<detail::socket_transport>(
-          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log},
+          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log, protect},
           detail::after(detail::communication_clock::now(), o.timeout.count()));
     } catch (const detail::trouble& t) {
       throw communication_error(

@@ -158,11 +158,19 @@ inline wire_nonce draw_nonce() {
 
 using log_function = std::function<void(const std::string&)>;
 
+/// A connection whose two sides have proved that they know the secret.
+struct connection {
+  descriptor fd;
+  connection_seals seals;
+};
+
 /// How the processes of a communicator find and know each other.
 struct meeting_rules {
   std::string secret;
   log_function log;
   communication_clock::time_point end;  ///< for all to be there
+  protection protect = protection::none;
+  int rank = 0;  ///< of this process
   std::function<bool()> is_interrupted = [] { return false; };
 
   void wait(int fd, short events, const std::string& for_whom, int peer) const {
@@ -194,10 +202,26 @@ struct meeting_rules {
       else throw trouble{communication_failure::peer_lost, peer, from + " was lost: its connection has ended"};
     }
   }
+  /// The same under the seals of the connection.
+  void send(connection& c, std::span<const std::byte> bytes, const std::string& to, int peer) const {
+    if (c.seals.out.is_on()) send(c.fd.get(), sealed_records(c.seals.out, bytes), to, peer);
+    else send(c.fd.get(), bytes, to, peer);
+  }
+  void receive(connection& c, std::span<std::byte> bytes, const std::string& from, int peer) const {
+    if (!c.seals.in.is_on()) return receive(c.fd.get(), bytes, from, peer);
+    std::vector<std::byte> sealed;
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(record_size, bytes.size()))) {
+      const std::size_t n = std::min(record_size, bytes.size());
+      sealed.resize(n + tag_size);
+      receive(c.fd.get(), sealed, from, peer);
+      if (!c.seals.in.open(sealed, bytes.data())) throw altered(peer);
+    }
+  }
 };
 
 /// Connects to the rank that listens at `address`, which may come later.
-inline descriptor connect_to(const std::string& address, const hello& who, int peer, const meeting_rules& rules) {
+inline connection connect_to(const std::string& address, hello who, int peer, const meeting_rules& rules) {
+  who.protect = rules.protect;
   const socket_address a = parse_address(address);
   const std::string them = joined({"rank ", peer, " at ", address});
   descriptor fd;
@@ -228,9 +252,15 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
         communication_failure::backend, peer,
         them + " refuses this rank; are the secret and the number of ranks the same, and the rank not taken?"};
   }
-  if (!are_equal_digests(answer, answer_of(rules.secret, bytes)))
-    throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
-  return fd;
+  for (const protection p : {protection::none, protection::integrity, protection::encryption}) {
+    if (!are_equal_digests(answer, answer_of(rules.secret, bytes, p))) continue;
+    if (p != rules.protect)
+      throw trouble{communication_failure::mismatch, peer,
+                    joined({them, " has ", text_of(p), ", and this rank ", text_of(rules.protect),
+                            "; give all ranks the same options, and addresses of which all or none are loopback"})};
+    return {std::move(fd), {p, rules.secret, theirs, bytes, false}};
+  }
+  throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
 }
 
 /// Connections that accept_ranks has dropped, by the reason.
@@ -258,7 +288,7 @@ class dropped_connections {
 inline void accept_ranks(const listener& at, std::size_t count,
                          const std::function<std::string(const hello&)>& objection,
                          const std::function<trouble()>& missing, const meeting_rules& rules,
-                         std::vector<std::pair<hello, descriptor>>& in) {
+                         std::vector<std::pair<hello, connection>>& in) {
   struct candidate {
     descriptor fd;
     wire_nonce nonce = draw_nonce();
@@ -294,14 +324,19 @@ inline void accept_ranks(const listener& at, std::size_t count,
       else if (c->got < hello_size) ++c;
       else {
         const std::optional<hello> who = read_hello(c->bytes, rules.secret, c->nonce);
-        const std::string why = who ? objection(*who) : "it does not prove that it knows the secret";
+        const bool is_other = who && who->protect != rules.protect;
+        const std::string why = !who       ? std::string("it does not prove that it knows the secret")
+                                : is_other ? joined({"rank ", who->rank, " has ", text_of(who->protect), ", and rank ",
+                                                     rules.rank, " ", text_of(rules.protect)})
+                                           : objection(*who);
+        const sha256_digest answer = answer_of(rules.secret, c->bytes, rules.protect);
+        if (is_other) static_cast<void>(::send(c->fd.get(), answer.data(), answer.size(), no_signal));
         if (!why.empty()) {
           c = drop(c, why);
           continue;
         }
-        const sha256_digest answer = answer_of(rules.secret, c->bytes);
         rules.send(c->fd.get(), std::as_bytes(std::span(answer)), joined({"rank ", who->rank}), who->rank);
-        in.emplace_back(*who, std::move(c->fd));
+        in.emplace_back(*who, connection{std::move(c->fd), {rules.protect, rules.secret, c->nonce, c->bytes, true}});
         c = candidates.erase(c);
       }
     }

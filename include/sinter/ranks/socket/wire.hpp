@@ -1,10 +1,11 @@
 // sinter/ranks/socket/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
-#include "sinter/ranks/socket/hmac.hpp"
+#include "sinter/ranks/socket/seal.hpp"
 #include "sinter/ranks/transport.hpp"
 
 namespace sinter::detail {
@@ -43,8 +44,9 @@ class wire_reader {
   std::span<const std::byte> rest_;
 };
 
-/// data: a part of a collective, or a message; goodbye: the rank has ended well; trouble: why it gives up, as text.
-enum class frame_kind : std::uint8_t { data, goodbye, trouble };
+/// data: a part of a collective, or a message; goodbye: the rank has ended well; trouble: why it gives up, as text;
+/// wait: what it has waited for, for a while, or that it goes on.
+enum class frame_kind : std::uint8_t { data, goodbye, trouble, wait };
 
 /// What stands before the bytes of a frame.
 struct frame {
@@ -55,7 +57,7 @@ struct frame {
   std::uint64_t bytes = 0;
 };
 
-inline constexpr std::uint32_t frame_mark = 0x31524e53;  // "SNR1"
+inline constexpr std::uint32_t frame_mark = 0x32524e53;  // "SNR2"
 inline constexpr std::size_t frame_size = 4 + 2 + 4 + 8 + 72;
 
 inline std::vector<std::byte> to_wire(const frame& f) {
@@ -96,14 +98,13 @@ inline std::optional<frame> read_frame(std::span<const std::byte, frame_size> by
   c.is_max = r.number<std::uint8_t>();
   c.name_length = r.number<std::uint8_t>();
   r.raw(c.name, sizeof c.name);
-  if (kind > static_cast<int>(frame_kind::trouble) || failure > static_cast<int>(communication_failure::backend) ||
-      op > static_cast<int>(operation::receive) || element >= static_cast<int>(element_kind::other) || c.is_max > 1 ||
-      c.name_length > sizeof c.name || c.count < 0)
+  c.op = static_cast<operation>(op);
+  c.element = static_cast<element_kind>(element);
+  if (kind > static_cast<int>(frame_kind::wait) || failure > static_cast<int>(communication_failure::backend) ||
+      !is_call(c))
     return {};
   f.kind = static_cast<frame_kind>(kind);
   f.failure = static_cast<communication_failure>(failure);
-  c.op = static_cast<operation>(op);
-  c.element = static_cast<element_kind>(element);
   if (f.kind == frame_kind::trouble && f.bytes > longest_text) return {};
   if (f.kind == frame_kind::goodbye && f.bytes > 0) return {};
   return f;
@@ -118,7 +119,8 @@ inline std::string printable(std::span<const std::byte> bytes) {
 
 // A connection begins so: the one who accepts it sends a number that it draws; the other one says who it is, draws a
 // number, and proves by an HMAC of all these that it knows the secret. Only then it gets a proof in return. Nothing
-// else is read before, and nothing of another length.
+// else is read before, and nothing of another length. What follows is under keys made of the secret and all these
+// bytes, where the ranks have integrity or encryption on.
 
 using wire_nonce = std::array<std::byte, 16>;
 
@@ -126,9 +128,13 @@ using wire_nonce = std::array<std::byte, 16>;
 struct hello {
   std::uint64_t group = 0;  ///< drawn by rank 0 for each communicator; 0 for the first connection to it
   std::int32_t size = 0, rank = 0, lane = 0;
+  protection protect = protection::none;
 };
 
-inline constexpr std::size_t hello_size = 8 + 8 + 3 * 4 + sizeof(wire_nonce) + sizeof(sha256_digest);
+/// The connections of two ranks: for collectives, for messages, and for words.
+inline constexpr int collective_lane = 0, message_lane = 1, word_lane = 2, lanes_to_a_rank = 3;
+
+inline constexpr std::size_t hello_size = 8 + 8 + 3 * 4 + 1 + sizeof(wire_nonce) + sizeof(sha256_digest);
 
 inline sha256_digest proof_of(std::string_view secret, std::string_view role, std::span<const std::byte> a,
                               std::span<const std::byte> b) {
@@ -137,7 +143,7 @@ inline sha256_digest proof_of(std::string_view secret, std::string_view role, st
   return hmac(secret, text);
 }
 
-inline constexpr char hello_mark[9] = "SINTER-1";
+inline constexpr char hello_mark[9] = "SINTER-2";
 
 inline std::vector<std::byte> to_wire(const hello& h, std::string_view secret, const wire_nonce& theirs,
                                       const wire_nonce& mine) {
@@ -147,6 +153,7 @@ inline std::vector<std::byte> to_wire(const hello& h, std::string_view secret, c
   w.number(h.size);
   w.number(h.rank);
   w.number(h.lane);
+  w.number(static_cast<std::uint8_t>(h.protect));
   w.raw(mine.data(), mine.size());
   const sha256_digest proof = proof_of(secret, "connects", theirs, w.bytes);
   w.raw(proof.data(), proof.size());
@@ -168,11 +175,32 @@ inline std::optional<hello> read_hello(std::span<const std::byte, hello_size> by
   h.size = r.number<std::int32_t>();
   h.rank = r.number<std::int32_t>();
   h.lane = r.number<std::int32_t>();
+  const auto protect = r.number<std::uint8_t>();
+  if (protect > static_cast<int>(protection::encryption)) return {};
+  h.protect = static_cast<protection>(protect);
   return h;
 }
-/// What the one who accepts proves in return.
-inline sha256_digest answer_of(std::string_view secret, std::span<const std::byte> hello_bytes) {
-  return proof_of(secret, "accepts", hello_bytes, {});
+/// What the one who accepts proves in return, with the protection that it has. It lets nobody in who has another one,
+/// but says so.
+inline sha256_digest answer_of(std::string_view secret, std::span<const std::byte> hello_bytes, protection mine) {
+  const auto p = static_cast<std::byte>(mine);
+  return proof_of(secret, "accepts", hello_bytes, {&p, 1});
 }
+
+/// The two directions of a connection, as one side sees them. The keys are HMACs of all that was said, which both
+/// sides have proved to know; each connection has keys of its own, as both drew a number for it.
+struct connection_seals {
+  record_seal out, in;
+
+  connection_seals() = default;
+  connection_seals(protection by, std::string_view secret, const wire_nonce& of_acceptor,
+                   std::span<const std::byte> hello_bytes, bool accepts) {
+    if (by == protection::none) return;
+    const sha256_digest to_acceptor = proof_of(secret, "key to the one who accepts", of_acceptor, hello_bytes),
+                        from_acceptor = proof_of(secret, "key from the one who accepts", of_acceptor, hello_bytes);
+    out = record_seal(by, accepts ? from_acceptor : to_acceptor, true);
+    in = record_seal(by, accepts ? to_acceptor : from_acceptor, false);
+  }
+};
 
 }  // namespace sinter::detail

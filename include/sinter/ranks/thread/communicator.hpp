@@ -10,6 +10,7 @@
 
 #include "sinter/ranks/host_communicator.hpp"
 #include "sinter/ranks/rank_sum.hpp"
+#include "sinter/ranks/waiting.hpp"
 
 namespace sinter {
 
@@ -40,7 +41,8 @@ namespace detail {
 /// What the ranks share.
 class thread_group {
  public:
-  thread_group(int size, const thread_options& o) : options(o), places(static_cast<std::size_t>(size)) {}
+  thread_group(int size, const thread_options& o)
+      : options(o), places(static_cast<std::size_t>(size)), waits(places.size(), rank_wait(size)) {}
 
   struct place {
     call_header header[2];  ///< of even and odd exchanges: a rank that is ahead writes the other one
@@ -61,6 +63,7 @@ class thread_group {
   std::mutex mutex;  ///< of what follows
   std::condition_variable changed;
   std::vector<place> places;
+  std::vector<rank_wait> waits;
   int meetings = 0, present = 0;
   communication_clock::time_point last_came;
   std::map<std::pair<int, int>, std::deque<message>> mail;  ///< (from, to)
@@ -85,7 +88,7 @@ class thread_transport final : public transport {
     inject(h);
     const int turn = ++exchanges_ % 2;
     mine().header[turn] = h;
-    meet(until);
+    meet(until, &h);
     std::vector<call_header> all;
     for (const thread_group::place& s : group_->places) all.push_back(s.header[turn]);
     if (h.op == operation::barrier) take(tree(), 0);
@@ -147,6 +150,7 @@ class thread_transport final : public transport {
 
   void start(transfer& t) override {
     const std::lock_guard lock(group_->mutex);
+    my_wait().begin(t);
     if (!t.outgoing) return;
     thread_group::message m{t.header, {t.data, t.data + t.bytes}, {}};
     auto& free = group_->link_free[static_cast<std::size_t>(rank_)];
@@ -168,7 +172,18 @@ class thread_transport final : public transport {
     require_same_message(t.peer, m.header, rank_, t.header);
     copy(t.data, m.bytes.data(), t.bytes);
     box.pop_front();
+    my_wait().waits = false;
     return true;
+  }
+  void watch(const transfer& t, communication_clock::time_point) override {
+    const std::lock_guard lock(group_->mutex);
+    if (my_wait().waits || group_->failure) return;
+    my_wait().wait_for(t);
+    look_for_cycle();
+  }
+  trouble timeout_of(const transfer& t) const override {
+    const std::lock_guard lock(group_->mutex);
+    return wait_graph(group_->waits).timeout_of(rank_, "waited for", {t.peer});
   }
 
   void tell(const trouble& why) noexcept override {
@@ -189,6 +204,7 @@ class thread_transport final : public transport {
 
   thread_group::place& place_of(int r) const { return group_->places[static_cast<std::size_t>(r)]; }
   thread_group::place& mine() const { return place_of(rank_); }
+  rank_wait& my_wait() const { return group_->waits[static_cast<std::size_t>(rank_)]; }
   static void copy(std::byte* to, const std::byte* from, std::size_t n) {
     if (n > 0) std::memcpy(to, from, n);
   }
@@ -202,15 +218,22 @@ class thread_transport final : public transport {
   }
   static trouble left(int r) { return {communication_failure::peer_lost, r, joined({"rank ", r, " has ended"})}; }
 
-  /// Returns once all ranks are here. What they wrote before is seen by all.
-  void meet(const deadline& until) {
+  /// Returns once all ranks are here. What they wrote before is seen by all. `begins`: the collective that the meeting
+  /// is the begin of.
+  void meet(const deadline& until, const call_header* begins = nullptr) {
     std::unique_lock lock(group_->mutex);
     if (group_->failure) throw *group_->failure;
     const int here = group_->meetings;
     mine().waits_at = here + 1;
+    if (begins != nullptr) my_wait().begin(*begins);
     arrive();
+    bool is_said = begins == nullptr;
     while (group_->meetings == here) {
       try {
+        if (!std::exchange(is_said, true)) {
+          my_wait().wait_for(*begins, missing_at(here));
+          look_for_cycle();
+        }
         give_up_where_one_is_missing(here, until);
       } catch (const trouble& t) {
         mine().waits_at = 0;  // the meeting must not end without this rank
@@ -220,7 +243,24 @@ class thread_transport final : public transport {
       }
       group_->changed.wait_until(lock, until.at());
     }
+    my_wait().waits = false;
     came_ = group_->last_came;
+  }
+  /// Under the lock.
+  void look_for_cycle() {
+    try {
+      wait_graph(group_->waits).require_no_cycle(rank_);
+    } catch (const trouble& t) {
+      group_->failure = t;
+      group_->changed.notify_all();
+      throw;
+    }
+  }
+  std::vector<int> missing_at(int meeting) const {
+    std::vector<int> missing;
+    for (int r = 0; r < size(); ++r)
+      if (place_of(r).waits_at != meeting + 1) missing.push_back(r);
+    return missing;
   }
   /// Under the lock: the last one ends the meeting.
   void arrive() {
@@ -232,11 +272,11 @@ class thread_transport final : public transport {
   }
   void give_up_where_one_is_missing(int here, const deadline& until) const {
     if (group_->failure) throw *group_->failure;
-    std::vector<int> missing;
-    for (int r = 0; r < size(); ++r)
-      if (place_of(r).waits_at != here + 1) missing.push_back(r);
+    const std::vector<int> missing = missing_at(here);
     for (const int r : missing)
       if (place_of(r).has_left) throw left(r);
+    if (until.is_over() && !missing.empty() && !is_interrupted())
+      throw wait_graph(group_->waits).timeout_of(rank_, "waited for", missing);
     give_up(until, "waited for", missing);
   }
   /// f() once all ranks are here with their buffers; returns when all are done, so that buffers are free again.
