@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,15 +33,17 @@ class hierarchical_transport final : public transport {
     f(*leaders_);
     f(*world_);
   }
+  /// Any number may have come from another rank: without overflow.
+  static int decoded(int peer) { return first_coded - std::max(peer, -std::numeric_limits<int>::max()); }
   /// f(), which calls the transport that has these ranks; its trouble is told in ranks of all.
   template <class F>
   static auto in(const char* where, const std::vector<int>& ranks, const F& f) {
     try {
       return f();
     } catch (const trouble& t) {
-      if (t.peer <= first_coded) throw trouble{t.kind, first_coded - t.peer, t.text};
-      if (t.peer < 0) throw;
-      const int peer = ranks.at(static_cast<std::size_t>(t.peer));
+      if (t.peer <= first_coded) throw trouble{t.kind, decoded(t.peer), t.text};
+      if (t.peer < 0 || static_cast<std::size_t>(t.peer) >= ranks.size()) throw trouble{t.kind, -1, t.text};
+      const int peer = ranks[static_cast<std::size_t>(t.peer)];
       throw trouble{t.kind, peer, joined({where, ", where rank ", t.peer, " is rank ", peer, " of all: ", t.text})};
     }
   }
@@ -58,7 +61,7 @@ class hierarchical_transport final : public transport {
       return f();
     } catch (const trouble& t) {
       if (t.peer > first_coded) throw;
-      throw trouble{t.kind, first_coded - t.peer, t.text};
+      throw trouble{t.kind, decoded(t.peer), t.text};
     }
   }
 
@@ -80,6 +83,7 @@ class hierarchical_transport final : public transport {
     }
     std::sort(ranks_here_.begin(), ranks_here_.end(),
               [&](int a, int b) { return place_of(a).local < place_of(b).local; });
+    require_places();
     require_parts_of_all();
     leaders_ = world_->split(header_of(operation::split, 0), is_leader() ? 0 : 1, 0, until);
   }
@@ -130,6 +134,10 @@ class hierarchical_transport final : public transport {
   bool test(transfer& t) override {
     return over_all([&] { return world_->test(t); });
   }
+  void watch(const transfer& t, communication_clock::time_point end) override {
+    over_all([&] { world_->watch(t, end); });
+  }
+  trouble timeout_of(const transfer& t) const override { return world_->timeout_of(t); }
 
   void tell(const trouble& why) noexcept override {
     trouble coded{why.kind, why.peer, {}};
@@ -166,6 +174,17 @@ class hierarchical_transport final : public transport {
   bool is_leader() const { return node_->rank() == 0; }
   std::size_t nodes() const { return leader_ranks_.size(); }
 
+  /// What the ranks have said of their places, before it is used as numbers of ranks. Errors: a trouble.
+  SINTER_COLD void require_places() const {
+    for (int r = 0; r < size(); ++r) {
+      const place& p = place_of(r);
+      if (p.leader < 0 || p.leader >= size() || p.node_size < 1 || p.node_size > size() || p.local < 0 ||
+          p.local >= p.node_size)
+        throw trouble{communication_failure::backend, r,
+                      joined({"rank ", r, " says that it is rank ", p.local, " of ", p.node_size,
+                              " of the node that rank ", p.leader, " leads, where there are ", size(), " ranks"})};
+    }
+  }
   SINTER_COLD void require_parts_of_all() const {
     for (int r = 0; r < size(); ++r) {
       const auto same = [&](const place& p) { return p.leader == place_of(r).leader; };
@@ -174,6 +193,11 @@ class hierarchical_transport final : public transport {
         refuse<value_error>({"hierarchical_communicator: the node of rank ", r, " has ", place_of(r).node_size,
                              " ranks, but ", n, " of all ranks name rank ", place_of(r).leader,
                              " as the first of their node; give communicators that together have each rank once"});
+      const auto twin = [&](const place& p) { return same(p) && p.local == place_of(r).local; };
+      if (std::count_if(places_.begin(), places_.end(), twin) > 1)
+        throw trouble{communication_failure::backend, r,
+                      joined({"rank ", r, " says that it is rank ", place_of(r).local,
+                              " of its node, which another rank says as well"})};
     }
   }
 

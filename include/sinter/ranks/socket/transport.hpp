@@ -268,13 +268,13 @@ class socket_transport final : public transport {
   }
 
   rank_wait& my_wait() { return waits_[static_cast<std::size_t>(rank())]; }
-  /// Tells the other ranks of a wait that is long: after a second, or a quarter of the time that there is. What they
+  /// Tells the other ranks of a wait that is long: after 0.25 s, or a quarter of the time that there is. What they
   /// have told may show that it has no end. Errors: then a mismatch.
   template <class Note>
   void say_wait(communication_clock::time_point end, const Note& note) {
     if (!my_wait().waits) {
       const double seconds = std::chrono::duration<double>(end - wait_began_).count();
-      if (communication_clock::now() < after(wait_began_, std::min(1., seconds / 4))) return;
+      if (communication_clock::now() < after(wait_began_, std::min(0.25, seconds / 4))) return;
       note();
       tell_wait();
       has_said_ = true;
