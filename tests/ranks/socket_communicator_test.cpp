@@ -121,19 +121,21 @@ TEST_CASE("the reader of frames takes any bytes, and believes no size", "[parall
     if (!g) continue;
     ++accepted;
     // A lane compares the sizes of data and of waits with what it expects.
-    const bool is_bounded = g->kind == detail::frame_kind::data || g->kind == detail::frame_kind::wait ||
-                            g->bytes <= detail::longest_text;
+    const bool is_bounded =
+        g->kind == detail::frame_kind::data || g->kind == detail::frame_kind::wait || g->bytes <= detail::longest_text;
     if (!is_bounded || g->call.name_length > sizeof g->call.name || detail::text_of(g->call).size() > 400)
       FAIL("frame " << i);
   }
   CHECK(accepted > 1000);
 
   const detail::wire_nonce theirs = detail::draw_nonce(), mine = detail::draw_nonce();
-  const auto hello = detail::to_wire({7, 4, 2, 1}, "a secret of the tests", theirs, mine);
+  const auto hello =
+      detail::to_wire({7, 4, 2, 1, detail::protection::integrity}, "a secret of the tests", theirs, mine);
   const auto greet = [&](const std::vector<std::byte>& bytes, const char* secret, const detail::wire_nonce& n) {
     return detail::read_hello(std::span<const std::byte, detail::hello_size>(bytes), secret, n);
   };
   CHECK(greet(hello, "a secret of the tests", theirs)->rank == 2);
+  CHECK(greet(hello, "a secret of the tests", theirs)->protect == detail::protection::integrity);
   CHECK_FALSE(greet(hello, "another secret, wrong", theirs));
   CHECK_FALSE(greet(hello, "a secret of the tests", mine));  // said again to another one
   for (std::size_t i = 0; i < hello.size(); ++i) {
@@ -193,6 +195,53 @@ TEST_CASE("a lane takes any bytes of a peer as an error", "[parallel][communicat
   CHECK(wrong > 100);
 }
 
+TEST_CASE("a lane for words takes any bytes of what a peer waits for", "[parallel][communicator]") {
+  std::mt19937 random(7);
+  int read = 0, wrong = 0;
+  for (int i = 0; i < 3000; ++i) {
+    waiting_lane here;
+    detail::rank_wait said(3);
+    bool has_said = false;
+    here.lane.in.clear();
+    here.lane.number = detail::word_lane;
+    here.lane.said = &said;
+    here.lane.has_said = &has_said;
+    detail::frame f;
+    f.kind = detail::frame_kind::wait;
+    f.call = here.call;
+    f.bytes = detail::wait_bytes(3);
+    std::vector<std::byte> bytes = detail::to_wire(f);
+    detail::rank_wait w(3);
+    w.wait_for(f.call, {2});
+    w.sent = {4, 5, 6};
+    const auto words = detail::to_wire(w);
+    REQUIRE(words.size() == f.bytes);
+    bytes.insert(bytes.end(), words.begin(), words.end());
+    if (i > 0) {
+      const std::size_t from = i % 2 == 0 ? 0 : detail::frame_size;
+      bytes[from + random() % (bytes.size() - from)] = static_cast<std::byte>(random() & 0xffu);
+    }
+    try {
+      here.take(bytes);
+      if (i == 0) CHECK((has_said && said.waits && said.missing == w.missing && said.sent == w.sent));
+      if (has_said) {
+        ++read;
+        std::vector<detail::rank_wait> all(3, said);
+        static_cast<void>(detail::wait_graph(all).timeout_of(0, "waited for", {1, 2}));
+        static_cast<void>(detail::wait_graph(all).cycle(0, true));
+      }
+    } catch (const detail::trouble&) {
+      ++wrong;
+    }
+  }
+  CHECK(read > 1500);
+  CHECK(wrong > 300);
+  // Data is for other lanes.
+  waiting_lane here;
+  here.lane.number = detail::word_lane;
+  CHECK_THROWS_AS(here.take(here.frame_with(8)), detail::trouble);
+}
+
 TEST_CASE("a lane refuses a frame of another length than its call has", "[parallel][communicator]") {
   waiting_lane here;
   try {
@@ -238,6 +287,91 @@ TEST_CASE("sockets: sums larger than what is on its way at a time", "[parallel][
         for (index_t i = 0; i < n - 1; ++i) right = right && sum.data()[i] == 6;
         require(right, "sum of 7000001 elements");
       }));
+}
+
+TEST_CASE("sockets: all calls and long sums under integrity and encryption", "[parallel][communicator]") {
+  std::vector<bool> encrypted{false};
+#if SINTER_WITH_OPENSSL
+  encrypted.push_back(true);
+#endif
+  for (const bool is_encrypted : encrypted) {
+    const scene here;
+    CHECK_NOTHROW(on_threads(
+        3,
+        [&](int r) {
+          socket_options o = here.options(r, 3);
+          o.integrity = true;
+          o.encryption = is_encrypted;
+          return o;
+        },
+        [](const socket_options& o) {
+          socket_communicator ranks(o);
+          check_all(ranks, true);
+          const index_t n = 3000001;  // records of which the last one is short
+          tensor sum = ranks.all_reduce(full<float>({n}, 1.f + static_cast<float>(ranks.rank()))).get();
+          bool right = true;
+          for (index_t i = 0; i < n; ++i) right = right && sum.data()[i] == 6;
+          require(right, "sum of 3000001 elements");
+        }));
+  }
+}
+
+TEST_CASE("sockets: integrity is on where an address leads to another machine", "[parallel][communicator]") {
+  using detail::protection;
+  socket_options o{.address = "10.0.0.1:4000"};
+  const auto by = [&](const char* address) {
+    return detail::protection_of(o, detail::parse_address(address).is_loopback());
+  };
+  CHECK(by("10.0.0.1:4000") == protection::integrity);
+  CHECK(by("0.0.0.0:4000") == protection::integrity);
+  CHECK(by("127.0.0.1:4000") == protection::none);
+  CHECK(by("[::1]:4000") == protection::none);
+  CHECK(by("unix:/tmp/s") == protection::none);
+  o.integrity = true;
+  CHECK(by("unix:/tmp/s") == protection::integrity);
+  o.integrity = false;
+  CHECK(by("10.0.0.1:4000") == protection::none);
+  o.encryption = true;
+  CHECK_THROWS_WITH(by("10.0.0.1:4000"), Catch::Contains("encryption is on and integrity off"));
+  o.integrity = {};
+#if SINTER_WITH_OPENSSL
+  CHECK(by("unix:/tmp/s") == protection::encryption);
+#else
+  CHECK_THROWS_WITH(by("10.0.0.1:4000"),
+                    "socket_communicator: encryption to 10.0.0.1:4000 needs OpenSSL 3, which this program is compiled "
+                    "without; compile with -DSINTER_WITH_OPENSSL=1 and link with -lcrypto (CMake: "
+                    "-DSINTER_WITH_OPENSSL=ON), or use a tunnel");
+#endif
+}
+
+TEST_CASE("sockets: ranks with integrity on and off do not meet, and say why", "[parallel][communicator]") {
+  for (const bool of_rank_0 : {false, true}) {
+    const scene here;
+    std::vector<std::string> texts(2);
+    std::vector<failure> kinds(2);
+    on_threads(
+        2,
+        [&](int r) {
+          socket_options o = here.options(r, 2);
+          o.integrity = (r == 0) == of_rank_0;
+          if (r == 0) o.timeout = 2s;
+          o.log = [](const std::string&) {};
+          return o;
+        },
+        [&](const socket_options& o) {
+          const auto r = static_cast<std::size_t>(o.rank);
+          const auto e = error_of([&] { socket_communicator ranks(o); });
+          texts[r] = e.what();
+          kinds[r] = e.kind();
+        });
+    const std::string of_0 = of_rank_0 ? ".integrity on" : ".integrity off",
+                      of_1 = of_rank_0 ? ".integrity off" : ".integrity on";
+    CHECK_THAT(texts[1], Catch::Contains(" has " + of_0 + ", and this rank " + of_1 + "; give all ranks the same"));
+    CHECK(kinds[1] == failure::mismatch);
+    CHECK_THAT(texts[0],
+               Catch::Contains("timeout: rank 1 did not connect; dropped 1 connection: 1 because rank 1 has " + of_1 +
+                               ", and rank 0 " + of_0));
+  }
 }
 
 TEST_CASE("sockets: strangers are dropped and logged, and the ranks meet all the same", "[parallel][communicator]") {
@@ -399,6 +533,13 @@ TEST_CASE("sockets: an environment that is not complete is refused", "[parallel]
   CHECK(in({{"SINTER_SIZE", "1"}}) == "0 of 1 at ");
   CHECK(in({{"SINTER_SIZE", "4"}, {"SINTER_RANK", "3"}}) == "3 of 4 at ");
   CHECK(in({{"SINTER_SIZE", "4"}, {"SINTER_RANK", "0"}, {"SINTER_ADDRESS", "a:1"}}) == "0 of 4 at a:1");
+  CHECK(in({{"SINTER_INTEGRITY", "yes"}}) == "SINTER_INTEGRITY is 'yes'; give 0 or 1");
+  ::setenv("SINTER_INTEGRITY", "0", 1);
+  ::setenv("SINTER_ENCRYPTION", "1", 1);
+  CHECK((socket_options::from_environment().integrity == false && socket_options::from_environment().encryption));
+  ::unsetenv("SINTER_INTEGRITY");
+  ::unsetenv("SINTER_ENCRYPTION");
+  CHECK((!socket_options::from_environment().integrity && !socket_options::from_environment().encryption));
   CHECK(in({{"SINTER_RANK", "1x"}}) == "SINTER_RANK is '1x', which is no number");
   const std::string size = "SINTER_SIZE is missing, and ", how = " is set; set SINTER_SIZE to the number of ranks";
   CHECK(in({{"SINTER_RANK", "0"}}) == size + "SINTER_RANK" + how);

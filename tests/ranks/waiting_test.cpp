@@ -130,8 +130,7 @@ std::list<scene_of<C>> wrong_programs() {
         for (const auto& [other_name, other] : collectives<C>())
           if (std::string(name) != other_name) add(std::string(name) + " against " + other_name, usual, other);
         add(std::string(name) + " against receive", usual, [=](C& c) { receive_from(c, (wrong + 1) % R); });
-        add(
-            std::string("receive against ") + name, [=](C& c) { receive_from(c, wrong); }, usual);
+        add(std::string("receive against ") + name, [=](C& c) { receive_from(c, wrong); }, usual);
         // The message that was begun before does not help.
         add(std::string(name) + " against a second receive", usual, [=](C& c) {
           auto first = c.template receive<float>(3, (wrong + 1) % R, 4);
@@ -144,8 +143,7 @@ std::list<scene_of<C>> wrong_programs() {
       add(
           "receive around a ring", [=](C& c) { receive_from(c, (c.rank() + 1) % R); },
           [=](C& c) { receive_from(c, (c.rank() + 1) % R); });
-      add(
-          "receive from itself", [](C& c) { c.barrier("end").get(); }, [=](C& c) { receive_from(c, wrong); });
+      add("receive from itself", [](C& c) { c.barrier("end").get(); }, [=](C& c) { receive_from(c, wrong); });
     }
   return all;
 }

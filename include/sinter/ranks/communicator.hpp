@@ -34,7 +34,7 @@ enum class communication_failure {
   peer_lost,  ///< a rank has ended
   mismatch,   ///< two ranks made different calls
   aborted,    ///< a rank has given up, and said why
-  backend     ///< the library below reports an error
+  backend     ///< the library below reports an error, or what came from a rank cannot be what it sent
 };
 
 /// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
@@ -243,6 +243,20 @@ struct write_dot_flatten;
 struct assign_it_to_a_tensor_first;
 
 namespace detail {
+
+/// What a rank has told is used as a number of something only if it can be one. Errors: a communication_error that
+/// names rank `from`; -1: a sum of all.
+template <class C, class... Part>
+void require_told(bool is_right, const C& ranks, int from, const char* call, const Part&... what) {
+  if (is_right) return;
+  const std::string who = from < 0 ? "the ranks together tell " : joined({"rank ", from, " tells "});
+  throw communication_error(
+      joined({call, ", rank ", ranks.rank(), " of ", ranks.size(), ": ", who, what...,
+              ", which cannot be; it was changed on the way (see the option integrity of socket_communicator), or the "
+              "ranks run different programs"})
+          .c_str(),
+      communication_failure::backend, ranks.rank(), from, 0, call);
+}
 
 /// Elements that ranks can add.
 template <class T>

@@ -123,6 +123,12 @@ class gradient_exchange {
     if (!known_) {
       const tensor<std::int64_t, 1> sums = coming_.get();
       word_ = {sums(0), sums(1), sums(2), sums(3)};
+      const auto counts_ranks = [&](index_t n, bool with_own) { return n >= (with_own ? 1 : 0) && n <= world_.size(); };
+      sinter::detail::require_told(
+          word_.samples >= own_ && counts_ranks(word_.idle, own_ == 0) && counts_ranks(word_.finished, false) &&
+              counts_ranks(word_.stopping, false) && (word_.samples == 0) == (word_.idle == world_.size()),
+          world_, -1, "distributed", word_.samples, " samples, and ", word_.idle, " ranks without samples, ",
+          word_.finished, " that have finished and ", word_.stopping, " that stop");
       known_ = true;
     }
     return word_;
@@ -220,10 +226,26 @@ class gradient_exchange {
       if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
     order.data()[0] = ready_.empty() ? 0 : 1;
     order = world_.broadcast(order, 0, "order of gradients").get();
+    require_order(order);
     --plans_left_;
     if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
     plans_left_ = 0;
     make_buckets({order.data() + 1, order.data() + order.numel()});
+  }
+  /// Errors: a communication_error unless order holds 0 or 1, and then the number of each leaf once.
+  void require_order(const tensor<std::int32_t, 1>& order) const {
+    std::vector<char> is_there(leaves_.size(), 0);
+    const auto require_at = [&](index_t i, bool is_right) {
+      sinter::detail::require_told(is_right, world_, 0, "distributed", "an order of ",
+                                   static_cast<index_t>(leaves_.size()), " gradients with ", order.data()[i],
+                                   " in place ", i);
+    };
+    require_at(0, order.data()[0] == 0 || order.data()[0] == 1);
+    for (index_t i = 1; i < order.numel(); ++i) {
+      const auto leaf = static_cast<std::uint32_t>(order.data()[i]);
+      require_at(i, leaf < is_there.size() && !is_there[leaf]);
+      is_there[leaf] = 1;
+    }
   }
   /// First those of no task, in the order in which they will be complete.
   void make_buckets(const std::vector<std::int32_t>& order) {

@@ -42,15 +42,17 @@ class host_ranks_of final : public host_ranks {
     return watched(ranks_.send(words, to), [] {});
   }
   std::shared_ptr<work_state> expect(const call_header& expected, int from) override {
-    return watched(ranks_.template receive<std::int64_t, cpu>(3, from),
-                   [expected, from, me = rank()](const tensor<std::int64_t, 1>& words) {
-                     call_header sent = expected;
-                     sent.op = operation::send;
-                     sent.count = words(0);
-                     sent.element = static_cast<element_kind>(words(1));
-                     sent.root = static_cast<std::int32_t>(words(2));
-                     require_same_message(from, sent, me, expected);
-                   });
+    return watched(ranks_.template receive<std::int64_t, cpu>(3, from), [expected, from, me = rank(), ranks = ranks_](
+                                                                            const tensor<std::int64_t, 1>& words) {
+      require_told(words(0) >= 0 && words(1) >= 0 && words(1) < static_cast<std::int64_t>(element_kind::other), ranks,
+                   from, "receive", "of ", words(0), " elements of kind ", words(1));
+      call_header sent = expected;
+      sent.op = operation::send;
+      sent.count = words(0);
+      sent.element = static_cast<element_kind>(words(1));
+      sent.root = static_cast<std::int32_t>(words(2));
+      require_same_message(from, sent, me, expected);
+    });
   }
   tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) override {
     return ranks_.broadcast(of_rank_0, 0, "ncclUniqueId").get();

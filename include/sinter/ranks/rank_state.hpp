@@ -140,6 +140,11 @@ template <class C>
 std::vector<std::string> gather_texts(C& ranks, const std::string& mine, std::string_view name) {
   const auto length = [&](const std::string& s) { return static_cast<std::int64_t>(s.size()); };
   const tensor<std::int64_t, 1> lengths = ranks.all_gather(tensor<std::int64_t, 1>{length(mine)}, name).get();
+  constexpr index_t most = index_t{1} << 26;  // no list of parameters is longer
+  for (index_t r = 0; r < ranks.size(); ++r)
+    sinter::detail::require_told(
+        lengths(r) >= 0 && lengths(r) <= most && (r != ranks.rank() || lengths(r) == length(mine)), ranks,
+        static_cast<int>(r), "distributed", "of a list of ", lengths(r), " bytes");
   const index_t longest = *std::max_element(lengths.begin(), lengths.end());
   tensor<std::uint8_t, 1> padded = zeros<std::uint8_t>({longest});
   std::copy(mine.begin(), mine.end(), padded.begin());

@@ -126,8 +126,10 @@ class shard_ranks {
   virtual void guarded(const std::function<void()>& f) = 0;
   /// All ranks get the values of the owners' parameters, those with a gradient.
   virtual void spread() = 0;
-  /// On rank 0: the bytes of all ranks, in their order. On others: nothing.
-  virtual std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) = 0;
+  /// On rank 0: the bytes of all ranks, in their order. On others: nothing. `most`: bytes that each rank may have.
+  /// Errors: a communication_error for a rank that has more.
+  virtual std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine,
+                                                      const std::vector<index_t>& most) = 0;
   /// By the number of the parameter.
   std::vector<int> owners;
 };
@@ -170,14 +172,20 @@ class typed_shard_ranks final : public shard_ranks {
     for (const auto& g : groups_) g->start();
     for (const auto& g : groups_) g->finish();
   }
-  std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) override {
+  std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine,
+                                              const std::vector<index_t>& most) override {
     std::vector<tensor<std::uint8_t, 1>> all;
     ranks_.with_communicators([&](auto& world, auto&...) {
       const tensor<std::int64_t, 1> sizes =
           world.all_gather(tensor<std::int64_t, 1>{mine.numel()}, "sizes of optimizer states").get();
       if (rank() > 0) return world.send(mine, 0).get();
       all.push_back(mine);
-      for (int r = 1; r < size(); ++r) all.push_back(world.template receive<std::uint8_t>(sizes(r), r).get());
+      for (int r = 1; r < size(); ++r) {
+        sinter::detail::require_told(sizes(r) >= 0 && sizes(r) <= most[static_cast<std::size_t>(r)], world, r,
+                                     "sharded", "of a state of ", sizes(r), " bytes, where it keeps ",
+                                     most[static_cast<std::size_t>(r)], " at most");
+        all.push_back(world.template receive<std::uint8_t>(sizes(r), r).get());
+      }
     });
     return all;
   }
@@ -190,6 +198,8 @@ class typed_shard_ranks final : public shard_ranks {
 /// Values of any types in one row of bytes: for each its rank (-1: none), element type and shape, then its elements.
 class packed_values {
  public:
+  /// No rule keeps more in a member of its state of a parameter of n elements: 32 doubles for each.
+  static index_t most_bytes(index_t n) { return 4096 + 256 * n; }
   void add(const std::optional<host_tensor>& x) {
     if (!x) return add_number(-1);
     add_number(static_cast<std::int64_t>(x->shape.size()));
@@ -215,16 +225,22 @@ class packed_values {
 /// Takes them out again.
 class unpacked_values {
  public:
-  explicit unpacked_values(tensor<std::uint8_t, 1> from)
-      : from_(std::make_shared<const tensor<std::uint8_t, 1>>(from)) {}
+  explicit unpacked_values(tensor<std::uint8_t, 1> from, int of_rank)
+      : from_(std::make_shared<const tensor<std::uint8_t, 1>>(from)), of_rank_(of_rank) {}
   /// Shares the memory of the row. Errors: value_error where it does not fit.
   std::optional<host_tensor> next() {
     const std::int64_t rank = number();
-    if (rank < 0) return std::nullopt;
+    if (rank == -1) return std::nullopt;
+    const std::int64_t element = number();
+    if (rank < 0 || rank > max_rank || element < 0 || element >= static_cast<std::int64_t>(element_kind::other)) refuse();
     host_tensor x;
-    x.element = static_cast<element_kind>(number());
+    x.element = static_cast<element_kind>(element);
     std::size_t count = 1;
-    for (std::int64_t d = 0; d < rank; ++d) count *= static_cast<std::size_t>(x.shape.emplace_back(number()));
+    for (std::int64_t d = 0; d < rank; ++d) {
+      const index_t n = x.shape.emplace_back(number());
+      if (n < 0 || (n > 0 && count > size() / static_cast<std::size_t>(n))) refuse();
+      count *= static_cast<std::size_t>(n);
+    }
     x.bytes = {static_cast<const std::byte*>(bytes(count * element_size(x.element))), count * element_size(x.element)};
     x.owner = from_;
     return x;
@@ -235,8 +251,9 @@ class unpacked_values {
   }
 
  private:
-  [[noreturn]] SINTER_COLD static void refuse() {
-    throw value_error("sharded: the ranks keep different states; make the same optimizer on all of them");
+  [[noreturn]] SINTER_COLD void refuse() const {
+    sinter::detail::refuse<value_error>({"sharded: the ranks keep different states, as that of rank ", of_rank_,
+                                         " is not the one of its parameters; make the same optimizer on all of them"});
   }
   std::size_t size() const { return static_cast<std::size_t>(from_->numel()); }
   const void* bytes(std::size_t n) {
@@ -249,6 +266,7 @@ class unpacked_values {
     return x;
   }
   std::shared_ptr<const tensor<std::uint8_t, 1>> from_;
+  int of_rank_;
   std::size_t place_ = 0;
 };
 

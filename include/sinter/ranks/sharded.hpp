@@ -111,8 +111,11 @@ class sharded<rule_optimizer<Rule>> : public optimizer {
       detail::packed_values mine;
       for (const auto& m : members)
         if (keeps(m) && ranks_->rank() > 0) mine.add(inner_.saved_value(m));
+      std::vector<index_t> most(static_cast<std::size_t>(ranks_->size()));
+      for (const auto& m : members)
+        most[static_cast<std::size_t>(owner(m.parameter))] += detail::packed_values::most_bytes(m.numel);
       std::vector<detail::unpacked_values> all;
-      for (const auto& bytes : ranks_->gather(mine.take())) all.emplace_back(bytes);
+      for (const auto& bytes : ranks_->gather(mine.take(), most)) all.emplace_back(bytes, static_cast<int>(all.size()));
       if (ranks_->rank() == 0)
         for (const auto& m : members) {
           auto value = keeps(m) ? inner_.saved_value(m) : all[static_cast<std::size_t>(owner(m.parameter))].next();

@@ -1,6 +1,7 @@
 // sinter/ranks/sync_batch_norm.hpp: a batch norm by the moments of the samples of all ranks.
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include "sinter/grad/with_gradient.hpp"
@@ -43,6 +44,11 @@ struct moments_of_ranks {
     merged_moments<T, D> merged;
     for (index_t r = 0; r < ranks.size(); ++r) {
       const T* const parts_of_r = counts.data() + r * each + 2 * channels;
+      const auto high = static_cast<double>(parts_of_r[0]), low = static_cast<double>(parts_of_r[1]);
+      sinter::detail::require_told(
+          high >= 0 && high < 1e15 && std::trunc(high) == high && low >= 0 && low < base && std::trunc(low) == low,
+          ranks, static_cast<int>(r), "sync_batch_norm", "of ", high, " times 4096 and ", low,
+          " values of each channel");
       const index_t n = static_cast<index_t>(parts_of_r[0]) * base + static_cast<index_t>(parts_of_r[1]);
       if (n == 0) continue;
       const tensor<T, 1, D> of_r = gathered.slice(0, r * each, r * each + 2 * channels);

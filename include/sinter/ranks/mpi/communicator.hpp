@@ -102,6 +102,7 @@ class mpi_transport final : public transport {
       static_cast<void>(s.release());  // MPI may still write there
       throw;
     }
+    for (int r = 0; r < size_; ++r) require_call(r, s->theirs[static_cast<std::size_t>(r)]);
     return s->theirs;
   }
 
@@ -190,6 +191,7 @@ class mpi_transport final : public transport {
       if (!is_over(m.head)) return false;
       m.has_head = true;
       if (!t.outgoing) {
+        require_call(t.peer, m.header);
         require_same_message(t.peer, m.header, rank_, t.header);
         send_or_receive(t, m);
       }
@@ -236,6 +238,11 @@ class mpi_transport final : public transport {
     bool has_head = false;
   };
 
+  /// Errors: a trouble.
+  static void require_call(int from, const call_header& h) {
+    if (!is_call(h))
+      throw trouble{communication_failure::backend, from, joined({"rank ", from, " sent what is no call"})};
+  }
   static bool is_over(MPI_Request& r) {
     if (r == MPI_REQUEST_NULL) return true;
     int done = 0;
@@ -254,7 +261,8 @@ class mpi_transport final : public transport {
               "MPI_Recv");
     told head{};
     std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
-    throw trouble{static_cast<communication_failure>(head.kind), head.peer,
+    const bool is_kind = head.kind >= 0 && head.kind <= static_cast<int>(communication_failure::backend);
+    throw trouble{is_kind ? static_cast<communication_failure>(head.kind) : communication_failure::backend, head.peer,
                   std::string(text.begin() + std::min<std::ptrdiff_t>(size, sizeof head), text.end())};
   }
   void send_or_receive(const transfer& t, message& m) {
