@@ -69,8 +69,8 @@
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
-// 1: socket_communicator can encrypt, by OpenSSL 3, and the program is linked with libcrypto (CMake's option of this
-// name sets it for sinter::sinter).
+// 1, in all files of a program that have socket_communicator: it can encrypt, by OpenSSL 3, and the program is linked
+// with libcrypto (CMake's option of this name sets it for sinter::sinter).
 #ifndef SINTER_WITH_OPENSSL
 #define SINTER_WITH_OPENSSL 0
 #endif

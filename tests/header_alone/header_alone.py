@@ -30,6 +30,11 @@ def needs_mpi(header):
     return "#if !SINTER_WITH_MPI" in header.read_text(encoding="utf-8")
 
 
+def needs_openssl(header):
+    # tests/ranks compiles it, where OpenSSL is there.
+    return "#if !SINTER_WITH_OPENSSL" in header.read_text(encoding="utf-8")
+
+
 def own_name(header):
     return header.relative_to(tools.INCLUDE).as_posix()
 
@@ -88,7 +93,8 @@ def main():
     if options.shared_std:
         command += precompiled_standard(command, options.scratch)
     command += ["-x", "c++", "-"]
-    files = [header.resolve() for header in options.headers] or [header for header in tools.headers() if not needs_cuda(header) and not needs_mpi(header)]
+    files = [header.resolve() for header in options.headers] or [header for header in tools.headers() 
+                                                                  if not (needs_cuda(header) or needs_mpi(header) or needs_openssl(header))]
     if not files:
         sys.exit("no headers found")
     skipped = 0

@@ -30,6 +30,7 @@ GUARDED = {
     r"Eigen/": r"math/packet\w*\.hpp|cpu/",
     r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|ranks/nccl/",
     r"mpi\.h": r"ranks/mpi/",
+    r"openssl/": r"ranks/socket/",
     r"(sys/(socket|un)|netinet/\w+|arpa/inet|netdb|poll)\.h": r"ranks/socket/",
 }
 NEVER = {r"unsupported/": "unsupported Eigen", r"ranges$": "<ranges> is slow to compile", r"iostream$": "<iostream> has a "

@@ -82,7 +82,11 @@ std::vector<protection> protections() {
 
 detail::connection_seals seals_of(protection by, bool accepts) {
   const detail::wire_nonce nonce{};
-  return {by, secret, nonce, std::array<std::byte, 3>{}, accepts};
+#if SINTER_WITH_OPENSSL
+  return {by, secret, nonce, std::array<std::byte, 3>{}, accepts, &detail::aes_gcm::make};
+#else
+  return {by, secret, nonce, std::array<std::byte, 3>{}, accepts, nullptr};
+#endif
 }
 std::pair<detail::descriptor, detail::descriptor> a_connection() {
   int pair[2];

@@ -16,24 +16,26 @@
 #include <memory>
 #include <span>
 
-#include "sinter/ranks/transport.hpp"
+#include "sinter/ranks/socket/seal.hpp"
 
 namespace sinter::detail {
 
 /// One direction of a connection. Dworkin, "Recommendation for block cipher modes of operation: Galois/Counter Mode",
 /// NIST SP 800-38D, 2007: the nonce is a number that no two records under the key share.
-class aes_gcm {
+class aes_gcm final : public record_cipher {
  public:
-  using tag_type = std::array<std::byte, 16>;
-
   /// Errors: a trouble where OpenSSL has no AES-256-GCM.
-  aes_gcm(std::span<const std::uint8_t, 32> key, bool encrypts) : context_(EVP_CIPHER_CTX_new()), encrypts_(encrypts) {
+  aes_gcm(const sha256_digest& key, bool encrypts) : context_(EVP_CIPHER_CTX_new()), encrypts_(encrypts) {
     require(context_ != nullptr &&
             EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr, key.data(), nullptr, encrypts ? 1 : 0) == 1);
   }
 
-  tag_type encrypt(std::uint64_t number, std::span<const std::byte> from, std::byte* to) {
-    tag_type tag;
+  static std::unique_ptr<record_cipher> make(const sha256_digest& key, bool encrypts) {
+    return std::make_unique<aes_gcm>(key, encrypts);
+  }
+
+  siphash_tag encrypt(std::uint64_t number, std::span<const std::byte> from, std::byte* to) override {
+    siphash_tag tag;
     begin(number);
     update(from, to);
     int n = 0;
@@ -41,8 +43,7 @@ class aes_gcm {
             EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag.size()), tag.data()) == 1);
     return tag;
   }
-  /// False where the tag is not theirs; then `to` holds nothing to be used.
-  bool decrypt(std::uint64_t number, std::span<const std::byte> from, tag_type tag, std::byte* to) {
+  bool decrypt(std::uint64_t number, std::span<const std::byte> from, siphash_tag tag, std::byte* to) override {
     begin(number);
     update(from, to);
     require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag.size()), tag.data()) == 1);

@@ -8,6 +8,9 @@
 
 #include "sinter/ranks/host_communicator.hpp"
 #include "sinter/ranks/socket/transport.hpp"
+#if SINTER_WITH_OPENSSL
+#include "sinter/ranks/socket/aes_gcm.hpp"
+#endif
 
 namespace sinter {
 
@@ -96,20 +99,18 @@ inline std::string read_secret(const socket_options& o) {
 }
 
 /// Errors: value_error for options that contradict each other, and for encryption in a program without OpenSSL.
-inline protection protection_of(const socket_options& o, bool is_loopback) {
+inline protection protection_of(const socket_options& o, bool is_loopback, bool can_encrypt) {
   if (!o.encryption) return o.integrity.value_or(!is_loopback) ? protection::integrity : protection::none;
   if (!o.integrity.value_or(true))
     refuse<value_error>(
         {"socket_communicator: encryption is on and integrity off; encryption has integrity as a part, "
          "so leave integrity out"});
-#if SINTER_WITH_OPENSSL
+  if (!can_encrypt)
+    refuse<value_error>({"socket_communicator: encryption to ", o.address,
+                         " needs OpenSSL 3, which this program is compiled without; compile with "
+                         "-DSINTER_WITH_OPENSSL=1 and link with -lcrypto (CMake: -DSINTER_WITH_OPENSSL=ON), or use a "
+                         "tunnel"});
   return protection::encryption;
-#else
-  refuse<value_error>({"socket_communicator: encryption to ", o.address,
-                       " needs OpenSSL 3, which this program is compiled without; compile with "
-                       "-DSINTER_WITH_OPENSSL=1 and link with -lcrypto (CMake: -DSINTER_WITH_OPENSSL=ON), or use a "
-                       "tunnel"});
-#endif
 }
 
 }  // namespace detail
@@ -142,11 +143,16 @@ class socket_communicator : public detail::host_communicator<socket_communicator
       detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
                                    " has no address; set it (SINTER_ADDRESS) to unix:/path or host:port"});
     std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
+#if SINTER_WITH_OPENSSL
+    const detail::make_record_cipher cipher = &detail::aes_gcm::make;
+#else
+    const detail::make_record_cipher cipher = nullptr;
+#endif
     const bool is_loopback = o.size == 1 || detail::parse_address(o.address, 1).is_loopback();
-    const detail::protection protect = detail::protection_of(o, is_loopback);
+    const detail::protection protect = detail::protection_of(o, is_loopback, SINTER_WITH_OPENSSL != 0);
     try {
       return std::make_unique<detail::socket_transport>(
-          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log, protect},
+          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log, protect, cipher},
           detail::after(detail::communication_clock::now(), o.timeout.count()));
     } catch (const detail::trouble& t) {
       throw communication_error(

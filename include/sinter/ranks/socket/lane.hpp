@@ -126,14 +126,13 @@ struct socket_lane {
       if (!write(rest_of(o), o.sent)) return false;
     } else {
       // `sent` counts what is sealed. A head goes together with the first record of its data.
-      if (sealed_at_ == sealed_.size()) {
-        sealed_.clear();
-        sealed_at_ = 0;
+      if (sealed_at_ == sealed_end_) {
+        sealed_at_ = sealed_end_ = 0;
         if (o.sent == 0) seal(o);
         if (o.sent < all) seal(o);
       }
-      if (!write(std::span<const std::byte>(sealed_).subspan(sealed_at_), sealed_at_)) return false;
-      if (sealed_at_ < sealed_.size()) return true;
+      if (!write(std::span<const std::byte>(sealed_).first(sealed_end_).subspan(sealed_at_), sealed_at_)) return false;
+      if (sealed_at_ < sealed_end_) return true;
     }
     if (o.sent < all) return true;
     if (o.is_over) *o.is_over = true;
@@ -142,8 +141,8 @@ struct socket_lane {
   }
   void seal(outgoing& o) {
     const std::span<const std::byte> rest = rest_of(o), record = rest.first(std::min(record_size, rest.size()));
-    const std::size_t at = sealed_.size();
-    sealed_.resize(at + record.size() + tag_size);
+    const std::size_t at = std::exchange(sealed_end_, sealed_end_ + record.size() + tag_size);
+    if (sealed_.size() < sealed_end_) sealed_.resize(sealed_end_);
     seals.out.seal(record, sealed_.data() + at);
     o.sent += record.size();
   }
@@ -191,13 +190,14 @@ struct socket_lane {
         continue;
       }
       const std::size_t length = std::min(record_size, to.size() - at);
-      record_.resize(length + tag_size);
-      const std::size_t n = read(std::span(record_).subspan(record_at_));
+      if (record_.size() < length + tag_size) record_.resize(length + tag_size);
+      const std::span<std::byte> record = std::span(record_).first(length + tag_size);
+      const std::size_t n = read(record.subspan(record_at_));
       if (n == 0) return false;
       record_at_ += n;
-      if (record_at_ < record_.size()) continue;
+      if (record_at_ < record.size()) continue;
       record_at_ = 0;
-      if (!seals.in.open(record_, to.data() + at)) throw altered(peer);
+      if (!seals.in.open(record, to.data() + at)) throw altered(peer);
       at += length;
     }
     return true;
@@ -236,7 +236,7 @@ struct socket_lane {
   frame frame_;
   std::vector<std::byte> text_;
   std::vector<std::byte> sealed_, record_;  ///< on their way out, and in
-  std::size_t sealed_at_ = 0, record_at_ = 0;
+  std::size_t sealed_at_ = 0, sealed_end_ = 0, record_at_ = 0;
   bool has_ended_ = false, can_write_ = true;
 };
 

@@ -15,6 +15,7 @@ struct socket_place {
   std::string address, listen, secret;
   log_function log;
   protection protect = protection::none;
+  make_record_cipher encryption = nullptr;
 };
 
 /// The connections of a rank: by the lane, and then by the other rank.
@@ -28,7 +29,8 @@ class socket_meeting {
   socket_meeting(
       const socket_place& place, communication_clock::time_point end,
       std::function<bool()> is_interrupted = [] { return false; })
-      : place_(place), rules_{place.secret, place.log, end, place.protect, place.rank, std::move(is_interrupted)} {
+      : place_(place),
+        rules_{place.secret, place.log, end, place.protect, place.rank, place.encryption, std::move(is_interrupted)} {
     if (!rules_.log) rules_.log = [](const std::string& line) { std::fprintf(stderr, "sinter: %s\n", line.c_str()); };
   }
 

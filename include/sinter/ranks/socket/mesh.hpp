@@ -170,7 +170,8 @@ struct meeting_rules {
   log_function log;
   communication_clock::time_point end;  ///< for all to be there
   protection protect = protection::none;
-  int rank = 0;  ///< of this process
+  int rank = 0;                             ///< of this process
+  make_record_cipher encryption = nullptr;  ///< null in a program that has none
   std::function<bool()> is_interrupted = [] { return false; };
 
   void wait(int fd, short events, const std::string& for_whom, int peer) const {
@@ -258,7 +259,7 @@ inline connection connect_to(const std::string& address, hello who, int peer, co
       throw trouble{communication_failure::mismatch, peer,
                     joined({them, " has ", text_of(p), ", and this rank ", text_of(rules.protect),
                             "; give all ranks the same options, and addresses of which all or none are loopback"})};
-    return {std::move(fd), {p, rules.secret, theirs, bytes, false}};
+    return {std::move(fd), {p, rules.secret, theirs, bytes, false, rules.encryption}};
   }
   throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
 }
@@ -336,7 +337,8 @@ inline void accept_ranks(const listener& at, std::size_t count,
           continue;
         }
         rules.send(c->fd.get(), std::as_bytes(std::span(answer)), joined({"rank ", who->rank}), who->rank);
-        in.emplace_back(*who, connection{std::move(c->fd), {rules.protect, rules.secret, c->nonce, c->bytes, true}});
+        in.emplace_back(*who, connection{std::move(c->fd),
+                                         {rules.protect, rules.secret, c->nonce, c->bytes, true, rules.encryption}});
         c = candidates.erase(c);
       }
     }

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "sinter/ranks/socket/hmac.hpp"
 #include "sinter/ranks/socket/siphash.hpp"
 #include "sinter/ranks/transport.hpp"
-#if SINTER_WITH_OPENSSL
-#include "sinter/ranks/socket/aes_gcm.hpp"
-#endif
 
 namespace sinter::detail {
 
@@ -24,33 +21,40 @@ SINTER_COLD inline const char* text_of(protection p) {
 /// Bytes go in records of at most so many, each with a tag of tag_size bytes behind it.
 inline constexpr std::size_t record_size = 1 << 16, tag_size = 16;
 
+/// One direction of a connection, encrypted: the numbers of records are not used twice.
+class record_cipher {
+ public:
+  virtual ~record_cipher() = default;
+  /// Puts as many bytes at `to`.
+  virtual siphash_tag encrypt(std::uint64_t number, std::span<const std::byte> from, std::byte* to) = 0;
+  /// False where the tag is not theirs; then `to` holds nothing to be used.
+  virtual bool decrypt(std::uint64_t number, std::span<const std::byte> from, siphash_tag tag, std::byte* to) = 0;
+};
+/// Null in a program that cannot encrypt.
+using make_record_cipher = std::unique_ptr<record_cipher> (*)(const sha256_digest& key, bool sends);
+
 /// One direction of a connection: seals the records that one side sends, or opens those that the other one gets. The
 /// tag covers the number of the record, from 0, and its length, so a record that is changed, lost, repeated or swapped
 /// does not open.
 class record_seal {
  public:
   record_seal() = default;
-  record_seal(protection by, const sha256_digest& key, [[maybe_unused]] bool sends) : by_(by) {
-    if (by == protection::integrity)
-      for (std::size_t i = 0; i < 16; ++i) key_[i / 8] |= static_cast<std::uint64_t>(key[i]) << 8 * (i % 8);
-#if SINTER_WITH_OPENSSL
-    if (by == protection::encryption) cipher_.emplace(key, sends);
-#endif
+  record_seal(protection by, const sha256_digest& key, bool sends, make_record_cipher encryption) : by_(by) {
+    for (std::size_t i = 0; i < 16; ++i) key_[i / 8] |= static_cast<std::uint64_t>(key[i]) << 8 * (i % 8);
+    if (by == protection::encryption) cipher_ = encryption(key, sends);
   }
   bool is_on() const { return by_ != protection::none; }
 
   /// Puts the record at `to`, where record.size() + tag_size bytes fit.
   void seal(std::span<const std::byte> record, std::byte* to) {
     const std::uint64_t number = records_++;
-#if SINTER_WITH_OPENSSL
+    siphash_tag tag;
     if (cipher_) {
-      const auto tag = cipher_->encrypt(number, record, to);
-      std::memcpy(to + record.size(), tag.data(), tag_size);
-      return;
+      tag = cipher_->encrypt(number, record, to);
+    } else {
+      std::memcpy(to, record.data(), record.size());
+      tag = check_of(number, record);
     }
-#endif
-    std::memcpy(to, record.data(), record.size());
-    const siphash_tag tag = check_of(number, record);
     std::memcpy(to + record.size(), tag.data(), tag_size);
   }
   /// The record in `sealed`, which ends with its tag, goes to `to`; nothing goes there where the tag is wrong, which
@@ -60,22 +64,19 @@ class record_seal {
     const std::span<std::byte> record = sealed.first(sealed.size() - tag_size);
     siphash_tag theirs;
     std::memcpy(theirs.data(), sealed.data() + record.size(), tag_size);
-    bool is_right = false;
-#if SINTER_WITH_OPENSSL
-    if (cipher_) is_right = cipher_->decrypt(number, record, theirs, record.data());
-    else
-#endif
-    {
-      const siphash_tag tag = check_of(number, record);
-      unsigned difference = 0;
-      for (std::size_t i = 0; i < tag_size; ++i) difference |= static_cast<unsigned>(tag[i] ^ theirs[i]);
-      is_right = difference == 0;
-    }
+    const bool is_right = cipher_ ? cipher_->decrypt(number, record, theirs, record.data())
+                                  : are_equal_tags(check_of(number, record), theirs);
     if (is_right) std::memcpy(to, record.data(), record.size());
     return is_right;
   }
 
  private:
+  /// Takes as long for every pair.
+  static bool are_equal_tags(const siphash_tag& a, const siphash_tag& b) {
+    unsigned difference = 0;
+    for (std::size_t i = 0; i < tag_size; ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+    return difference == 0;
+  }
   siphash_tag check_of(std::uint64_t number, std::span<const std::byte> record) const {
     siphash h(key_);
     h.add(number);
@@ -85,9 +86,7 @@ class record_seal {
 
   protection by_ = protection::none;
   siphash_key key_{};
-#if SINTER_WITH_OPENSSL
-  std::optional<aes_gcm> cipher_;
-#endif
+  std::unique_ptr<record_cipher> cipher_;
   std::uint64_t records_ = 0;
 };
 

@@ -194,12 +194,12 @@ struct connection_seals {
 
   connection_seals() = default;
   connection_seals(protection by, std::string_view secret, const wire_nonce& of_acceptor,
-                   std::span<const std::byte> hello_bytes, bool accepts) {
+                   std::span<const std::byte> hello_bytes, bool accepts, make_record_cipher encryption) {
     if (by == protection::none) return;
     const sha256_digest to_acceptor = proof_of(secret, "key to the one who accepts", of_acceptor, hello_bytes),
                         from_acceptor = proof_of(secret, "key from the one who accepts", of_acceptor, hello_bytes);
-    out = record_seal(by, accepts ? from_acceptor : to_acceptor, true);
-    in = record_seal(by, accepts ? to_acceptor : from_acceptor, false);
+    out = record_seal(by, accepts ? from_acceptor : to_acceptor, true, encryption);
+    in = record_seal(by, accepts ? to_acceptor : from_acceptor, false, encryption);
   }
 };
 
