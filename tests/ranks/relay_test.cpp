@@ -352,7 +352,7 @@ struct stage {
   void play(std::size_t count, const std::function<void(std::size_t, const std::string&)>& run) const {
     std::atomic<std::size_t> next{0};
     std::vector<std::thread> workers;
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 40; ++i)
       workers.emplace_back([&] {
         for (std::size_t at = next++; at < count; at = next++) run(at, folder + "/" + std::to_string(at));
       });
@@ -416,7 +416,7 @@ void flip_bytes(protection by, std::size_t step, tally& told) {
         bytes[at.byte - before] ^= static_cast<std::byte>(1u << at.byte % 8);
       before += bytes.size();
     };
-    told.add(short_run(path, by, 300ms, flip), "byte " + std::to_string(at.byte) + " of connection " +
+    told.add(short_run(path, by, 200ms, flip), "byte " + std::to_string(at.byte) + " of connection " +
                                                    std::to_string(at.connection) + ", direction " +
                                                    std::to_string(at.direction));
   });
@@ -465,7 +465,7 @@ TEST_CASE("relay: bytes that are lost, repeated or swapped are an error, or chan
         bytes.insert(bytes.end(), before.begin(), before.end());
         before.clear();
       };
-      told.add(short_run(path, by, 300ms, meddle), "seed " + std::to_string(i));
+      told.add(short_run(path, by, 200ms, meddle), "seed " + std::to_string(i));
     });
     INFO(told.first_wrong);
     CHECK(told.wrong == 0);
