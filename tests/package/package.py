@@ -66,10 +66,11 @@ def find_package(options, folder):
             sys.exit(f"{program} {'with' if zlib else 'without'} zlib, where there is no gzip:\n{text}")
         if shutil.which("gzip") and must([program, table]) != "10\n":
             sys.exit(f"{program} does not read {table}")
-    code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / "no_zlib", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF", *settings(options),
-                            "-DSINTER_WITH_ZLIB=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON"])
-    if code == 0 or "zlib was not found" not in text:
-        sys.exit(f"SINTER_WITH_ZLIB without zlib must be an error:\n{text}")
+    for option, package, name in (("SINTER_WITH_ZLIB", "ZLIB", "zlib"), ("SINTER_WITH_OPENSSL", "OpenSSL", "OpenSSL 3")):
+        code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / f"no_{package}", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
+                                *settings(options), f"-D{option}=ON", f"-DCMAKE_DISABLE_FIND_PACKAGE_{package}=ON"])
+        if code == 0 or f"{name} was not found" not in text:
+            sys.exit(f"{option} without {name} must be an error:\n{text}")
     return main
 
 

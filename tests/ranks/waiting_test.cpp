@@ -312,4 +312,9 @@ TEST_CASE("waiting: the words of a mismatch, also of nodes", "[parallel][communi
   run_ranks(3, {.timeout = 60s}, [&](thread_communicator world) { check(world); });
   run_ranks(3, {.timeout = 60s}, [&](thread_communicator world) { check(hierarchical_communicator(world, 2)); });
   CHECK(right == 6);
+  std::list<scene_of<socket_communicator>> over_sockets;
+  over_sockets.push_back({"nodes", 3, [&](socket_communicator& world) { check(hierarchical_communicator(world, 2)); }});
+  play_all(over_sockets, 60s);
+  for (const seen& s : over_sockets.front().ranks) CHECK(s.text.empty());
+  CHECK(right == 9);
 }

@@ -45,7 +45,7 @@ struct socket_lane {
   struct outgoing {
     std::vector<std::byte> head;
     std::span<const std::byte> data;
-    std::shared_ptr<void> holds;  ///< data, or nothing
+    std::shared_ptr<const void> holds;  ///< data, or nothing
     std::size_t sent = 0;
     std::shared_ptr<bool> is_over;
   };
@@ -87,7 +87,7 @@ struct socket_lane {
   /// The same of bytes that the frame keeps.
   void post(const frame& f, std::vector<std::byte> data) {
     const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(data));
-    out.push_back({to_wire(f), *kept, std::const_pointer_cast<std::vector<std::byte>>(kept), 0, nullptr});
+    out.push_back({to_wire(f), *kept, kept, 0, nullptr});
   }
   /// The last frame; false where one of data is half on its way.
   bool post_last(const frame& f, std::span<const std::byte> text) {
