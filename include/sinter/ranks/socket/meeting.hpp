@@ -21,6 +21,7 @@ struct socket_place {
 /// The connections of a rank: by the lane, and then by the other rank.
 using rank_connections = std::array<std::vector<connection>, lanes_to_a_rank>;
 
+/// How one rank finds the others: they tell rank 0 where they listen, and get the list of all from it.
 class socket_meeting {
  public:
   static constexpr std::size_t address_size = 256;
