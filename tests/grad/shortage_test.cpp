@@ -1,81 +1,18 @@
 // tests/grad/shortage_test.cpp: a training step in which memory runs out, at any allocation, of the heap or for an
 // arena.
-#include "../catch.hpp"
+#include "../shortage.hpp"
 
 #include <sinter/sinter.hpp>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
-namespace {
-
-constexpr long never = -1;
-std::atomic<long> until_failure{never};  ///< allocations that still succeed
-std::atomic<bool> fails_from_then_on{false};
-std::atomic<long> failures{0};
-std::atomic<long> living{0};  ///< blocks of operator new
-
-bool fails() {
-  if (until_failure.load() == never) return false;
-  const long left = until_failure.fetch_sub(1);
-  if (left > 0) return false;
-  until_failure = fails_from_then_on ? 0 : never;
-  ++failures;
-  return true;
-}
-void* take(std::size_t alignment, std::size_t size) {
-  void* p = nullptr;
-  if (fails() || ::posix_memalign(&p, alignment, size != 0 ? size : 1) != 0) return nullptr;
-  return p;
-}
-void* take_counted(std::size_t alignment, std::size_t size) {
-  void* const p = take(alignment, size);
-  living += p != nullptr;
-  return p;
-}
-void* take_or_throw(std::size_t alignment, std::size_t size) {
-  if (void* const p = take_counted(alignment, size)) return p;
-  throw std::bad_alloc();
-}
-void give(void* p) noexcept {
-  if (p != nullptr) --living;
-  std::free(p);
-}
-
-}  // namespace
-
-extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return take(alignment, size);
-}
-[[gnu::noinline]] void* operator new(std::size_t size) { return take_or_throw(16, size); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return take_or_throw(static_cast<std::size_t>(alignment), size);
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return take_counted(16, size);
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { give(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { give(p); }
-[[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { give(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { give(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
+#include "../catch.hpp"
 
 using namespace sinter;
 
 namespace {
-
-/// While it lives, allocation number k from now on fails, and with `all` those after it.
-struct shortage {
-  shortage(long k, bool all) {
-    fails_from_then_on = all;
-    until_failure = k;
-  }
-  ~shortage() { until_failure = never; }
-};
 
 /// A model with a node of every kind in its graph.
 struct training {
@@ -130,34 +67,11 @@ struct training {
   }
 };
 
-enum class outcome { failed, recovered, untouched };
-
-/// f(), with allocation number k failing, from an empty cache.
-template <class F>
-outcome with_failure(long k, bool all, const F& f) {
-  empty_cache<cpu>();
-  empty_cache<numa<3>>();
-  const long before = failures;
-  const shortage now(k, all);
-  try {
-    f();
-  } catch (const std::bad_alloc&) {
-    return outcome::failed;
-  } catch (const out_of_memory&) {
-    return outcome::failed;
-  }
-  return failures == before ? outcome::untouched : outcome::recovered;
-}
-
 struct one_thread {
   one_thread() { set_num_threads(1); }
   ~one_thread() { set_num_threads(before); }
   int before = num_threads();
 };
-
-std::pair<long, std::size_t> held() {
-  return {living.load(), memory<cpu>().bytes_in_use + memory<numa<3>>().bytes_in_use};
-}
 
 /// Repeats `work`, each time with another of its allocations failing, until none does. It must then end in `after`, or
 /// leave `before` as it was, and end in `after` at the next attempt; and nothing leaks.
@@ -169,20 +83,20 @@ void check_each_failure(bool all, const Prepare& prepare, const Work& work) {
   work(reference);
   const auto after = reference.numbers();
   long tried = 0, failed = 0, wrong = 0, leaked = 0;
-  for (outcome last = outcome::failed; last != outcome::untouched;) {
-    const auto held_before = held();
+  for (shortage::outcome last = shortage::outcome::failed; last != shortage::outcome::untouched;) {
+    const auto held_before = shortage::held();
     {
       training t;
       prepare(t);
-      last = with_failure(tried++, all, [&] { work(t); });
-      if (last == outcome::failed) {
+      last = shortage::with_failure(tried++, all, [&] { work(t); });
+      if (last == shortage::outcome::failed) {
         ++failed;
         wrong += t.numbers() != before;
         work(t);
       }
       wrong += t.numbers() != after;
     }
-    leaked += tried > 1 && held() != held_before;  // in the first the arenas' lists grow
+    leaked += tried > 1 && shortage::held() != held_before;  // in the first the arenas' lists grow
   }
   CHECK(failed > 50);
   CHECK(wrong == 0);
@@ -211,7 +125,7 @@ TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {
   variable y = ones<float>({3});
   const variable x = y;
   for (int i = 0; i < 1000; ++i) y = y * x + x;
-  const shortage now(0, true);
+  const shortage::period now(0, true);
   y = x;
   CHECK(y.is_leaf());
 }
@@ -226,7 +140,7 @@ TEST_CASE("a pool whose threads found no memory starts them when there is some",
     cpu_impl::thread_pool pool(3);
     bool done = false;
     {
-      const shortage now(k, true);
+      const shortage::period now(k, true);
       done = ran(pool);
     }
     CHECK(done);

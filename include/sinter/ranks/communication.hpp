@@ -5,9 +5,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -20,9 +20,25 @@ struct communication_limits {
   index_t checked_calls = 100;
 };
 
+/// A trouble of this text, or where memory is short of one that needs none.
+inline trouble trouble_of(communication_failure kind, int peer, std::initializer_list<text_piece> text) noexcept {
+  try {
+    return {kind, peer, joined(text)};
+  } catch (...) {
+    return {kind, peer, "out of memory"};  // it lies inside of the string
+  }
+}
+
 /// The state of a communicator that its thread sees.
 struct channel {
-  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
+  channel(std::unique_ptr<transport> by, communication_limits within)
+      : over(std::move(by)),
+        limits(within),
+        spare_failure_(std::make_shared<const communication_error>(
+            joined({"communicator (", over->name(), "), rank ", over->rank(), " of ", over->size(),
+                    ": a call failed, and memory was too short to say why"})
+                .c_str(),
+            communication_failure::backend, over->rank(), -1, 0, std::string())) {
     const char* const always = std::getenv("SINTER_COMM_CHECK");
     if (always != nullptr && std::string_view(always) == "1")
       limits.checked_calls = std::numeric_limits<index_t>::max();
@@ -54,26 +70,42 @@ struct channel {
   }
 
   /// The first failure stays. A call that waits in the transport ends.
-  void fail(const trouble& t, const call_header* during, const std::string& name) {
+  void fail(const trouble& t, const call_header* during, const std::string& name) noexcept {
     {
       const std::lock_guard lock(mutex);
       if (failure != nullptr) return;
-      const int me = over->rank();
-      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
-      if (during != nullptr) {
-        text += operation_name(during->op);
-        if (during->number > 0) text += joined({" number ", during->number});
-        if (!name.empty()) text += " '" + name + "'";
-        text += ": ";
+      const int peer = t.peer < -1 || t.peer >= over->size() ? -1 : t.peer;  // another rank may have told it
+      try {
+        trouble reason{t.kind, peer, t.text};
+        failure = failure_of(reason, during, name);
+        why = std::move(reason);
+      } catch (const std::bad_alloc&) {
+        why.kind = t.kind;
+        why.peer = peer;
+        why.text = "out of memory";
+        failure = spare_failure_;
       }
-      why = t;
-      if (t.peer < -1 || t.peer >= over->size()) why.peer = -1;  // another rank may have told it
-      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, why.peer,
-                                                            during != nullptr ? during->number : 0, name);
       changed.notify_all();
     }
     over->interrupt();
   }
+
+ private:
+  std::shared_ptr<const communication_error> failure_of(const trouble& t, const call_header* during,
+                                                        const std::string& name) const {
+    const int me = over->rank();
+    std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
+    if (during != nullptr) {
+      text += operation_name(during->op);
+      if (during->number > 0) text += joined({" number ", during->number});
+      if (!name.empty()) text += " '" + name + "'";
+      text += ": ";
+    }
+    return std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+                                                       during != nullptr ? during->number : 0, name);
+  }
+
+  std::shared_ptr<const communication_error> spare_failure_;  ///< for a failure without memory
 };
 
 /// One call, from its post to its end.
@@ -84,6 +116,7 @@ struct call {
   std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
   transfer moves;                                    ///< of a message
   std::shared_ptr<void> memory;                      ///< what the call reads and writes
+  std::shared_ptr<call> for_ever;                    ///< itself, where a library may still write to its memory
 
   bool is_over = false;  ///< this and what follows: under the mutex of the channel
   communication_clock::time_point started{};
@@ -145,8 +178,8 @@ struct call {
     on->changed.wait_until(lock, end < look ? end : look);
     if (is_over || on->is_stuck || communication_clock::now() < end) return;
     lock.unlock();
-    on->fail({communication_failure::timeout, -1,
-              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
+    on->fail(trouble_of(communication_failure::timeout, -1,
+                        {"timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"}),
              &header, name);
     lock.lock();
     on->is_stuck = true;
@@ -155,9 +188,28 @@ struct call {
 };
 
 /// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
-/// The thread holds what it uses, so that it may be left behind where a library never comes back.
+/// The thread holds what it uses, so that it may be left behind where a library never comes back. It allocates nothing
+/// of its own: what a call needs to wait in line is made before the call counts.
 class communication_thread {
+  struct item {
+    std::shared_ptr<call> one;   ///< null: `last`
+    std::function<void()> last;  ///< throws nothing
+  };
+  using items = std::list<item>;
+  struct result {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+    std::exception_ptr failure;
+  };
+
  public:
+  /// A place in line.
+  struct ticket {
+    items line;
+    std::shared_ptr<result> end;  ///< of what is no call
+  };
+
   communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
   communication_thread(const communication_thread&) = delete;
   communication_thread& operator=(const communication_thread&) = delete;
@@ -171,94 +223,101 @@ class communication_thread {
     else thread_.join();
   }
 
-  void post(std::shared_ptr<call> c) {
-    {
-      const std::lock_guard lock(c->on->mutex);
-      ++c->on->unfinished;
-    }
-    add([c] { run(c); }, c->is_message() ? c : nullptr);
+  static ticket ticket_for(std::shared_ptr<call> c) {
+    ticket t;
+    t.line.push_back({std::move(c), nullptr});
+    return t;
   }
-  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
-  /// must stay. Errors: those of f.
+  /// For f(), which is no call.
+  template <class F>
+  static ticket ticket_for_last(F f) {
+    ticket t;
+    t.end = std::make_shared<result>();
+    t.line.push_back({nullptr, [r = t.end, f] {
+                        std::exception_ptr thrown;
+                        try {
+                          f();
+                        } catch (...) {
+                          thrown = std::current_exception();
+                        }
+                        const std::lock_guard lock(r->mutex);
+                        r->failure = std::move(thrown);
+                        r->is_over = true;
+                        r->changed.notify_all();
+                      }});
+    return t;
+  }
+  /// Starts a call.
+  void post(ticket t) noexcept {
+    if (t.line.empty()) return;
+    {
+      channel& on = *t.line.front().one->on;
+      const std::lock_guard lock(on.mutex);
+      ++on.unfinished;
+    }
+    add(t.line);
+  }
+  /// f() of ticket_for_last(f) on the thread, after all that was posted; false where it is not over after so many
+  /// seconds, when what f uses must stay. Errors: those of f.
+  bool run_last(ticket t, double seconds = 1e9) {
+    const auto end = after(communication_clock::now(), seconds);
+    add(t.line);
+    std::unique_lock lock(t.end->mutex);
+    t.end->changed.wait_until(lock, end, [&] { return t.end->is_over; });
+    if (t.end->failure) std::rethrow_exception(std::exchange(t.end->failure, nullptr));
+    return t.end->is_over;
+  }
   template <class F>
   bool call_last(F f, double seconds = 1e9) {
-    struct result {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_over = false;
-      std::exception_ptr failure;
-    };
-    auto r = std::make_shared<result>();
-    const auto end = after(communication_clock::now(), seconds);
-    add(
-        [r, f] {
-          std::exception_ptr thrown;
-          try {
-            f();
-          } catch (...) {
-            thrown = std::current_exception();
-          }
-          const std::lock_guard lock(r->mutex);
-          r->failure = std::move(thrown);
-          r->is_over = true;
-          r->changed.notify_all();
-        },
-        nullptr);
-    std::unique_lock lock(r->mutex);
-    r->changed.wait_until(lock, end, [&] { return r->is_over; });
-    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
-    return r->is_over;
+    return run_last(ticket_for_last(std::move(f)), seconds);
   }
   void leave_behind() { is_left_behind_ = true; }
 
  private:
-  struct item {
-    std::function<void()> run;
-    std::shared_ptr<call> message;
-  };
   struct queue {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<item> items;
+    items waiting;
     bool closing = false;
 
-    void serve() {
-      std::vector<std::shared_ptr<call>> open;
+    void serve() noexcept {
+      items open, next;  // messages; what runs now
       std::unique_lock lock(mutex);
       while (true) {
-        const auto woken = [&] { return !items.empty() || closing; };
+        const auto woken = [&] { return !waiting.empty() || closing; };
         if (open.empty()) changed.wait(lock, woken);
         else changed.wait_for(lock, std::chrono::microseconds(200), woken);
-        if (items.empty() && closing && open.empty()) return;
-        item next;
-        if (!items.empty()) {
-          next = std::move(items.front());
-          items.pop_front();
-        }
+        if (waiting.empty() && closing && open.empty()) return;
+        if (!waiting.empty()) next.splice(next.end(), waiting, waiting.begin());
         lock.unlock();
-        if (next.run) next.run();
-        if (next.message) open.push_back(std::move(next.message));
-        std::erase_if(open, [](const auto& c) { return move_on(c); });
-        next = {};
-        const auto awaited = std::find_if(open.begin(), open.end(), [](const auto& c) { return c->is_awaited(); });
+        if (!next.empty()) {
+          const item& now = next.front();
+          if (now.one == nullptr) now.last();
+          else run(now.one);
+          if (now.one != nullptr && now.one->is_message()) open.splice(open.end(), next);
+        }
+        open.remove_if([](const item& i) { return move_on(i.one); });
+        next.clear();
+        const auto awaited = std::find_if(open.begin(), open.end(), [](const item& i) { return i.one->is_awaited(); });
         lock.lock();
-        if (awaited == open.end() || !items.empty()) continue;
+        if (awaited == open.end() || !waiting.empty()) continue;
         lock.unlock();  // the program waits, so nothing comes meanwhile
-        guarded(*awaited, [&] { (*awaited)->on->over->watch((*awaited)->moves, (*awaited)->end_of_wait()); });
+        const call& c = *awaited->one;
+        guarded(awaited->one, [&c] { c.on->over->watch(c.moves, c.end_of_wait()); });
         lock.lock();
       }
     }
   };
 
-  void add(std::function<void()> f, std::shared_ptr<call> message) {
+  void add(items& line) noexcept {
     const std::lock_guard lock(queue_->mutex);
-    queue_->items.push_back({std::move(f), std::move(message)});
+    queue_->waiting.splice(queue_->waiting.end(), line);
     queue_->changed.notify_all();
   }
 
   /// f(), whose error becomes the failure of c's communicator; true where it has none.
   template <class F>
-  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
+  static bool guarded(const std::shared_ptr<call>& c, const F& f) noexcept {
     channel& on = *c->on;
     try {
       {
@@ -270,9 +329,10 @@ class communication_thread {
     } catch (const trouble& t) {
       on.fail(t, &c->header, c->name);
     } catch (const std::exception& e) {
-      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+      on.fail(trouble_of(communication_failure::backend, -1, {e.what()}), &c->header, c->name);
     } catch (...) {  // of a function of the program, such as a log
-      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
+      on.fail(trouble_of(communication_failure::backend, -1, {"an exception that is no std::exception"}), &c->header,
+              c->name);
     }
     std::shared_ptr<const communication_error> failure;
     {
@@ -283,7 +343,7 @@ class communication_thread {
     if (failure != nullptr) on.over->tell(on.why);
     return false;
   }
-  static void run(const std::shared_ptr<call>& c) {
+  static void run(const std::shared_ptr<call>& c) noexcept {
     channel& on = *c->on;
     {
       const std::lock_guard lock(on.mutex);
@@ -306,7 +366,7 @@ class communication_thread {
   }
 
   /// True once the message is over.
-  static bool move_on(const std::shared_ptr<call>& c) {
+  static bool move_on(const std::shared_ptr<call>& c) noexcept {
     channel& on = *c->on;
     bool is_over = false;
     const bool ok = guarded(c, [&] {
@@ -314,10 +374,7 @@ class communication_thread {
       if (is_over) return;
       if (communication_clock::now() >= c->end_of_wait()) throw on.over->timeout_of(c->moves);
     });
-    if (!ok) {
-      // A library may still write there.
-      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
-    }
+    if (!ok && !on.over->keeps_time()) c->for_ever = c;
     if (!ok || is_over) c->end(ok);
     return !ok || is_over;
   }
@@ -332,7 +389,13 @@ class communication : public std::enable_shared_from_this<communication> {
  public:
   communication(std::unique_ptr<transport> over, communication_limits limits,
                 std::shared_ptr<communication_thread> thread)
-      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
+      : channel_(std::make_shared<channel>(std::move(over), limits)),
+        thread_(std::move(thread)),
+        farewell_(std::make_shared<call>()),
+        farewell_ticket_(communication_thread::ticket_for(farewell_)),
+        close_ticket_(communication_thread::ticket_for_last([c = channel_] { c->over->close(); })) {
+    farewell_->on = channel_;
+  }
   communication(const communication&) = delete;
   communication& operator=(const communication&) = delete;
   /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
@@ -345,7 +408,7 @@ class communication : public std::enable_shared_from_this<communication> {
     if (is_stuck) thread_->leave_behind();
     else if (!failed) {
       try {
-        thread_->call_last([c = channel_] { c->over->close(); });
+        thread_->run_last(std::move(close_ticket_));
       } catch (...) {  // NOLINT: there is nobody left to tell
       }
     }
@@ -359,30 +422,31 @@ class communication : public std::enable_shared_from_this<communication> {
   }
   const std::shared_ptr<communication_thread>& thread() const { return thread_; }
 
-  /// Starts a call. Errors: the failure of the communicator.
+  /// Starts a call, or throws before it counts. Errors: the failure of the communicator.
   std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
     {
       const std::lock_guard lock(channel_->mutex);
       if (channel_->failure != nullptr) channel_->throw_failure();
     }
     c->on = channel_;
+    auto ticket = communication_thread::ticket_for(c);
+    auto shared = std::make_shared<shared_call>(shared_from_this(), c);
     if (!c->is_message()) c->header.number = ++calls_;
     c->moves.header = c->header;
-    thread_->post(c);
-    return std::make_shared<shared_call>(shared_from_this(), c);
+    thread_->post(std::move(ticket));
+    return shared;
   }
 
   /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
-  void abort(const std::string& reason) {
+  void abort(std::string_view reason) noexcept {
     channel_->fail(
-        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
+        trouble_of(communication_failure::aborted, over().rank(), {"aborted by rank ", over().rank(), ": ", reason}),
         nullptr, {});
-    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
-    c->on = channel_;
-    thread_->post(c);
+    // The thread finds the failure in this empty call, and tells the other ranks.
+    thread_->post(std::exchange(farewell_ticket_, {}));
     std::unique_lock lock(channel_->mutex);
     channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
-                                 [&] { return c->is_over || channel_->is_stuck; });
+                                 [&] { return farewell_->is_over || channel_->is_stuck; });
   }
 
  private:
@@ -398,6 +462,8 @@ class communication : public std::enable_shared_from_this<communication> {
 
   std::shared_ptr<channel> channel_;
   std::shared_ptr<communication_thread> thread_;
+  std::shared_ptr<call> farewell_;  ///< made before memory may be short
+  communication_thread::ticket farewell_ticket_, close_ticket_;
   index_t calls_ = 0;
   int exceptions_ = std::uncaught_exceptions();
 };

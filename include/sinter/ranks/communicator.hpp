@@ -206,6 +206,18 @@ decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
   }
 }
 
+/// c.abort(reason), of a communicator that may have failed already. Where there is no memory for the reason the others
+/// are told without it.
+template <class C>
+void abort_quietly(C& c, const char* reason) noexcept {
+  for (const char* const text : {reason, "out of memory"}) {
+    try {
+      return c.abort(text);
+    } catch (...) {  // NOLINT: it has failed already
+    }
+  }
+}
+
 /// run_rank(), with f in which `note` is called before the other ranks are told.
 template <class C, class F, class Note>
 decltype(auto) run_rank(C world, F&& f, const Note& note) {
@@ -213,7 +225,7 @@ decltype(auto) run_rank(C world, F&& f, const Note& note) {
   return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
                      [&](const char* reason) {
                        note();
-                       world.abort(reason);
+                       abort_quietly(world, reason);
                      });
 }
 

@@ -300,15 +300,7 @@ class distributed<M, C, More...> {
   }
   void give_up(const char* why) noexcept {
     exchange_.drop_gradients();
-    over_all([&](auto&... c) {
-      const auto tell = [&](auto& one) {
-        try {
-          one.abort(why);
-        } catch (...) {  // NOLINT: it has failed already
-        }
-      };
-      (tell(c), ...);
-    });
+    over_all([&](auto&... c) { (sinter::detail::abort_quietly(c, why), ...); });
   }
 
   template <class Pass>

@@ -162,7 +162,9 @@ class socket_transport final : public transport {
       last_words_ = why.text.substr(0, longest_text);
       f.bytes = last_words_.size();
       say_last(f, std::as_bytes(std::span(last_words_)));
-    } catch (...) {  // NOLINT: the others see that the connection ends
+    } catch (...) {  // NOLINT: the others see that the connections end
+      for (auto& lanes : lanes_)
+        for (socket_lane& l : lanes) ::shutdown(l.fd.get(), SHUT_WR);
     }
   }
   void close() override {

@@ -188,7 +188,7 @@ class thread_transport final : public transport {
 
   void tell(const trouble& why) noexcept override {
     const std::lock_guard lock(group_->mutex);
-    if (!group_->failure) group_->failure = why;
+    note(why);
     group_->changed.notify_all();
   }
   void wake() override {
@@ -236,9 +236,11 @@ class thread_transport final : public transport {
         }
         give_up_where_one_is_missing(here, until);
       } catch (const trouble& t) {
-        mine().waits_at = 0;  // the meeting must not end without this rank
-        --group_->present;
-        if (!group_->failure && !is_interrupted()) group_->failure = t;
+        leave_meeting();
+        if (!is_interrupted()) note(t);
+        throw;
+      } catch (...) {  // what it is tell() says
+        leave_meeting();
         throw;
       }
       group_->changed.wait_until(lock, until.at());
@@ -251,7 +253,7 @@ class thread_transport final : public transport {
     try {
       wait_graph(group_->waits).require_no_cycle(rank_);
     } catch (const trouble& t) {
-      group_->failure = t;
+      note(t);
       group_->changed.notify_all();
       throw;
     }
@@ -261,6 +263,20 @@ class thread_transport final : public transport {
     for (int r = 0; r < size(); ++r)
       if (place_of(r).waits_at != meeting + 1) missing.push_back(r);
     return missing;
+  }
+  /// Under the lock. The first failure stays.
+  void note(const trouble& why) noexcept {
+    if (group_->failure) return;
+    try {
+      group_->failure = why;
+    } catch (const std::bad_alloc&) {
+      group_->failure = trouble{why.kind, why.peer, "out of memory"};  // which lies inside of the string
+    }
+  }
+  /// Under the lock: the meeting must not end without this rank.
+  void leave_meeting() noexcept {
+    mine().waits_at = 0;
+    --group_->present;
   }
   /// Under the lock: the last one ends the meeting.
   void arrive() {
