@@ -5,16 +5,15 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "sinter/core/beside.hpp"
 #include "sinter/core/device.hpp"
@@ -24,6 +23,7 @@ namespace sinter::detail {
 
 /// Runs jobs one after the other on a thread of its own. Who waits for a job that has not begun runs it, so all jobs
 /// end also where there is no thread: where the system grants none, at the end of the program, and in a forked child.
+/// A job that was posted runs without memory of the worker's: its place in the list moves along.
 class copy_worker {
   struct work {
     enum class step { waits, runs, done };
@@ -45,8 +45,9 @@ class copy_worker {
   job post(F f) {
     auto one = std::make_shared<work>();
     one->run = std::move(f);
+    std::list<job> place{one};
     const std::lock_guard lock(mutex_);
-    queue_.push_back(one);
+    queue_.splice(queue_.end(), place);
     if (!thread_.joinable() && !closed_) start();
     changed_.notify_all();
     return one;
@@ -55,10 +56,7 @@ class copy_worker {
   /// Returns when the job is done. Errors: what it threw.
   void wait(const job& one) {
     std::unique_lock lock(mutex_);
-    if (one->at == work::step::waits) {
-      queue_.erase(std::find(queue_.begin(), queue_.end(), one));
-      run(one, lock);
-    }
+    if (one->at == work::step::waits) run(std::find(queue_.begin(), queue_.end(), one), lock);
     changed_.wait(lock, [&] { return one->at == work::step::done; });
     if (one->failure) std::rethrow_exception(one->failure);
   }
@@ -79,11 +77,8 @@ class copy_worker {
     if (step == fork_step::in_child) {
       forget_thread(thread_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;
-      for (const job& lost : running_) {
-        lost->at = work::step::waits;
-        queue_.push_front(lost);
-      }
-      running_.clear();
+      for (const job& lost : running_) lost->at = work::step::waits;
+      queue_.splice(queue_.begin(), running_);
     }
     mutex_.unlock();
   }
@@ -96,19 +91,19 @@ class copy_worker {
     } catch (const std::bad_alloc&) {
     }
   }
-  void serve() {
+  void serve() noexcept {
     const copying_beside beside;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
       if (closed_) return;
-      const job next = queue_.front();
-      queue_.pop_front();
-      run(next, lock);
+      run(queue_.begin(), lock);
     }
   }
-  void run(const job& one, std::unique_lock<std::mutex>& lock) {
-    running_.push_back(one);
+  /// Runs a job of the queue.
+  void run(std::list<job>::iterator place, std::unique_lock<std::mutex>& lock) noexcept {
+    const job one = *place;
+    running_.splice(running_.end(), queue_, place);
     one->at = work::step::runs;
     lock.unlock();
     std::exception_ptr failure;
@@ -121,14 +116,14 @@ class copy_worker {
     one->failure = failure;
     one->run = nullptr;
     one->at = work::step::done;
-    running_.erase(std::find(running_.begin(), running_.end(), one));
+    running_.erase(place);
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<job> queue_;
-  std::vector<job> running_;  ///< on the thread, and on those that wait
+  std::list<job> queue_;
+  std::list<job> running_;  ///< on the thread, and on those that wait
   bool closed_ = false;
   std::thread thread_;
   fork_watch watch_{*this};
