@@ -85,6 +85,11 @@ class loader_progress {
     state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
     return {start, state_.loops};
   }
+  /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
+  void take_back(const loop& l, loader_position reached) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
+  }
   void reach(const loop& l, loader_position position) {
     const std::lock_guard lock(mutex_);
     if (l.number == state_.loops) state_.reached = position;
@@ -226,7 +231,8 @@ class loader_pass {
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
 /// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
-/// dataset of negative size; what the dataset throws reaches the loop.
+/// dataset of negative size; what the dataset throws reaches the loop. A loop without a first batch is no epoch: the
+/// next one has the same order.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
@@ -315,11 +321,17 @@ class data_loader {
     if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
     const index_t n = samples();
     check_position(progress_.next(), n);
+    const loader_position before = progress_.reached();
     const loop l = progress_.begin();
-    const detail::epoch_share share(sampler(), l.start.samples, n);
-    return iterator(
-        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-        *this, l, share);
+    try {
+      const detail::epoch_share share(sampler(), l.start.samples, n);
+      return iterator(
+          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+          *this, l, share);
+    } catch (...) {
+      progress_.take_back(l, before);
+      throw;
+    }
   }
   std::default_sentinel_t end() const { return {}; }
 
