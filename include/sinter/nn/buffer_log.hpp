@@ -42,8 +42,8 @@ class [[nodiscard]] buffer_run {
   [[nodiscard]] buffer_run(buffer_log& log, which w)
       : log_(log),
         which_(w),
-        around_(std::exchange(current(), this)),
-        own_(w == which::again ? log.entries.size() : 0) {}
+        own_(w == which::again ? log.entries.size() : 0),
+        around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
   ~buffer_run() {
     current() = around_;
     if (which_ != which::first) return;
@@ -96,8 +96,8 @@ class [[nodiscard]] buffer_run {
 
   buffer_log& log_;
   which which_;
-  buffer_run* around_;
   std::vector<sinter::detail::storage_ptr> own_;  ///< what a second run writes to
+  buffer_run* around_;
 };
 
 }  // namespace sinter::nn::detail
