@@ -20,15 +20,6 @@ struct communication_limits {
   index_t checked_calls = 100;
 };
 
-/// A trouble of this text, or where memory is short of one that needs none.
-inline trouble trouble_of(communication_failure kind, int peer, std::initializer_list<text_piece> text) noexcept {
-  try {
-    return {kind, peer, joined(text)};
-  } catch (...) {
-    return {kind, peer, "out of memory"};  // it lies inside of the string
-  }
-}
-
 /// The state of a communicator that its thread sees.
 struct channel {
   channel(std::unique_ptr<transport> by, communication_limits within)

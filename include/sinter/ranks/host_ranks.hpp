@@ -24,7 +24,7 @@ class host_ranks {
   virtual std::shared_ptr<work_state> expect(const call_header& expected, int from) = 0;
   virtual tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) = 0;
   virtual std::unique_ptr<host_ranks> split(int color, int key) = 0;
-  virtual void abort(const std::string& reason) = 0;
+  virtual void abort(const std::string& reason) noexcept = 0;
 };
 
 template <class C>
@@ -60,7 +60,7 @@ class host_ranks_of final : public host_ranks {
   std::unique_ptr<host_ranks> split(int color, int key) override {
     return std::make_unique<host_ranks_of>(ranks_.split(color, key));
   }
-  void abort(const std::string& reason) override { ranks_.abort(reason); }
+  void abort(const std::string& reason) noexcept override { abort_quietly(ranks_, reason.c_str()); }
 
  private:
   template <class Work, class Look>

@@ -103,6 +103,14 @@ struct trouble {
   int peer = -1;
   std::string text;
 };
+/// A trouble of this text, or where memory is short of one that needs none.
+inline trouble trouble_of(communication_failure kind, int peer, std::initializer_list<text_piece> text) noexcept {
+  try {
+    return {kind, peer, joined(text)};
+  } catch (...) {
+    return {kind, peer, "out of memory"};  // it lies inside of the string
+  }
+}
 /// Longer texts are cut off where ranks tell each other of a trouble.
 inline constexpr std::size_t longest_text = 4096;
 

@@ -156,11 +156,9 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
   }
   void abort(const std::string& reason) noexcept {
     if (failure_ != nullptr) return;
-    try {
-      set_failure(communication_failure::aborted, rank(), joined({"aborted by rank ", rank(), ": ", reason}), nullptr);
-      tell(reason);
-    } catch (...) {  // NOLINT: no memory for the text
-    }
+    const trouble t = trouble_of(communication_failure::aborted, rank(), {"aborted by rank ", rank(), ": ", reason});
+    set_failure(t.kind, t.peer, t.text, nullptr);
+    tell(reason);
     end_by_force();
   }
 
@@ -293,7 +291,8 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     } catch (const trouble& t) {
       fail(c, t.kind, t.peer, t.text);
     } catch (const std::exception& e) {
-      fail(c, communication_failure::backend, -1, e.what());
+      const trouble t = trouble_of(communication_failure::backend, -1, {e.what()});
+      fail(c, t.kind, t.peer, t.text);
     }
   }
   /// The text of an error of the host, without what says which of its calls met it.
@@ -317,7 +316,17 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     }
     throw_failure();
   }
-  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) {
+  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) noexcept {
+    waiting_.clear();
+    newest_ = nullptr;
+    try {
+      failure_ = failure_of(kind, peer, text, during);
+    } catch (const std::bad_alloc&) {
+      failure_ = std::move(spare_failure_);
+    }
+  }
+  std::unique_ptr<const communication_error> failure_of(communication_failure kind, int peer, const std::string& text,
+                                                        const nccl_call* during) const {
     std::string whole = joined({"communicator (nccl), rank ", rank(), " of ", size(), ": "});
     const bool has_call = during != nullptr && (during->header.number > 0 || during->is_message());
     if (has_call) {
@@ -328,19 +337,12 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     } else if (during != nullptr) {
       whole += during->header.op == operation::split ? "split: " : "beginning: ";
     }
-    waiting_.clear();
-    newest_ = nullptr;
-    failure_ = std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
-                                                     has_call ? during->header.number : 0,
-                                                     has_call ? during->name : std::string());
+    return std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
+                                                 has_call ? during->header.number : 0,
+                                                 has_call ? during->name : std::string());
   }
   [[noreturn]] SINTER_COLD void throw_failure() const { throw communication_error(*failure_); }
-  void tell(const std::string& reason) noexcept {
-    try {
-      host_->abort(reason);
-    } catch (...) {  // NOLINT: it has failed already, and all know
-    }
-  }
+  void tell(const std::string& reason) noexcept { host_->abort(reason); }
 
   /// Stops the work on the GPU. What NCCL may still use is left behind: it does not always come back where a rank is
   /// gone.
@@ -374,6 +376,11 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
   std::vector<std::shared_ptr<nccl_call>> waiting_;  ///< messages that NCCL was not given yet
   std::shared_ptr<work_state> newest_;               ///< of the host, for the last collective
   std::unique_ptr<const communication_error> failure_;
+  std::unique_ptr<const communication_error> spare_failure_ =
+      std::make_unique<communication_error>(joined({"communicator (nccl), rank ", rank(), " of ", size(),
+                                                    ": a call failed, and memory was too short to say why"})
+                                                .c_str(),
+                                            communication_failure::backend, rank(), -1, 0, std::string());
   index_t calls_ = 0;
   int exceptions_ = std::uncaught_exceptions();
 };
