@@ -102,7 +102,7 @@ inline void dense_strides(const index_t* shape, int rank, const int* order, inde
 template <int R>
 extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
   extents<R> dense;
-  int order[max_rank];
+  int order[max_rank] = {};
   if (R < 2 || !memory_order(shape.data(), R, 1, [&](int) { return strides.data(); }, order))
     row_major_strides(shape.data(), R, dense.values);
   else dense_strides(shape.data(), R, order, dense.values);
@@ -121,7 +121,7 @@ bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extent
 template <int R>
 extents<R> strides_in(memory_format f, const extents<R>& shape) {
   extents<R> strides;
-  int order[max_rank];
+  int order[max_rank] = {};
   for (int d = 0; d < R; ++d) order[d] = d;
   if constexpr (R >= 2) {
     if (f == memory_format::channels_last) {
