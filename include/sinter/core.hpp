@@ -23,5 +23,6 @@
 #include "sinter/core/storage.hpp"
 #include "sinter/core/tensor.hpp"
 #include "sinter/core/types.hpp"
+#include "sinter/core/undo.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/core/view.hpp"

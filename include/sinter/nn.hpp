@@ -23,3 +23,4 @@
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/nn/summary.hpp"
+#include "sinter/nn/undo_on_error.hpp"

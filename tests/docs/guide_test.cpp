@@ -173,3 +173,21 @@ TEST_CASE("guide: errors") {
   // [docs:end]
   CHECK(text == "add: shapes (2, 3) and (4,) do not broadcast; aligned at the last axis, extents must be equal or 1");
 }
+
+TEST_CASE("guide: a step that fails") {
+  generator gen(1);
+  const nn::sequential model{nn::batch_norm1d(3), nn::linear(3, 2, gen)};
+  optim::sgd optimizer(model, {.lr = 0.1});
+  // [docs:undo]
+  const auto train = [&](const tensor<float, 2>& inputs) {
+    nn::undo_on_error step;
+    variable loss = mean(square(model(inputs)));
+    loss.backward();
+    optimizer.step();
+  };
+  // [docs:end]
+  train(randn<float>(gen, {4, 3}));
+  CHECK(model.get<0>().num_batches_tracked.value().item() == 1);
+  CHECK_THROWS_AS(train(randn<float>(gen, {1, 3})), shape_error);
+  CHECK(model.get<0>().num_batches_tracked.value().item() == 1);
+}

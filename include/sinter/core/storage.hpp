@@ -21,7 +21,8 @@ struct storage {
   void* data = nullptr;
   std::size_t bytes = 0;
   void (*destroy)(storage*) noexcept = nullptr;
-  bool borrowed = false;  ///< the memory is someone else's
+  bool borrowed = false;              ///< the memory is someone else's
+  std::atomic<bool> is_state{false};  ///< of a module's buffer; see undo_scope
 };
 
 class storage_ptr {

@@ -302,6 +302,7 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 template <class Y, class E>
 void assign_into(const Y& y, const E& e) {
   auto&& ready = materialise(e);
+  note_before_write<device_of<Y>>(access::storage_of(y));
   if (needs_temporary(ready, y)) {
     const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
     write(ready, temporary);

@@ -170,7 +170,11 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
     return;
   }
-  const auto destination = [&](auto& one, const auto& own) { return fuse_destination(one, own, ready...); };
+  const auto destination = [&](auto& one, const auto& own) {
+    const auto to = fuse_destination(one, own, ready...);
+    note_before_write<D>(access::storage_of(to));
+    return to;
+  };
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
   ((next = list_leaves<true>(ready, next)), ...);

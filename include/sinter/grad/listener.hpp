@@ -94,6 +94,13 @@ class listened_leaves {
     tell_before(0);
   }
 
+  /// Before the pass ends well.
+  void note_changes() const {
+    undo_scope* const scope = undo_scope::current();
+    if (scope == nullptr || !scope->with_gradients) return;
+    for (const leaf& l : leaves_)
+      if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
+  }
   /// Throws what a function has thrown.
   void end() {
     stop();

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "sinter/core/error.hpp"
-#include "sinter/core/storage.hpp"
+#include "sinter/core/undo.hpp"
 #include "sinter/grad/backward_rule.hpp"
 
 namespace sinter {
@@ -91,8 +91,9 @@ struct grad_state {
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
-  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns what earlier passes had
-  /// left, null for nothing, and restore() puts that back.
+  /// A copy of what earlier passes have left, null for nothing; restore() puts it back.
+  virtual storage_ptr copy_of_kept() const = 0;
+  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns copy_of_kept() from before.
   virtual storage_ptr settle() = 0;
   virtual void restore(const storage_ptr& before) noexcept = 0;
 
@@ -118,6 +119,21 @@ struct grad_state {
     return visits.fetch_add(1) + 1;
   }
 };
+
+struct gradient_change final : change {
+  gradient_change(grad_state& s, storage_ptr kept) : state(&s), before(std::move(kept)) {
+    s.references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void undo() noexcept override { state->restore(before); }
+  state_ptr state;
+  storage_ptr before;
+};
+/// Before finished passes leave another gradient.
+inline void note_before_keeping(grad_state& s) {
+  undo_scope* const scope = undo_scope::current();
+  if (scope == nullptr || !scope->with_gradients || capturing() != nullptr) return;
+  scope->add(std::make_unique<gradient_change>(s, s.copy_of_kept()));
+}
 
 inline void tape_entry::backward_graph(const state_ptr&, graph_gradients&) {
   refuse<autograd_error>({"grad: '", name, "' has no second derivative"});

@@ -82,12 +82,14 @@ struct typed_state final : grad_state {
     if (!at_home) kept = {};
     has_kept = false;
   }
+  storage_ptr copy_of_kept() const override {
+    if (!has_kept) return {};
+    storage_ptr copy = device_runtime<D>::allocate(bytes());
+    device_runtime<D>::copy_within(copy->data, access::data(kept), bytes());
+    return copy;
+  }
   storage_ptr settle() override {
-    storage_ptr before;
-    if (has_kept) {
-      before = device_runtime<D>::allocate(bytes());
-      device_runtime<D>::copy_within(before->data, access::data(kept), bytes());
-    }
+    storage_ptr before = copy_of_kept();
     add_to_kept();
     keep_gradient();
     return before;

@@ -142,6 +142,8 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
   }
   if (listener != nullptr) listener->tell_rest();
   for (const grad_state* s = pass.finished; s != nullptr; s = s->next) pass.check_told(*s);
+  if (listener != nullptr) listener->note_changes();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) note_before_keeping(*s);
   independent_passes sums;
   for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
   sums.run();

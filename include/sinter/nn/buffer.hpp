@@ -10,7 +10,8 @@ namespace sinter::nn {
 /// copy_state() and state() take it along; optimizers, named_parameters() and parameter_count() do not see it. Listed
 /// in visit() as a parameter is.
 ///
-/// As with a parameter, copies are handles to the same memory, and `const` is shallow: forward() may write to it.
+/// As with a parameter, copies are handles to the same memory, and `const` is shallow: forward() may write to it. What
+/// statements write there in a call of a module that throws is put back; through data() and (i) it is not.
 ///
 ///     nn::buffer<float, 1, D> mean;
 ///     tensor y = x - mean.value();
@@ -27,7 +28,9 @@ class buffer {
   /// From a tensor, whose memory it shares, or an expression, which is evaluated.
   template <expression E>
     requires sinter::detail::converts<E, T, R, D>
-  buffer(E&& e) : value_(std::forward<E>(e)) {}  // NOLINT: implicit on purpose
+  buffer(E&& e) : value_(std::forward<E>(e)) {  // NOLINT: implicit on purpose
+    if (value_.defined()) sinter::detail::access::storage_of(value_)->is_state.store(true, std::memory_order_relaxed);
+  }
   template <expression E, class Problem = typename sinter::detail::conversion_mistake<E, T, R, D>::problem,
             class Fix = typename sinter::detail::conversion_mistake<E, T, R, D>::fix>
   buffer(E&&) = delete;

@@ -169,15 +169,18 @@ class module : public detail::module_types<Self> {
     static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
-  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed.
+  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed. A call that
+  /// throws leaves buffers and generators as they were; see undo_on_error.
   template <expression X, class S = Self>
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
     try {
+      sinter::detail::undo_scope changes;
       auto y = self().forward(std::forward<X>(x));
       if constexpr (expression<decltype(y)>) {
         if (detail::call_observer_now() != nullptr) detail::tell_observer(self(), y);
       }
+      changes.keep();
       return y;
     } catch (const detail::placed_error& e) {
       detail::rethrow_from(self(), e);

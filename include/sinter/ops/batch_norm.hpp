@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "sinter/expr/fuse.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/batch_moments.hpp"
 #include "sinter/ops/layer_norm.hpp"
@@ -79,19 +80,28 @@ struct channel_moments {
   V mean, variance;
 };
 
+/// Elements of one channel.
+template <int R>
+index_t channel_size(const extents<R>& x) {
+  index_t n = x[1] > 0 ? x[0] : 0;
+  for (int d = 2; d < R; ++d) n *= x[d];
+  return n;
+}
+
 /// Moves running moments towards those of a batch with `count` elements of each channel.
 template <class T, device D>
 void move_running(const tensor<T, 1, D>& mean, const tensor<T, 1, D>& variance, const tensor<T, 2, D>& batch,
                   double momentum, index_t count) {
   const T part = static_cast<T>(momentum), rest = static_cast<T>(1 - momentum);
   const T unbiased = static_cast<T>(momentum * static_cast<double>(count) / static_cast<double>(count - 1));
-  mean.in_place() = mean * rest + batch[0] * part;
-  variance.in_place() = variance * rest + batch[1] * unbiased;
+  fuse(mean.in_place() = mean * rest + batch[0] * part, variance.in_place() = variance * rest + batch[1] * unbiased);
 }
 
-/// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones.
-template <class X, class Running>
-auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o) {
+/// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones. `batch`
+/// becomes those towards which the running ones are to move, and stays undefined for none.
+template <class X, class Running, class Batch>
+auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o,
+                            Batch& batch) {
   using both = bare<decltype(eval(batch_moments(x)))>;
   using one = bare<decltype(std::declval<const both&>()[0])>;
   const bool running = mean.defined() && variance.defined();
@@ -103,16 +113,13 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
     const no_grad untracked;
     return channel_moments<one>{one(mean), one(variance)};
   }
-  const index_t channels = x.shape()[1], count = channels > 0 ? x.numel() / channels : 0;
+  const index_t count = channel_size(x.shape());
   if (o.training && count == 1)
     refuse<shape_error>({"batch_norm: x of shape ", x.shape(),
                          " has one value for each channel, which has no variance to train with; use larger batches, or "
                          "eval()"});
   const both now = batch_moments(x);
-  if (running && count > 0) {
-    const no_grad untracked;
-    move_running(mean, variance, untrack(now), o.momentum, count);
-  }
+  if (running && count > 0) batch = untrack(now);
   return channel_moments<one>{now[0], now[1]};
 }
 
@@ -143,7 +150,13 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
   checked_eps("batch_norm", o.eps);
   const auto x = eval(std::forward<X>(operand));
   check_channel_operands("batch_norm", x, affine...);
-  return normalised_channels(x, moments_for_batch_norm(x, mean, variance, o), o.eps, affine...);
+  tensor<compute_type<element_of<X>>, 2, device_of<X>> batch;
+  auto y = normalised_channels(x, moments_for_batch_norm(x, mean, variance, o, batch), o.eps, affine...);
+  if (batch.defined()) {  // at the end, so that a call that throws has moved nothing
+    const no_grad untracked;
+    move_running(mean, variance, batch, o.momentum, channel_size(x.shape()));
+  }
+  return y;
 }
 
 }  // namespace detail

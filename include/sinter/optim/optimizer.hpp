@@ -215,9 +215,16 @@ class rule_optimizer : public optimizer {
       for (std::size_t i = 0; i < items_.size(); ++i)
         if (of_these(i)) f(*items_[i]);
     };
-    each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    try {
+      each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    } catch (...) {
+      each([](item& i) { i.reserved(false); });
+      throw;
+    }
+    each([](item& i) { i.reserved(true); });
     in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
     in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
+    sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
   void zero_grad() const {
@@ -255,6 +262,8 @@ class rule_optimizer : public optimizer {
   struct item {
     virtual ~item() = default;
     virtual void reserve(const options_type& options) = 0;
+    /// All have reserved, or one has failed: then the state is as before.
+    virtual void reserved(bool well) = 0;
     virtual void count(const options_type& options, double lr) = 0;
     virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
@@ -265,12 +274,25 @@ class rule_optimizer : public optimizer {
   };
   template <class T, device D>
   struct typed_item final : item {
+    using state_type = typename Rule::template state<T, D>;
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
       this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
     }
     void reserve(const options_type& options) override {
-      if (parameter.has_grad()) state.reserve(parameter.numel(), options);
+      if (!parameter.has_grad()) return;
+      if constexpr (std::is_copy_assignable_v<state_type>) {
+        if (!has_state) before.emplace(state);  // handles
+      }
+      state.reserve(parameter.numel(), options);
+    }
+    void reserved(bool well) override {
+      if constexpr (std::is_copy_assignable_v<state_type>) {
+        if (!before) return;
+        if (well) has_state = true;
+        else state = *before;
+        before.reset();
+      }
     }
     void count(const options_type& options, double lr) override {
       if constexpr (requires { state.count(options, lr); }) {
@@ -294,7 +316,9 @@ class rule_optimizer : public optimizer {
     }
 
     detail::flat_parameter<T, D> parameter;
-    typename Rule::template state<T, D> state;
+    state_type state;
+    std::optional<state_type> before;  ///< while all reserve for the first time
+    bool has_state = false;
     detail::scaled_gradient<T, D> scaled;
   };
 

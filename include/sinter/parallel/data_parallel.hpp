@@ -245,24 +245,34 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     set& replicas = *shared;
     const auto turn = replicas.take_turn();
     replicas.refresh(module, mode.training);
-    replicas.gather_gradients([&] {
-      replicas.run("data_parallel", own, [&](auto part) {
-        auto& replica = replicas.template replica<part()>();
-        if (own[part()].size() == 0) return;
-        const variable of_part = loss(replica(shard_at<part()>(x, own[part()])), shard_at<part()>(y, own[part()]));
-        using V = std::remove_cvref_t<decltype(of_part)>;
-        const double weight = set::share_of(own[part()], n);
-        const typename V::tensor_type seed = full<element_of<V>, device_of<V>>(of_part.shape(), weight);
-        total[part()] = weight * static_cast<double>(of_part.item());
-        of_part.backward(seed);
+    sinter::detail::undo_scope changes;
+    const std::vector<detail::state_ptr> states = replicas.states();
+    try {
+      replicas.gather_gradients([&] {
+        replicas.run("data_parallel", own, [&](auto part) {
+          auto& replica = replicas.template replica<part()>();
+          if (own[part()].size() == 0) return;
+          const variable of_part = loss(replica(shard_at<part()>(x, own[part()])), shard_at<part()>(y, own[part()]));
+          using V = std::remove_cvref_t<decltype(of_part)>;
+          const double weight = set::share_of(own[part()], n);
+          const typename V::tensor_type seed = full<element_of<V>, device_of<V>>(of_part.shape(), weight);
+          total[part()] = weight * static_cast<double>(of_part.item());
+          of_part.backward(seed);
+        });
       });
-    });
-    for (const auto& state : replicas.states()) {
+      if (mode.training) replicas.merge(module, own, n);
+      for (const auto& state : states)
+        if (state->has_grad) sinter::detail::note_before_keeping(*state);
+    } catch (...) {
+      for (const auto& state : states) state->drop_gradient();
+      throw;
+    }
+    for (const auto& state : states) {
       if (!state->has_grad) continue;
       state->add_to_kept();
       state->keep_gradient();
     }
-    if (mode.training) replicas.merge(module, own, n);
+    changes.keep();
     double sum = 0;
     for (const double t : total) sum += t;
     return sum;

@@ -141,6 +141,7 @@ class pipeline : public module<pipeline<M...>>,
     check_step(n, y.extent(0), options.microbatches);
     const nn::schedule plan = options.schedule(count, std::min(options.microbatches, n));
     check_plan(plan, std::min(options.microbatches, n));
+    sinter::detail::undo_scope changes;
     detail::step_guard before;
     State state{x, loss, n, plan.microbatches()};
     state.expect_all();
@@ -159,7 +160,6 @@ class pipeline : public module<pipeline<M...>>,
       state.drain();
       rethrow(run);
     }
-    before.settle();
     pipeline_report r;
     r.loss = state.total;
     r.samples = n;
@@ -169,6 +169,8 @@ class pipeline : public module<pipeline<M...>>,
       s.in_flight = work.template at<part()>()->in_flight;
     });
     detail::fill_times(r, plan, run);
+    before.settle();
+    changes.keep();
     return r;
   }
   template <class X, class Y, class Loss, class Problem = typename detail::step_mistake<X, device_type>::problem,

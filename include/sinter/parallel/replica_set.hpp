@@ -117,18 +117,18 @@ class replica_set {
     return all;
   }
   /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
-  /// devices. Where f fails no gradient of it is left.
+  /// devices, in the pass that runs. After an error the replicas have none.
   template <class F>
   void gather_gradients(const F& f) {
     try {
       f();
+      for (std::size_t j = 0; j < originals_.size(); ++j)
+        for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
     } catch (...) {
       for (const member_pairs& of_replica : pairs_)
         for (const auto& pair : of_replica) pair->drop_gradient();
       throw;
     }
-    for (std::size_t j = 0; j < originals_.size(); ++j)
-      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
   }
 
  private:
@@ -156,7 +156,10 @@ class replica_set {
   struct return_generators {
     template <class From, class To>
     void operator()(const member_name&, From& from, To& to) const {
-      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
+      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) {
+        sinter::detail::note_before_draw(to);
+        to = from;
+      }
     }
     template <class To, class From>
     void erased(const member_name*, To&, const From&) const {}

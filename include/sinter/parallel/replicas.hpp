@@ -215,8 +215,10 @@ struct copy_settings_of {
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
+      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
       to = from;
+    }
   }
   template <class To, class From>
   void erased(const member_name*, To&, From&) const {}

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sinter/core/undo.hpp"
 #include "sinter/cpu/stage_threads.hpp"
 #include "sinter/parallel/schedule.hpp"
 
@@ -43,21 +44,28 @@ struct action_times {
 class schedule_run {
  public:
   /// `stages`: as many as the schedule has.
-  schedule_run(const nn::schedule& plan, std::vector<stage_work*> stages) : plan_(plan), stages_(std::move(stages)) {
+  schedule_run(const nn::schedule& plan, std::vector<stage_work*> stages)
+      : plan_(plan), stages_(std::move(stages)), changes_(stages_.size()) {
     for (auto& queues : arrived_) queues.resize(stages_.size());
     for (int i = 0; i < plan.stages(); ++i) times.emplace_back(plan.of(i).size());
   }
 
   /// Returns when all stages have ended: with all their work done, or after the first error, which `failure` then
-  /// holds.
+  /// holds, with buffers and generators as before.
   void run(cpu_impl::stage_threads& threads) {
     start_ = std::chrono::steady_clock::now();
-    if (!threads.run([this](int stage) { run_stage(stage); })) run_serially();
+    if (!threads.run([this](int stage) { run_stage(stage); })) return run_serially();
+    settle_changes();
   }
   /// The same on the caller's thread, where the system grants no others.
   void run_serially() {
     std::vector<std::size_t> at(stages_.size(), 0);
-    for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
+    {
+      undo_scope own(false);
+      for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
+      changes_.front().add(own.take());
+    }
+    settle_changes();
   }
 
   std::exception_ptr failure;  ///< null: none
@@ -67,8 +75,16 @@ class schedule_run {
 
  private:
   void run_stage(int stage) {
+    undo_scope own(false);
     for (std::size_t k = 0; k < plan_.of(stage).size(); ++k)
-      if (!act(stage, k)) return;
+      if (!act(stage, k)) break;
+    changes_[static_cast<std::size_t>(stage)].add(own.take());
+  }
+  void settle_changes() noexcept {
+    for (change_list& of_stage : changes_) {
+      if (failure) of_stage.undo();
+      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_stage));
+    }
   }
 
   /// Runs action number k of a stage; false where one has failed.
@@ -140,6 +156,7 @@ class schedule_run {
 
   const nn::schedule& plan_;
   std::vector<stage_work*> stages_;
+  std::vector<change_list> changes_;  ///< of each stage
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;

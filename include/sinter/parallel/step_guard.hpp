@@ -1,5 +1,4 @@
-// sinter/parallel/step_guard.hpp: gradients, buffers and generators of modules as they were before a step that may
-// fail.
+// sinter/parallel/step_guard.hpp: gradients of modules as they were before a step that may fail.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,8 @@
 
 namespace sinter::nn::detail {
 
-/// Puts back what a step has changed in the modules that were added, unless settle() was called. Meanwhile their
-/// parameters have no gradient, so that those of the step are gathered alone.
+/// Puts back the gradients of the modules that were added, unless settle() was called. Meanwhile their parameters have
+/// none, so that those of the step are gathered alone.
 class step_guard {
  public:
   step_guard() = default;
@@ -27,11 +26,11 @@ class step_guard {
     sinter::detail::addresses seen;
     const look_at look{*this, seen};
     walk(nullptr, look, m);
-    remember<settings_before<M>>(m);
   }
 
   /// The step has ended well: its gradients are added to those of before.
   void settle() {
+    for (const auto& one : all_) one->note_change();
     for (const auto& one : all_) one->settle();
     all_.clear();
   }
@@ -39,7 +38,8 @@ class step_guard {
  private:
   struct member_before {
     virtual ~member_before() = default;
-    virtual void settle() {}
+    virtual void note_change() const = 0;
+    virtual void settle() = 0;
     virtual void restore() noexcept = 0;
   };
 
@@ -56,6 +56,17 @@ class step_guard {
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
+    void note_change() const override {
+      auto* const scope = sinter::detail::undo_scope::current();
+      if (scope == nullptr || !scope->with_gradients) return;
+      sinter::detail::storage_ptr before;
+      if (has_kept) {
+        const std::size_t bytes = static_cast<std::size_t>(kept.numel()) * sizeof(T);
+        before = sinter::detail::device_runtime<D>::allocate(bytes);
+        sinter::detail::device_runtime<D>::copy_within(before->data, access::data(kept), bytes);
+      }
+      scope->add(std::make_unique<sinter::detail::gradient_change>(*owner, std::move(before)));
+    }
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
@@ -73,35 +84,6 @@ class step_guard {
     }
   };
 
-  template <device D>
-  struct buffer_before final : member_before {
-    sinter::detail::storage_ptr memory, copy;
-    std::uint64_t version;
-
-    explicit buffer_before(const sinter::detail::storage_ptr& m)
-        : memory(m), copy(copy_of<D>(m)), version(m->version.load(std::memory_order_relaxed)) {}
-    void restore() noexcept override {
-      if (memory->version.load(std::memory_order_relaxed) == version) return;
-      try {
-        sinter::detail::device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
-      } catch (...) {  // a GPU that has failed: what is on it is lost
-      }
-      sinter::detail::note_write(*memory.get());
-    }
-  };
-
-  template <class M>
-  struct settings_before final : member_before {
-    const M& now;
-    M before;
-
-    explicit settings_before(const M& m) : now(m), before(m) {}
-    void restore() noexcept override {
-      const copy_settings_of<true> back;
-      walk(nullptr, back, now, before);
-    }
-  };
-
   struct look_at {
     step_guard& guard;
     sinter::detail::addresses& seen;
@@ -111,11 +93,6 @@ class step_guard {
       if constexpr (is_variable<X>) {
         const state_ptr& s = access::state_of(x);
         if (s && seen.add(s.get())) guard.remember<gradient_before<element_of<X>, rank_of<X>, device_of<X>>>(s);
-      } else if constexpr (is_buffer<X>) {
-        if (!x.defined()) return;
-        const auto value = x.value();
-        const auto& memory = access::storage_of(value);
-        if (seen.add(memory.get())) guard.remember<buffer_before<device_of<X>>>(memory);
       }
     }
     template <class M>

@@ -145,6 +145,7 @@ class first_stage_mark final : public sinter::detail::grad_state {
   void keep_gradient() noexcept override {}
   void* kept_gradient() const noexcept override { return nullptr; }
   void drop_kept() noexcept override {}
+  sinter::detail::storage_ptr copy_of_kept() const override { return {}; }
   sinter::detail::storage_ptr settle() override { return {}; }
   void restore(const sinter::detail::storage_ptr&) noexcept override {}
 };

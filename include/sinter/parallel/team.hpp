@@ -1,6 +1,7 @@
 // sinter/parallel/team.hpp: the parts of one computation at the same time, each on a thread of its own.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -44,21 +45,29 @@ class team {
   const std::string& name(int part) const { return names_[static_cast<std::size_t>(part)]; }
 
   /// Calls f(part) for every part and returns when all have ended. They record, or do not, as the caller does. The
-  /// error of the first part that failed is thrown with `doing` and the name of the part before its text.
+  /// error of the first part that failed is thrown with `doing` and the name of the part before its text; buffers and
+  /// generators are then as before in all parts.
   template <class F>
   void run(const char* doing, const F& f) {
     const bool records = recording();
     const sample_numbers numbers = current_samples();
     std::vector<std::exception_ptr> failures(names_.size());
+    std::vector<change_list> changes(names_.size());
     threads_.parallel_for(parts(), [&](index_t part) {
       const silence not_recorded(!records);
       const samples_from samples(numbers);
       try {
+        undo_scope own(false);
         f(static_cast<int>(part));
+        changes[static_cast<std::size_t>(part)].add(own.take());
       } catch (...) {
         failures[static_cast<std::size_t>(part)] = std::current_exception();
       }
     });
+    for (change_list& of_part : changes) {
+      if (std::any_of(failures.begin(), failures.end(), [](const auto& f) { return f != nullptr; })) of_part.undo();
+      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_part));
+    }
     for (std::size_t i = 0; i < failures.size(); ++i)
       if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
   }

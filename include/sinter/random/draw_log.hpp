@@ -70,6 +70,7 @@ class [[nodiscard]] draw_source {
 
   random_key next(generator& gen) {
     if (role_ == role::repeats) return log_.at(position_++);
+    if (outer_ == nullptr) note_before_draw(gen);
     const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
     log_.add(key);
     return key;
@@ -85,7 +86,9 @@ class [[nodiscard]] draw_source {
 /// The next key of a generator, or that of the draw which this one repeats.
 inline random_key draw_key(generator& gen) {
   draw_source* const source = current_draws();
-  return source == nullptr ? gen.next() : source->next(gen);
+  if (source != nullptr) return source->next(gen);
+  note_before_draw(gen);
+  return gen.next();
 }
 
 }  // namespace sinter::detail

@@ -1,6 +1,9 @@
 // sinter/random/generator.hpp: the generator a program passes around: a seed and the number of the next draw.
 #pragma once
 
+#include <type_traits>
+
+#include "sinter/core/undo.hpp"
 #include "sinter/random/philox.hpp"
 
 namespace sinter {
@@ -13,6 +16,11 @@ namespace sinter {
 class generator {
  public:
   explicit constexpr generator(std::uint64_t seed = 0, std::uint64_t offset = 0) noexcept : key_{seed, offset} {}
+  constexpr generator(const generator&) = default;
+  constexpr generator& operator=(const generator&) = default;
+  constexpr ~generator() {
+    if (!std::is_constant_evaluated() && detail::undo_scope::current() != nullptr) detail::undo_scope::forget(this);
+  }
 
   /// The key of the next draw.
   constexpr random_key next() noexcept {
@@ -34,5 +42,21 @@ class generator {
  private:
   random_key key_;
 };
+
+namespace detail {
+
+struct generator_change final : change {
+  explicit generator_change(generator& gen) : before(gen) { object = &gen; }
+  void undo() noexcept override { *static_cast<generator*>(const_cast<void*>(object)) = before; }
+  generator before;
+};
+/// Before a generator moves on.
+inline void note_before_draw(generator& gen) {
+  undo_scope* const scope = undo_scope::current();
+  if (scope == nullptr || (scope->newest() != nullptr && scope->newest()->object == &gen)) return;
+  scope->add(std::make_unique<generator_change>(gen));
+}
+
+}  // namespace detail
 
 }  // namespace sinter

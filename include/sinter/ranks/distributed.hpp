@@ -305,13 +305,16 @@ class distributed<M, C, More...> {
 
   template <class Pass>
   void answer(const Pass& pass) {
+    sinter::detail::undo_scope changes;
     const double weight = exchange_.weight();
     exchange_.run(pass);
     if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
-    if (!options_.merge_buffers) return;
-    buffers_.start(weight);
-    buffers_.finish();
-    exchange_.trace().buffers = buffers_.bytes();
+    if (options_.merge_buffers) {
+      buffers_.start(weight);
+      buffers_.finish();
+      exchange_.trace().buffers = buffers_.bytes();
+    }
+    changes.keep();
   }
 
   template <class L>

@@ -43,8 +43,10 @@ void level_generators(M& model, C& ranks) {
                      [&](const member_name&, const generator& g) { *to++ = static_cast<std::int64_t>(g.offset()); });
   draws = ranks.all_reduce(draws, reduction::max, "draws of generators").get();
   const std::int64_t* from = draws.data();
-  for_each_generator(
-      model, [&](const member_name&, generator& g) { g = generator(g.seed(), static_cast<std::uint64_t>(*from++)); });
+  for_each_generator(model, [&](const member_name&, generator& g) {
+    sinter::detail::note_before_draw(g);
+    g = generator(g.seed(), static_cast<std::uint64_t>(*from++));
+  });
 }
 
 }  // namespace sinter::nn::detail

@@ -1,0 +1,149 @@
+// sinter/core/undo.hpp: what a computation has changed, to be put back where it fails.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "sinter/core/capture.hpp"
+#include "sinter/core/unfinished.hpp"
+
+namespace sinter::detail {
+
+/// Something that a computation is about to change, as it is before. To undo it a second time, or where nothing was
+/// changed after all, does no harm.
+struct change {
+  virtual ~change() = default;
+  virtual void undo() noexcept = 0;
+  const void* object = nullptr;  ///< what undo() writes to, if it may end before; see undo_scope::forget
+  change* older = nullptr;
+};
+
+/// Changes, the newest first.
+class change_list {
+ public:
+  change_list() = default;
+  change_list(change_list&& other) noexcept
+      : newest_(std::exchange(other.newest_, nullptr)), oldest_(std::exchange(other.oldest_, nullptr)) {}
+  change_list& operator=(change_list&&) = delete;
+  ~change_list() { drop(); }
+
+  void add(std::unique_ptr<change> c) noexcept {
+    change* const one = c.release();
+    one->older = newest_;
+    newest_ = one;
+    if (oldest_ == nullptr) oldest_ = one;
+  }
+  /// Those of `newer` come before these.
+  void add(change_list&& newer) noexcept {
+    if (newer.newest_ == nullptr) return;
+    newer.oldest_->older = newest_;
+    if (oldest_ == nullptr) oldest_ = newer.oldest_;
+    newest_ = std::exchange(newer.newest_, nullptr);
+    newer.oldest_ = nullptr;
+  }
+  void undo() noexcept {
+    for (change* c = newest_; c != nullptr; c = c->older) c->undo();
+    drop();
+  }
+  void drop() noexcept {
+    while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+    oldest_ = nullptr;
+  }
+  const change* newest() const noexcept { return newest_; }
+  void forget(const void* object) noexcept {
+    for (change** at = &newest_; *at != nullptr;) {
+      change* const c = *at;
+      if (c->object != object) {
+        oldest_ = c;
+        at = &c->older;
+        continue;
+      }
+      *at = c->older;
+      delete c;
+    }
+    if (newest_ == nullptr) oldest_ = nullptr;
+  }
+
+ private:
+  change *newest_ = nullptr, *oldest_ = nullptr;
+};
+
+/// While one is alive, this thread notes what it changes in buffers of modules and in generators, and if asked for in
+/// gradients. What was not kept when the scope ends is put back. Scopes may nest.
+///
+///     undo_scope changes;
+///     y = run();       // what it throws leaves all as it was
+///     changes.keep();
+class [[nodiscard]] undo_scope {
+ public:
+  undo_scope() noexcept : undo_scope(current() != nullptr && current()->with_gradients) {}
+  explicit undo_scope(bool gradients) noexcept : with_gradients(gradients), around_(std::exchange(current(), this)) {}
+  undo_scope(const undo_scope&) = delete;
+  undo_scope& operator=(const undo_scope&) = delete;
+  ~undo_scope() {
+    current() = around_;
+    changes_.undo();
+  }
+
+  /// Null where this thread notes nothing.
+  static undo_scope*& current() noexcept {
+    static thread_local constinit undo_scope* scope = nullptr;
+    return scope;
+  }
+
+  /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
+  void keep() noexcept {
+    if (around_ != nullptr) around_->changes_.add(std::move(changes_));
+    else changes_.drop();
+  }
+  /// The same; it belongs to whoever holds the list.
+  change_list take() noexcept { return std::move(changes_); }
+  void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
+  void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
+  const change* newest() const noexcept { return changes_.newest(); }
+
+  /// All changes of this thread are final.
+  static void keep_all() noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
+  }
+  /// This object ends.
+  static void forget(const void* object) noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
+  }
+
+  const bool with_gradients;
+
+ private:
+  undo_scope* around_;
+  change_list changes_;
+};
+
+template <device D>
+struct memory_change final : change {
+  explicit memory_change(const storage_ptr& m) : memory(m), copy(device_runtime<D>::allocate(m->bytes)) {
+    device_runtime<D>::copy_within(copy->data, memory->data, memory->bytes);
+  }
+  void undo() noexcept override {
+    try {
+      device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
+    } catch (...) {  // NOLINT: a GPU that has failed, and what is on it is lost
+    }
+    note_write(*memory.get());
+  }
+  storage_ptr memory, copy;
+};
+
+template <device D>
+SINTER_COLD void note_memory(const storage_ptr& memory) {
+  if (capturing() == nullptr)  // else nothing runs
+    undo_scope::current()->add(std::make_unique<memory_change<D>>(memory));
+}
+/// Before a statement writes to this memory in place.
+template <device D>
+void note_before_write(const storage_ptr& memory) {
+  if (memory->is_state.load(std::memory_order_relaxed) && undo_scope::current() != nullptr) [[unlikely]]
+    note_memory<D>(memory);
+}
+
+}  // namespace sinter::detail
