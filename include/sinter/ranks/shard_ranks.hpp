@@ -232,7 +232,8 @@ class unpacked_values {
     const std::int64_t rank = number();
     if (rank == -1) return std::nullopt;
     const std::int64_t element = number();
-    if (rank < 0 || rank > max_rank || element < 0 || element >= static_cast<std::int64_t>(element_kind::other)) refuse();
+    if (rank < 0 || rank > max_rank || element < 0 || element >= static_cast<std::int64_t>(element_kind::other))
+      refuse();
     host_tensor x;
     x.element = static_cast<element_kind>(element);
     std::size_t count = 1;
