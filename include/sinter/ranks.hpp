@@ -22,6 +22,7 @@
 #include "sinter/optim.hpp"
 #include "sinter/random.hpp"
 
+#include "sinter/ranks/channel.hpp"
 #include "sinter/ranks/communication.hpp"
 #include "sinter/ranks/communicator.hpp"
 #include "sinter/ranks/distributed.hpp"
