@@ -106,3 +106,18 @@ tensor<sinter::half, 2, cuda<0>> sums_of_many(const half_cube* t) { return sum(e
 half_cube shares(const half_cube& x) { return softmax(x, 2); }
 half_cube masked(const half_cube* t, generator& gen) { return dropout(t[0] * t[1] + t[2] * t[3], 0.1, gen); }
 cube running(const cube* t) { return cummax(eight(t), 2).values; }
+
+// Padding and resizing.
+using images = tensor<float, 4, cuda<0>>;
+images resized(const images& x) { return interpolate(x, {.scale_factor = 2, .mode = interpolation::bicubic}); }
+void through_resized(const variable<float, 4, cuda<0>>& x, const images& seed) {
+  const variable y = interpolate(x, {.scale_factor = 2, .mode = interpolation::bilinear});
+  y.backward(seed);
+}
+void through_framed(const variable<double, 3, cuda<0>>& x, const tensor<double, 3, cuda<0>>& seed) {
+  const variable y = pad(x, {1, 2}, pad_mode::reflect);
+  y.backward(seed);
+}
+tensor<double, 3, cuda<0>> resized(const tensor<double, 3, cuda<0>>& x) {
+  return interpolate(x, {.size = 9, .mode = interpolation::linear});
+}

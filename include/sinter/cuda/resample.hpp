@@ -1,5 +1,5 @@
 // sinter/cuda/resample.hpp: pad and interpolate on GPUs: a thread for each element that is written. Plain kernels, not
-// tuned.
+// tuned. What is counted along the axes stands in arrays whose indices are constants once loops are unrolled.
 #pragma once
 
 #include "sinter/cuda/backend.hpp"
@@ -56,20 +56,27 @@ struct blend_body {
         const index_t o = rest % shape.axis[d].out;
         rest /= shape.axis[d].out;
         to += o * shape.y_strides[d];
-        if (shape.axis[d].blends()) {
-          ops::axis_taps<C>& t = taps[blended++];
-          t = shape.axis[d].template taps<C>(o);
-          for (int k = 0; k < t.count; ++k) t.at[k] *= shape.x_strides[d];
-        } else {
-          from += shape.axis[d].template taps<C>(o).at[0] * shape.x_strides[d];
+        ops::axis_taps<C> t = shape.axis[d].template taps<C>(o);
+        SINTER_UNROLL
+        for (int k = 0; k < 4; ++k) t.at[k] *= shape.x_strides[d];
+        if (!shape.axis[d].blends()) {
+          from += t.at[0];
+          continue;
         }
+        SINTER_UNROLL
+        for (int k = 0; k < 3; ++k)
+          if (k == blended) taps[k] = t;
+        ++blended;
       }
       C sum = 0;
       for (int a = 0; a < taps[2].count; ++a)
-        for (int b = 0; b < taps[1].count; ++b)
-          for (int c = 0; c < taps[0].count; ++c)
-            sum += taps[2].weight[a] * taps[1].weight[b] * taps[0].weight[c] *
-                   static_cast<C>(x[from + taps[2].at[a] + taps[1].at[b] + taps[0].at[c]]);
+        for (int b = 0; b < taps[1].count; ++b) {
+          const C outer = ops::one_of(taps[2].weight, a) * ops::one_of(taps[1].weight, b);
+          const index_t at = from + ops::one_of(taps[2].at, a) + ops::one_of(taps[1].at, b);
+          SINTER_UNROLL
+          for (int c = 0; c < 4; ++c)
+            if (c < taps[0].count) sum += outer * taps[0].weight[c] * static_cast<C>(x[at + taps[0].at[c]]);
+        }
       y[to] = static_cast<T>(sum);
     }
   }
@@ -115,8 +122,13 @@ struct resample_gradient_body {
           is_read = is_read && o >= 0 && o < m.out;
           from += o * shape.y_strides[d];
         } else {
-          s.axis[s.used] = d;
-          s.at[s.used++] = at;
+          SINTER_UNROLL
+          for (int k = 0; k < 3; ++k)
+            if (k == s.used) {
+              s.axis[k] = d;
+              s.at[k] = at;
+            }
+          ++s.used;
         }
       }
       C sum = 0;

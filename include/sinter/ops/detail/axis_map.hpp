@@ -18,12 +18,21 @@ enum class axis_rule {
   cubic           ///< four
 };
 
+/// v[k], by comparisons: on a GPU an array that is indexed lies in memory, not in registers.
+template <class V>
+SINTER_WORD V one_of(const V (&v)[4], int k) {
+  const V low = k == 0 ? v[0] : v[1], high = k == 2 ? v[2] : v[3];
+  return k < 2 ? low : high;
+}
+
 /// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
 template <class C>
 struct axis_taps {
   int count = 1;
   index_t at[4] = {};
   C weight[4] = {C(1)};
+
+  SINTER_WORD index_t last() const { return one_of(at, count - 1); }
 };
 
 /// `out` elements of a result, made of `in` elements of an operand.
@@ -123,6 +132,7 @@ struct axis_map {
     if (static_cast<double>(base) > position) --base;
     const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
     t.count = 4;
+    SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
@@ -143,15 +153,15 @@ struct axis_map {
       const axis_taps<C> t = taps<C>(o);
       if (t.at[0] > i) break;
       C weight = 0;
-      for (int k = 0; k < t.count; ++k)
-        if (t.at[k] == i) weight += t.weight[k];
+      SINTER_UNROLL
+      for (int k = 0; k < 4; ++k)
+        if (k < t.count && t.at[k] == i) weight += t.weight[k];
       f(o, weight);
     }
   }
   template <class C>
   SINTER_WORD index_t last_tap(index_t o) const {
-    const axis_taps<C> t = taps<C>(o);
-    return t.at[t.count - 1];
+    return taps<C>(o).last();
   }
 };
 
