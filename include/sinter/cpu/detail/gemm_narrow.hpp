@@ -27,19 +27,9 @@ struct narrow_product {
                   of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
     if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
     rounding finish{args, c.data()};
-    gemm<float>({x.m,
-                 x.n,
-                 x.k,
-                 a.data(),
-                 of_a.row,
-                 of_a.column,
-                 b.data(),
-                 of_b.row,
-                 of_b.column,
-                 c.data(),
-                 x.n,
-                 x.accumulate,
-                 {&rounding::tile, &finish}},
+    const tile_epilogue round{&rounding::tile, &finish};
+    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
+                 x.accumulate, round},
                 pool);
   }
 
