@@ -27,11 +27,11 @@ struct keep_the_model_in_a_variable;
 
 namespace nn {
 
-/// What one rank has seen of run(); the same on all ranks.
+/// What run() returns, the same on all ranks.
 struct distributed_run {
   index_t steps = 0;
   index_t samples = 0;   ///< of all ranks
-  double mean_loss = 0;  ///< over these
+  double mean_loss = 0;  ///< over all these samples
   bool stopped = false;  ///< by ask_to_stop() of any rank
 };
 
@@ -60,7 +60,7 @@ constexpr auto find_distributed_mistake() {
 template <class M, class C>
 using distributed_mistake = decltype(find_distributed_mistake<M, C>());
 
-/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
+/// What is wrong with the result L of a function that gives a loss. An expression is evaluated first.
 template <class L>
 constexpr auto find_loss_mistake() {
   if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
@@ -72,7 +72,7 @@ using loss_mistake =
 
 }  // namespace detail
 
-/// What no rank can train; its constructor says why.
+/// Stands for arguments that distributed does not take; its constructor says why.
 template <class M, class C, class... More>
 class distributed {
  public:

@@ -51,7 +51,7 @@ class bucket_leaf {
   bool had_gradient = false;  ///< before the pass
 };
 
-/// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.
+/// Gradients that are summed in one call. Behind them lies, for each gradient, the number of ranks that have it.
 class gradient_bucket {
  public:
   explicit gradient_bucket(std::vector<bucket_leaf*> l) : leaves(std::move(l)) {
@@ -64,16 +64,16 @@ class gradient_bucket {
   gradient_bucket(const gradient_bucket&) = delete;
   gradient_bucket& operator=(const gradient_bucket&) = delete;
 
-  /// Multiplies the gradients that leaves have already; by 0 also what is no number.
+  /// Multiplies the gradients that leaves already have. By 0 gives 0, also for NaN and infinity.
   virtual void scale(double factor) = 0;
-  /// A leaf has no gradient: it adds zeros.
+  /// For a leaf without a gradient, which adds zeros to the sum.
   virtual void zero(std::size_t place) = 0;
   /// Starts the sum.
   virtual void start(bool compress, std::string_view name) = 0;
   /// Waits for it. Leaves that have a gradient on any rank have it here, too.
   virtual void finish() = 0;
   virtual index_t bytes() const = 0;
-  /// Of the gradients alone, by which buckets are made.
+  /// Bytes of the gradients, without the counts. distributed_options::bucket_bytes bounds them.
   index_t gradient_bytes() const {
     std::size_t all = 0;
     for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
@@ -81,14 +81,14 @@ class gradient_bucket {
   }
 
   const std::vector<bucket_leaf*> leaves;
-  std::size_t missing = 0;  ///< leaves that the pass has not told of
+  std::size_t missing = 0;  ///< leaves whose gradients the pass has not completed
   bool started = false;
   double ready = 0;  ///< seconds from the begin of the pass to its last gradient
 };
 
 template <class T, device D, class C>
 class typed_bucket final : public gradient_bucket {
-  /// Of a slice, so that each begins at a multiple of 64 bytes.
+  /// Slices begin at multiples of so many elements, 64 bytes.
   static constexpr index_t granule = 64 / static_cast<index_t>(sizeof(T));
 
  public:

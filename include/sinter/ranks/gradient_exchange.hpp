@@ -118,7 +118,7 @@ class gradient_exchange {
     began_ = sinter::detail::communication_clock::now();
   }
   bool has_begun() const { return begun_; }
-  /// Waits for the words of the other ranks.
+  /// Waits until all ranks have told their numbers of samples.
   const step_word& agreed() {
     if (!known_) {
       const tensor<std::int64_t, 1> sums = coming_.get();
@@ -133,7 +133,7 @@ class gradient_exchange {
     }
     return word_;
   }
-  /// No pass follows.
+  /// For a step in which this rank runs no pass.
   void skip() { begun_ = false; }
   void ask_to_stop(bool stop) { stop_ = stop; }
 
@@ -213,7 +213,7 @@ class gradient_exchange {
       if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
   }
 
-  /// In the order in which gradients were complete on rank 0, the same for all ranks.
+  /// Makes the buckets anew, on all ranks in the order in which gradients were complete on rank 0.
   void plan() {
     std::vector<char> is_ready(leaves_.size(), 0);
     auto order = tensor<std::int32_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(leaves_.size()) + 1}});
@@ -247,7 +247,7 @@ class gradient_exchange {
       is_there[leaf] = 1;
     }
   }
-  /// First those of no task, in the order in which they will be complete.
+  /// Makes buckets of the leaves of no task first, in the order in which their gradients will be complete.
   void make_buckets(const std::vector<std::int32_t>& order) {
     std::vector<std::unique_ptr<gradient_bucket>> made;
     struct open_bucket {
