@@ -118,8 +118,8 @@ struct checked_arena {
 /// What a training step of `size` samples of `side` * `side` numbers takes, beside 300 KB of parameters.
 std::vector<std::size_t> step_of(std::size_t size, std::size_t side) {
   std::vector<std::size_t> sizes;
-  for (const std::size_t channels : {1, 4, 8, 8, 16})
-    for (const std::size_t pool : {1, 2}) sizes.push_back(size * channels * (side / pool) * (side / pool) * 4);
+  for (const std::size_t channels : {1u, 4u, 8u, 8u, 16u})
+    for (const std::size_t pool : {1u, 2u}) sizes.push_back(size * channels * (side / pool) * (side / pool) * 4);
   return sizes;
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("a block of more than twice the size does not serve, and none does for
   SECTION("small") {
     a.arena.set_allowance(0);
     const auto parameters = a.take(40 * kib);
-    for (const std::size_t bytes : {3000, 3500, 2500, 2000, 3300}) {
+    for (const std::size_t bytes : {3000u, 3500u, 2500u, 2000u, 3300u}) {
       std::vector<checked_arena::held_block> blocks;
       for (int i = 0; i < 8; ++i) blocks.push_back(a.take(bytes));
       CHECK(a.unused_ends() == 0);

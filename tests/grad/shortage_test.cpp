@@ -159,7 +159,7 @@ TEST_CASE("an arena in which any allocation fails loses no block", "[shortage]")
   long tried = 0;
   for (long failed = 1; failed > 0; ++tried) {
     arena_type arena("shortage test");
-    const auto before = failures.load();
+    const auto before = shortage::failures.load();
     std::vector<std::pair<void*, std::size_t>> blocks;
     blocks.reserve(100);
     const auto take = [&](std::size_t bytes) {
@@ -175,8 +175,8 @@ TEST_CASE("an arena in which any allocation fails loses no block", "[shortage]")
     };
     arena.set_allowance(0);
     {
-      const shortage now(tried, false);
-      for (const std::size_t n : {4000, 3000, 2600, 2200, 1900}) take(n * kib), give_all();  // larger blocks serve
+      const shortage::period now(tried, false);
+      for (const std::size_t n : {4000u, 3000u, 2600u, 2200u, 1900u}) take(n * kib), give_all();  // larger blocks serve
       const int number = arena.open_reserve();
       take(100 * kib), take(60 * kib);
       give_all();
@@ -190,7 +190,7 @@ TEST_CASE("an arena in which any allocation fails loses no block", "[shortage]")
     CHECK(s.bytes_in_use == 0);
     CHECK(s.bytes_reserved == 0);
     CHECK(s.bytes_cached == s.bytes_held);
-    failed = failures - before;
+    failed = shortage::failures - before;
     arena.empty_cache();
     CHECK(arena.stats().bytes_held == 0);
     CHECK(arena.stats().system_allocations == arena.stats().system_frees);

@@ -65,7 +65,7 @@ class team {
       }
     });
     for (change_list& of_part : changes) {
-      if (std::any_of(failures.begin(), failures.end(), [](const auto& f) { return f != nullptr; })) of_part.undo();
+      if (std::any_of(failures.begin(), failures.end(), [](const auto& e) { return e != nullptr; })) of_part.undo();
       else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_part));
     }
     for (std::size_t i = 0; i < failures.size(); ++i)
