@@ -84,3 +84,13 @@ function(sinter_slow name seconds)
     file(APPEND ${PROJECT_BINARY_DIR}/slow_tests.txt "${name} ${seconds} ${inputs}\n")
   endif()
 endfunction()
+
+# sinter_build_by_ctest(<target> <test>...): the target takes long to compile, so ctest compiles it, by an entry build_<first test>, where it
+# runs one of the tests. They are slow tests; see sinter_slow().
+function(sinter_build_by_ctest target name)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_test(NAME build_${name} COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target ${target} -j 2)
+  sinter_label(build_${name} slow)
+  set_tests_properties(build_${name} PROPERTIES TIMEOUT 86400 PROCESSORS 2 RUN_SERIAL ON FIXTURES_SETUP ${name}_program)
+  set_property(TEST ${name} ${ARGN} APPEND PROPERTY FIXTURES_REQUIRED ${name}_program)
+endfunction()
