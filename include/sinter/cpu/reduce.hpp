@@ -69,9 +69,19 @@ SINTER_INLINE bool any_left_range(const T* folded, index_t n) {  // a multiple o
   }
 }
 
-/// The state of values that are pushed one by one; eight at a time, as they do not depend on each other.
+template <class T>
+bool are_zeros(const T* x, index_t n) {
+  auto zero = vector<T>::load(x) == T(0);
+  for (index_t i = lanes; i < n; i += lanes) zero = math::logical_and(zero, vector<T>::load(x + i) == T(0));
+  return math::all(zero);
+}
+
+/// The state of n values, a multiple of the lanes, that are pushed one by one; eight at a time, as they do not depend
+/// on each other. Terms that are too small to fold are often those of zeros.
 template <class R, class T>
 [[gnu::noinline]] typename R::state push_each(const T* x, index_t n, index_t first) {
+  if constexpr (requires(vector<T> v) { R::term(v); })
+    if (are_zeros(x, n)) return R::identity();
   constexpr index_t chains = 8;
   typename R::state s[std::size_t{chains}];
   for (auto& each : s) each = R::identity();
