@@ -44,7 +44,6 @@ TEST_CASE("upsample, the pixel shuffles, unfold and fold are the functions") {
 }
 
 TEST_CASE("settings of rearranging modules go along into copies, and a summary names them") {
-  generator gen(1);
   const nn::sequential model{
       nn::constant_pad2d({1, 0, 0, 0}, 2), nn::upsample({.size = 8}),      nn::pixel_shuffle(2),
       nn::unfold({4, 4}, {.stride = 4}),   nn::fold(16, 4, {.stride = 4}), nn::pixel_unshuffle(4)};

@@ -233,13 +233,11 @@ TEST_CASE("distributed: a gradient passes through checkpoint()", "[parallel][dis
 TEST_CASE("distributed: buffers are the mean of the ranks', and untouched ones keep their bits",
           "[parallel][distributed]") {
   std::vector<double> mean(6, 0.);
-  index_t samples = 0;
   for (const auto& [begin, end] : {std::pair{0, 4}, std::pair{4, 11}}) {
     net<> alone = make();
     loss_of(alone, batch_of(begin, end), true);
     for (std::size_t i = 0; i < 6; ++i)
       mean[i] += double(end - begin) / 11 * alone.norm.running_mean.value()(index_t(i));
-    ++samples;
   }
   CHECK_NOTHROW(run_ranks(3, {}, [&](thread_communicator world) {
     net<> model = make();

@@ -26,8 +26,8 @@ TEST_CASE("hierarchical: all calls, for nodes of equal and different sizes", "[p
   const int shapes[][2] = {{1, 1}, {2, 1}, {3, 4}, {4, 2}, {5, 2}};  // ranks, ranks per node
   for (const auto& [R, per_node] : shapes) {
     INFO(R << " ranks, " << per_node << " per node");
-    CHECK_NOTHROW(run_ranks(R, {}, [per_node = per_node](thread_communicator world) {
-      hierarchical_communicator ranks(world, per_node);
+    CHECK_NOTHROW(run_ranks(R, {}, [each = per_node](thread_communicator world) {
+      hierarchical_communicator ranks(world, each);
       require(ranks.rank() == world.rank() && ranks.size() == world.size(), "ranks of all");
       check_all(ranks, false);
     }));
