@@ -61,7 +61,7 @@ void by_axes(index_t axes, F f) {
 /// Means of the last K axes and the reciprocals of their standard deviations.
 template <int K, class In, class X>
 void give_moments(const In& in, const X& x, double eps) {
-  index_t axes[K];
+  index_t axes[std::size_t{K}];
   for (int k = 0; k < K; ++k) axes[k] = 4 - K + k;
   const auto middle = sinter::eval(mean(x, axes, sinter::keepdim));
   in.give(middle);

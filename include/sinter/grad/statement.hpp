@@ -320,9 +320,8 @@ class versioned_expression {
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
         refuse<autograd_error>(
-            {doing, " '", name,
-             "': an operand was modified in place after the statement; use a copy, or write to it after "
-             "the gradient is taken"});
+            {doing, " '", name, "': its operand of shape ", shape_piece{leaves.at[i].shape, leaves.at[i].rank},
+             " was modified in place after the statement; use a copy, or write to it after the gradient is taken"});
     return *e_;
   }
 
