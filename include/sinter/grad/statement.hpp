@@ -304,6 +304,12 @@ state_ptr prologue_state(const E& e) {
   }
 }
 
+[[noreturn]] SINTER_COLD inline void refuse_written_operand(const char* doing, const char* name, shape_piece shape) {
+  refuse<autograd_error>(
+      {doing, " '", name, "': its operand of shape ", shape,
+       " was modified in place after the statement; use a copy, or write to it after the gradient is taken"});
+}
+
 /// An expression without points, kept for backward with the versions of its leaves.
 template <class E>
 class versioned_expression {
@@ -319,9 +325,7 @@ class versioned_expression {
     const leaves_of<E> leaves(*e_);
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>(
-            {doing, " '", name, "': its operand of shape ", shape_piece{leaves.at[i].shape, leaves.at[i].rank},
-             " was modified in place after the statement; use a copy, or write to it after the gradient is taken"});
+        refuse_written_operand(doing, name, {leaves.at[i].shape, leaves.at[i].rank});
     return *e_;
   }
 
