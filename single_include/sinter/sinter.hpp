@@ -99,6 +99,11 @@
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
+// 1, in all files of a program that have socket_communicator: it can encrypt, by OpenSSL 3, and the program is linked
+// with libcrypto (CMake's option of this name sets it for sinter::sinter).
+#ifndef SINTER_WITH_OPENSSL
+#define SINTER_WITH_OPENSSL 0
+#endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
 // of these names set it for sinter::cuda). Convolutions go by cuDNN where it is 1, so all files of a program that have
 // the backend need the same SINTER_WITH_CUDNN.
@@ -931,6 +936,23 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 }  // namespace sinter
 // sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
 
+// sinter/core/as_written.hpp: keeps constants from being copied wrong by g++ 12.
+
+namespace sinter::detail {
+
+/// x, a pointer or a whole number, of which the compiler does not know the value. For processors with AVX-512, g++ 12.2
+/// copies a constant of four words as its first word four times if the others are equal to it or, at the end, 0 (or -1
+/// behind negative ones): {1, 1, 1, 0} arrives as {1, 1, 1, 1}.
+template <class T>
+constexpr T as_written(T x) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (!std::is_constant_evaluated()) asm("" : "+r"(x));
+#endif
+  return x;
+}
+
+}  // namespace sinter::detail
+
 namespace sinter {
 
 /// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
@@ -973,7 +995,8 @@ std::string shape_text(const extents<R>& shape) {
 template <std::size_t R>
 constexpr extents<int{R}> to_extents(const index_t (&list)[R]) {
   extents<int{R}> e;
-  for (int i = 0; i < int{R}; ++i) e[i] = list[i];
+  const index_t* const from = as_written(&list[0]);
+  for (int i = 0; i < int{R}; ++i) e[i] = from[i];
   return e;
 }
 
@@ -1418,7 +1441,7 @@ inline void dense_strides(const index_t* shape, int rank, const int* order, inde
 template <int R>
 extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
   extents<R> dense;
-  int order[max_rank];
+  int order[max_rank] = {};
   if (R < 2 || !memory_order(shape.data(), R, 1, [&](int) { return strides.data(); }, order))
     row_major_strides(shape.data(), R, dense.values);
   else dense_strides(shape.data(), R, order, dense.values);
@@ -1437,7 +1460,7 @@ bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extent
 template <int R>
 extents<R> strides_in(memory_format f, const extents<R>& shape) {
   extents<R> strides;
-  int order[max_rank];
+  int order[max_rank] = {};
   for (int d = 0; d < R; ++d) order[d] = d;
   if constexpr (R >= 2) {
     if (f == memory_format::channels_last) {
@@ -1525,13 +1548,8 @@ class whole {
 
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
 
-#include <cstdlib>
 #include <mutex>
 #include <thread>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 // sinter/core/address_map.hpp: numbers by address.
 
@@ -1669,28 +1687,116 @@ T& make_once(std::atomic<T*>& made, const Make& make) {
 }
 
 }  // namespace sinter::detail
+// sinter/core/free_blocks.hpp: the free blocks of an arena, by size and by age.
 
-namespace sinter {
+namespace sinter::detail {
 
-/// What a device's arena holds. Bytes are rounded up to the arena's block sizes.
-struct memory_stats {
-  std::size_t bytes_in_use = 0;        ///< held by living tensors
-  std::size_t peak_bytes = 0;          ///< largest bytes_in_use since the last reset_peak_memory
-  std::size_t bytes_cached = 0;        ///< freed by tensors, kept for the next allocation
-  std::size_t bytes_reserved = 0;      ///< freed by tensors, kept for a captured step
-  std::size_t allocations = 0;         ///< requests served so far
-  std::size_t system_allocations = 0;  ///< requests that had to ask the operating system
+/// The sizes of blocks: multiples of 64 bytes up to 512, then eight sizes per power of two. They are numbered in
+/// ascending order, so that number + 8 is twice the size from 512 bytes on.
+struct block_sizes {
+  static constexpr std::size_t round_up(std::size_t bytes) {
+    if (bytes <= 512) return bytes == 0 ? 64 : (bytes + 63) / 64 * 64;
+    const std::size_t step = std::bit_floor(bytes - 1) / 8;
+    return (bytes + step - 1) & ~(step - 1);  // a power of two
+  }
+  static constexpr std::size_t number(std::size_t size) {
+    if (size < 512) return size / 64;
+    const auto log = static_cast<std::size_t>(std::bit_width(size)) - 1;
+    return 8 * (log - 8) + ((size >> (log - 3)) & 7);
+  }
+  static constexpr std::size_t size(std::size_t number) {
+    return number < 8 ? number * 64 : (8 + number % 8) << (number / 8 + 5);
+  }
 };
 
-namespace detail {
+struct free_block {
+  void* at;
+  std::uint64_t freed;  ///< the number of this free, in the order of all
+};
 
-/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn:
+/// The free blocks of one size, in the order in which they were freed.
+class blocks_of_size {
+ public:
+  bool empty() const { return first_ == blocks_.size(); }
+  const free_block& oldest() const { return blocks_[first_]; }
+  const free_block& newest() const { return blocks_.back(); }
+  void push(const free_block& b) { blocks_.push_back(b); }
+  free_block take_newest() {
+    const free_block b = blocks_.back();
+    blocks_.pop_back();
+    return b;
+  }
+  free_block take_oldest() {
+    const free_block b = blocks_[first_++];
+    if (2 * first_ > blocks_.size()) {
+      blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    return b;
+  }
+
+ private:
+  std::vector<free_block> blocks_;
+  std::size_t first_ = 0;  // those in front of it were taken
+};
+
+/// The free blocks of all sizes.
+class free_blocks {
+ public:
+  /// Those of a size. Errors: bad_alloc.
+  blocks_of_size& of(std::size_t size) {
+    const std::size_t number = block_sizes::number(size);
+    if (number >= sizes_.size()) sizes_.resize(number + 1);
+    return sizes_[number];
+  }
+  /// The smallest size above `size`, of at most twice that, of which there is a block; 0: none.
+  std::size_t next_larger(std::size_t size) const {
+    const std::size_t number = block_sizes::number(size), end = std::min(number + 9, sizes_.size());
+    for (std::size_t n = number + 1; n < end; ++n)
+      if (!sizes_[n].empty()) return block_sizes::size(n);
+    return 0;
+  }
+  /// The size of the block that was freed before all others, if its free was at most number `last`; else 0. Takes time
+  /// in proportion to the number of sizes, not of blocks.
+  std::size_t size_of_oldest(std::uint64_t last) const {
+    std::size_t found = 0;
+    for (std::size_t n = 1; n < sizes_.size(); ++n)
+      if (!sizes_[n].empty() && sizes_[n].oldest().freed <= last) {
+        found = n;
+        last = sizes_[n].oldest().freed;
+      }
+    return block_sizes::size(found);
+  }
+  /// Hands all of them to take(address, size).
+  template <class F>
+  void take_all(const F& take) {
+    for (std::size_t n = 0; n < sizes_.size(); ++n)
+      while (!sizes_[n].empty()) take(sizes_[n].take_newest().at, block_sizes::size(n));
+  }
+
+ private:
+  std::vector<blocks_of_size> sizes_;  // by number; there are no blocks of number 0
+};
+
+}  // namespace sinter::detail
+// sinter/core/host_memory.hpp: where the arenas of the host devices get their memory.
+
+#include <cstdlib>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace sinter::detail {
+
+/// Memory of the system. Large blocks begin at different places of a page, in turn:
 /// caches and write buffers find a line by the low bits of its address, and operands of one statement that all began a
 /// page would compete for the same few of them.
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;
-  static constexpr std::size_t header = 64;  ///< of a tensor's block, in front of its elements
+  static constexpr std::size_t header = 64;                       ///< of a tensor's block, in front of its elements
+  static constexpr std::size_t allowance = std::size_t{1} << 20;  ///< see caching_arena
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
   static constexpr std::size_t page = 4096;
   static constexpr std::size_t places = 16;                     ///< in a page, where blocks begin
@@ -1714,67 +1820,93 @@ class host_memory {
   std::size_t turn_ = 0;
 };
 
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// What a device's arena holds. Bytes are rounded up to the arena's block sizes.
+struct memory_stats {
+  std::size_t bytes_in_use = 0;        ///< held by living tensors
+  std::size_t peak_bytes = 0;          ///< largest bytes_in_use since the last reset_peak_memory
+  std::size_t bytes_cached = 0;        ///< freed by tensors, kept for the next allocation
+  std::size_t bytes_reserved = 0;      ///< freed by tensors, kept for a captured step
+  std::size_t bytes_held = 0;          ///< in use, cached, reserved, and ends of blocks that are larger than asked for
+  std::size_t allocations = 0;         ///< requests served so far
+  std::size_t system_allocations = 0;  ///< requests that had to ask the operating system
+  std::size_t system_frees = 0;        ///< blocks given back to it
+};
+
+namespace detail {
+
 /// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
 /// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
 /// than the arithmetic that fills it. The one that was freed last is handed out first; to copies beside the program it
 /// is the one that was freed first, whose last user is most likely done. Source takes memory from the system (null if
 /// it gets none) and gives it back.
+///
+/// What the arena holds of the system's memory, less reserves, stays within P + max(P / 2, allowance), where P is the
+/// most that was in use lately: in the last `lately` to 2 * `lately` allocations. So what one step of a loop frees is
+/// there for the next. Tensors come and go without changing what is held, so the bound needs care only where a block is
+/// taken from the system, where P shrinks, and where a reserve is dropped. Where it leaves no room for a block from the
+/// system, a larger one may serve; otherwise the ones longest unused go back.
 template <class Source>
 class caching_arena {
  public:
+  static constexpr std::uint64_t lately = std::uint64_t{1} << 16;
+  static constexpr std::size_t least_shared = 4096;  ///< smallest size that a larger block may serve
+
   explicit caching_arena(std::string name, const Source& source = {}) : name_(std::move(name)), source_(source) {}
   caching_arena(const caching_arena&) = delete;
   caching_arena& operator=(const caching_arena&) = delete;
+  /// Gives back all but what is in use.
+  ~caching_arena() {
+    free_.take_all([this](void* p, std::size_t) { source_.give(p); });
+    for (const reserved_block& b : reserved_) source_.give(b.memory);
+  }
 
   static std::size_t block_size(std::size_t bytes) {
-    const std::size_t body = bytes > Source::header ? bytes - Source::header : 0;
-    if (body <= 512) return Source::header + (body == 0 ? 64 : (body + 63) / 64 * 64);
-    const std::size_t step = std::bit_floor(body - 1) / 8;
-    return Source::header + (body + step - 1) / step * step;
+    return Source::header + block_sizes::round_up(bytes > Source::header ? bytes - Source::header : 0);
   }
 
   void* allocate(std::size_t bytes) {
     const std::size_t size = block_size(bytes);
     const std::lock_guard lock(mutex_);
-    ++stats_.allocations;
-    std::vector<free_block>& list = free_list(size);
+    if (++stats_.allocations >= next_review_) review();
+    blocks_of_size& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
     const bool beside = copies_run_beside();
     void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
     std::uint64_t freed = 0;
-    if (p == nullptr && !list.empty() && fits(size)) {
-      const auto at = beside ? list.begin() : list.end() - 1;
-      p = at->at;
-      freed = at->freed;
-      list.erase(at);
-      stats_.bytes_cached -= size;
-    }
+    if (p == nullptr && fits(size))
+      p = list.empty() ? from_larger(size, beside, freed) : from_list(list, size, beside, freed);
     if (p == nullptr) p = from_system(size);
     if (beside) given_beside() = {p, freed};
     if (recorded) {
       try {
         reserve_of_[p] = open_;
       } catch (...) {
-        put_back(p, size);
+        put_back(p, whole_size(p, size));
         throw;
       }
     }
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
+    if (stats_.bytes_in_use > peak_now_) peak_now_ = stats_.bytes_in_use;
     return p;
   }
 
   void release(void* p, std::size_t bytes) noexcept {
-    const std::size_t size = block_size(bytes);
+    std::size_t size = block_size(bytes);
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= size;
+    size = whole_size(p, size);
     const int reserve = reserve_for(p);
     if (reserve == 0) return put_back(p, size);
     try {
       reserved_.push_back({reserve, p, size});
       stats_.bytes_reserved += size;
     } catch (...) {
-      source_.give(p);
+      give(p, size);
     }
   }
 
@@ -1793,6 +1925,7 @@ class caching_arena {
   void close_reserve() noexcept {
     const std::lock_guard lock(mutex_);
     open_ = 0;
+    keep_bound();
   }
   void drop_reserve(int number) noexcept {
     const std::lock_guard lock(mutex_);
@@ -1802,6 +1935,7 @@ class caching_arena {
         put_back(b.memory, b.size);
       }
     std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
+    keep_bound();
   }
 
   void empty_cache() noexcept {
@@ -1831,25 +1965,20 @@ class caching_arena {
     if (!fits_beside_cache(0)) drop_cache();
   }
 
+  void set_allowance(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    allowance_ = bytes;
+    keep_bound();
+  }
+
  private:
-  struct free_block {
-    void* at;
-    std::uint64_t freed;  ///< frees() then
-  };
   struct reserved_block {
     int reserve;
     void* memory;
     std::size_t size;
   };
 
-  std::vector<free_block>& free_list(std::size_t size) {
-    const std::size_t body = size - Source::header;
-    const int log = static_cast<int>(std::bit_width(body)) - 1;
-    const std::size_t index =
-        body <= 512 ? body / 64 : 16 + static_cast<std::size_t>(log) * 8 + ((body >> (log - 3)) & 7);
-    if (index >= free_.size()) free_.resize(index + 1);
-    return free_[index];
-  }
+  blocks_of_size& free_list(std::size_t size) { return free_.of(size - Source::header); }
 
   /// Does the limit allow tensors `more` bytes? What is cached could be given back.
   bool fits(std::size_t more) const {
@@ -1858,28 +1987,79 @@ class caching_arena {
   /// True if that fits even with all cached blocks kept.
   bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
 
+  /// The most that was in use lately, with `more` bytes in use from now on.
+  std::size_t recent_peak(std::size_t more) const {
+    return std::max({peak_now_, peak_before_, stats_.bytes_in_use + more});
+  }
+  /// True if the arena would hold more than its bound with another block of `more` bytes, taken for a tensor.
+  bool over_bound(std::size_t more) const {
+    const std::size_t held = stats_.bytes_held - stats_.bytes_reserved + more, peak = recent_peak(more);
+    return held > peak && held - peak > std::max(peak / 2, allowance_);
+  }
+  /// A GPU takes no memory back while a step is recorded on it, and none of a thread that records one elsewhere; and
+  /// the step may use what is cached.
+  bool can_give() const { return open_ == 0 && capturing() == nullptr; }
+
+  void* from_list(blocks_of_size& list, std::size_t size, bool beside, std::uint64_t& freed) {
+    const free_block b = beside ? list.take_oldest() : list.take_newest();
+    freed = b.freed;
+    stats_.bytes_cached -= size;
+    return b.at;
+  }
+
+  /// A larger cached block, where the bound leaves no room for one from the system; null if none may serve. The ends
+  /// that are unused must be at most a quarter of what the bound counts from, or they would take the place of the
+  /// cache. A limit is for whole blocks, so under one no end is left unused.
+  SINTER_COLD void* from_larger(std::size_t wanted, bool beside, std::uint64_t& freed) {
+    if (wanted < least_shared || limit_ != 0 || !over_bound(wanted)) return nullptr;
+    const std::size_t body = free_.next_larger(wanted - Source::header), size = Source::header + body;
+    if (body == 0) return nullptr;
+    const std::size_t held_by_tensors = stats_.bytes_held - stats_.bytes_reserved - stats_.bytes_cached;
+    if (held_by_tensors - stats_.bytes_in_use + size - wanted > recent_peak(wanted) / 4) return nullptr;
+    blocks_of_size& list = free_.of(body);
+    larger_[beside ? list.oldest().at : list.newest().at] = static_cast<int>(block_sizes::number(body));
+    return from_list(list, size, beside, freed);
+  }
+  /// The size of a block that served a request for `size`. From now on it counts as no longer in use.
+  std::size_t whole_size(void* p, std::size_t size) {
+    if (size < least_shared || larger_.empty()) return size;
+    const auto at = larger_.find(p);
+    if (at == larger_.end()) return size;
+    size = Source::header + block_sizes::size(static_cast<std::size_t>(at->second));
+    larger_.erase(at);
+    return size;
+  }
+
   /// Takes back a block that is no longer used. It goes to the free lists, or to the system if the limit or memory
   /// leaves no room in them.
   void put_back(void* p, std::size_t size) noexcept {
     try {
-      if (fits_beside_cache(size) || open_ != 0) {
-        free_list(size).push_back({p, frees_ + 1});
+      if (fits_beside_cache(size) || !can_give()) {
+        free_list(size).push({p, frees_ + 1});
         ++frees_;
         stats_.bytes_cached += size;
         return;
       }
     } catch (...) {
     }
-    source_.give(p);
+    give(p, size);
   }
 
-  void* from_reserve(std::size_t size) {
-    for (std::size_t i = reserved_.size(); i-- > 0;)
-      if (const reserved_block b = reserved_[i]; b.reserve == open_ && b.size == size) {
-        take_reserved(i);
-        return b.memory;
-      }
-    return nullptr;
+  /// The smallest free block of the open reserve that is large enough, and not above twice the size.
+  SINTER_COLD void* from_reserve(std::size_t size) {
+    const std::size_t most = size < least_shared ? size : 2 * size;
+    std::size_t best = reserved_.size();
+    for (std::size_t i = reserved_.size(); i-- > 0;) {
+      const reserved_block& b = reserved_[i];
+      if (b.reserve == open_ && size <= b.size && b.size <= most &&
+          (best == reserved_.size() || b.size < reserved_[best].size))
+        best = i;
+    }
+    if (best == reserved_.size()) return nullptr;
+    const reserved_block b = reserved_[best];
+    if (b.size > size) larger_[b.memory] = static_cast<int>(block_sizes::number(b.size - Source::header));
+    take_reserved(best);
+    return b.memory;
   }
   void take_reserved(std::size_t i) noexcept {
     stats_.bytes_reserved -= reserved_[i].size;
@@ -1897,7 +2077,8 @@ class caching_arena {
     return number;
   }
 
-  void* from_system(std::size_t size) {
+  SINTER_COLD void* from_system(std::size_t size) {
+    keep_bound(size);
     void* p = nullptr;
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
       if (attempt == 1) drop_cache();
@@ -1908,24 +2089,51 @@ class caching_arena {
                              " bytes are in use by tensors", limit_ != 0 ? joined({", the limit is ", limit_}) : "",
                              ". Free tensors or use smaller batches"});
     ++stats_.system_allocations;
+    stats_.bytes_held += size;
     return p;
+  }
+  void give(void* p, std::size_t size) noexcept {
+    source_.give(p);
+    ++stats_.system_frees;
+    stats_.bytes_held -= size;
   }
 
   void drop_cache() noexcept {
-    if (open_ != 0)
-      return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
-    for (std::vector<free_block>& list : free_) {
-      for (const free_block& b : list) source_.give(b.at);
-      list.clear();
-    }
+    if (!can_give()) return;
+    free_.take_all([this](void* p, std::size_t body) { give(p, Source::header + body); });
     stats_.bytes_cached = 0;
+  }
+  /// Gives back the block that was freed before all others, if its free was at most number `last`. False where none may
+  /// go.
+  bool give_oldest(std::uint64_t last) noexcept {
+    const std::size_t body = can_give() ? free_.size_of_oldest(last) : 0;
+    if (body == 0) return false;
+    stats_.bytes_cached -= Source::header + body;
+    give(free_.of(body).take_oldest().at, Source::header + body);
+    return true;
+  }
+  /// Makes room for `more` bytes within the bound, as far as cached blocks take it.
+  void keep_bound(std::size_t more = 0) noexcept {
+    while (over_bound(more) && give_oldest(frees_)) {
+    }
+  }
+
+  /// Forgets what was in use before the latest review, and gives back blocks that were not asked for since then.
+  SINTER_COLD void review() noexcept {
+    next_review_ = stats_.allocations + lately;
+    peak_before_ = std::exchange(peak_now_, stats_.bytes_in_use);
+    keep_bound();
+    const std::uint64_t old = std::exchange(frees_at_review_, frees_);
+    while (stats_.bytes_cached > allowance_ && give_oldest(old)) {
+    }
   }
 
   std::string name_;
   Source source_;
   mutable fork_safe_mutex mutex_;
-  std::vector<std::vector<free_block>> free_;  // each in the order in which they were freed
+  free_blocks free_;
   std::uint64_t frees_ = 0;
+  address_map larger_;                    // the numbers of sizes of blocks that are larger than asked for
   address_map reserve_of_;                // the reserves of blocks in use that belong to one
   std::vector<reserved_block> reserved_;  // the free blocks of all reserves
   int open_ = 0;
@@ -1933,6 +2141,11 @@ class caching_arena {
   int last_reserve_ = 0;
   memory_stats stats_;
   std::size_t limit_ = 0;
+  std::size_t allowance_ = Source::allowance;
+  std::size_t peak_now_ = 0;     // of what is in use, since the latest review
+  std::size_t peak_before_ = 0;  // between the two latest reviews
+  std::uint64_t next_review_ = lately;
+  std::uint64_t frees_at_review_ = 0;
 };
 
 /// Naming, storing and type-checking tensors of any device is for every file; what runs asks for this. A class, so that
@@ -2020,6 +2233,14 @@ void set_memory_limit(std::size_t bytes) {
   detail::device_arena<D>::get().set_limit(bytes);
 }
 
+/// Sets by how much what D's arena keeps may exceed the most that was in use lately, in place of 1 MiB (64 MiB on a
+/// GPU), where half of that most is less: `bytes_in_use + bytes_cached <= peak + max(peak / 2, bytes)`. The largest
+/// `std::size_t` lifts the bound.
+template <device D = cpu>
+void set_cache_allowance(std::size_t bytes) {
+  detail::device_arena<D>::get().set_allowance(bytes);
+}
+
 }  // namespace sinter
 
 namespace sinter::detail {
@@ -2031,7 +2252,8 @@ struct storage {
   void* data = nullptr;
   std::size_t bytes = 0;
   void (*destroy)(storage*) noexcept = nullptr;
-  bool borrowed = false;  ///< the memory is someone else's
+  bool borrowed = false;              ///< the memory is someone else's
+  std::atomic<bool> is_state{false};  ///< of a module's buffer; see undo_scope
 };
 
 class storage_ptr {
@@ -2442,9 +2664,10 @@ void measure_list(const List& list, index_t* extent, bool first = true) {
 
 template <int R, class T, class List>
 T* copy_list(const List& list, T* to) {
-  for (const auto& x : list) {
-    if constexpr (R > 1) to = copy_list<R - 1>(x, to);
-    else *to++ = x;
+  const auto* const from = as_written(list.begin());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if constexpr (R > 1) to = copy_list<R - 1>(from[i], to);
+    else *to++ = from[i];
   }
   return to;
 }
@@ -3286,8 +3509,8 @@ inline constexpr bool reads_name<let_expr<Tag, X, Body>, Own...> =
 template <class E>
 inline constexpr bool point_reads_name = false;
 template <class E>
-  requires(point_test<E>() && requires(const E& e) { e.e; })
-inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
+  requires(point_test<E>() && requires { E::operands_read_name; })
+inline constexpr bool point_reads_name<E> = E::operands_read_name;
 template <class Op, class... A>
 inline constexpr bool point_reads_name<map_expr<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>
@@ -4097,13 +4320,6 @@ struct lowering<map_expr<Op, A, B, C>> {
 
 namespace sinter::detail {
 
-/// The error of check_range: an out-of-range index or label.
-[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
-                                                  index_t position, index_t extent, const std::string& remark = {}) {
-  refuse<index_error>(
-      {op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
-}
-
 /// The shape that a pass goes over.
 struct any_shape {
   const index_t* data;
@@ -4135,9 +4351,6 @@ struct flat_values {
   template <class T>
   flat_values(T* p) : data(p), element_size(sizeof(T)) {}  // NOLINT: implicit on purpose
 };
-
-/// What is known of the indices along a line: in runs, equal ones are neighbours.
-enum class index_order { any, runs };
 
 /// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
@@ -4175,70 +4388,19 @@ struct backend {
   static void map_many(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class... A>
-  static void update(const A&...) {
+  template <class K>
+  static void update(const K&, index_t, const flat_values (&)[K::leaves], const flat_values (&)[K::outputs]) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
   template <class T, bool Sums = false, class... A>
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Reducer, class T, class... A>
-  static void reduce(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class R, class... A>
-  static void scan(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void sort(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void count(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class T, class... A>
-  static void matmul(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void rows(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void reverse_rows(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void cross_entropy(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void reverse_cross_entropy(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void check_range(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void gather(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
-  template <class... A>
-  static void scatter_add(const A&...) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-  }
 };
 
-/// Stand for a formula and a fold where is_backend names functions that take any.
+/// Stands for a formula where is_backend names functions that take any.
 struct any_plan {
   static constexpr int leaves = 1, outputs = 1;
-};
-struct any_fold {
-  using result = float;
 };
 
 /// What evaluation asks of a backend for the device D. Functions are templates, and are not instantiated here.
@@ -4251,8 +4413,7 @@ concept is_backend =
     } &&
     // Passes over an index space, free of the types of their operands.
     requires(const any_plan& plan, const shape_upto<1>& shape, const leaf_ref* leaves, const sink_ref& out,
-             const sink_ref* sinks, const bool* reduced, const typename B::epilogue* epilogue,
-             const flat_values (&flat)[1], float* result) {
+             const sink_ref* sinks, const flat_values (&flat)[1]) {
       // out = plan(leaves), then several results in one pass, then over arrays of n.
       B::template map<float>(plan, shape, leaves, out);
       B::map_many(plan, shape, leaves, sinks);
@@ -4260,44 +4421,30 @@ concept is_backend =
       // The gradients of all leaves of a statement. true: some leaf is broadcast, so that its gradient is a sum.
       B::template reverse<float>(plan, shape, leaves, sinks);
       B::template reverse<float, true>(plan, shape, leaves, sinks);
-      // A fold of plan(leaves) along the axes marked in `reduced`.
-      B::template reduce<any_fold, float>(plan, shape, leaves, reduced, result, epilogue);
-    } &&
-    // Work on an expression e or on tensors.
-    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const tensor<float, 1, D>& of_row,
-             const tensor<std::int64_t, 2, D>& indices, const tensor<std::int64_t, 1, D>& labels,
-             const typename B::epilogue* epilogue, const matrix_ref& matrix, const std::int64_t* values) {
-      // The state of a fold after every element along an axis.
-      B::template scan<any_fold>(e, 0, out, epilogue);
-      // The first elements along an axis in order, and their positions; false: from the smallest.
-      B::sort(e, 0, false, out, indices);
-      // labels[v] += how often e is v.
-      B::count(indices, labels);
-      // c = a b; true: c += a b.
-      B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
-      // A row op of so many last elements, its reverse, and cross_entropy, which are persistent: a row is read once.
-      B::rows(any_plan{}, index_t{1}, e, out, of_row, epilogue);
-      B::reverse_rows(any_plan{}, index_t{1}, out, out, of_row, out, true);
-      B::cross_entropy(e, labels, of_row, of_row);
-      B::reverse_cross_entropy(e, labels, of_row, of_row, out, true);
-      // index_error unless all n values lie in [0, extent).
-      B::check_range("op", "index", values, index_t{1}, index_t{1});
-      // y[c] = x[c with coordinate `axis` = index[c]], and its reverse, which adds.
-      B::gather(e, 0, indices, out);
-      B::scatter_add(e, 0, indices, out, index_order::any);
     };
 
-/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
-/// whose kernels are written in what all backends supply does so for all of them.
+/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices.
 ///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)
 ///     writes `to`, runs the epilogue, and returns what the op saves
 ///   static void reverse(const Op&, const kernel_backward&)
 ///     writes or adds the gradients of the operands; see grad/kernel_backward.hpp
+/// What is no expression, as it has two results or none, is a struct of its parameters, and its function calls
+///   static void run(const Op&, ...)
+/// of arguments that the header of the op names.
 template <class Op, device D>
 struct kernels {
   static_assert(sizeof(runs_in_this_file<D>) != 0);
   static_assert(Op::template has_kernels_on<D>,
                 "sinter: this op has no kernels for the device; see docs/adding-a-kernel-op.md");
+  // So that there is one message.
+  template <class Tensor, class... A>
+  static auto forward(const Op&, const Tensor&, const A&...) {
+    return typename Op::template saves<element_of<Tensor>, D>();
+  }
+  template <class Backward>
+  static void reverse(const Op&, const Backward&);
+  template <class... A>
+  static void run(const Op&, const A&...);
 };
 
 /// Stands where no work follows that of a point.
@@ -4668,7 +4815,7 @@ evaluated<E> run_fused(const E& e) {
   [[maybe_unused]] storage_ptr kept;
   if constexpr (is_tracked_v<E> && requires {
                   epilogue.kept;
-                  point.is_recorded();
+                  requires bare<decltype(point)>::keeps_input;
                 }) {
     const bool point_has_state = point.is_recorded();
     if (point_has_state) epilogue.kept = &kept;
@@ -4764,6 +4911,7 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 template <class Y, class E>
 void assign_into(const Y& y, const E& e) {
   auto&& ready = materialise(e);
+  note_before_write<device_of<Y>>(access::storage_of(y));
   if (needs_temporary(ready, y)) {
     const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
     write(ready, temporary);
@@ -4975,6 +5123,147 @@ class independent_passes {
 // of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself. The
 // walk is in grad/walk.hpp.
 
+// sinter/core/undo.hpp: what a computation has changed, to be put back where it fails.
+
+namespace sinter::detail {
+
+/// Something that a computation is about to change, as it is before. To undo it a second time, or where nothing was
+/// changed after all, does no harm.
+struct change {
+  virtual ~change() = default;
+  virtual void undo() noexcept = 0;
+  const void* object = nullptr;  ///< what undo() writes to, if it may end before; see undo_scope::forget
+  change* older = nullptr;
+};
+
+/// Changes, the newest first.
+class change_list {
+ public:
+  change_list() = default;
+  change_list(change_list&& other) noexcept
+      : newest_(std::exchange(other.newest_, nullptr)), oldest_(std::exchange(other.oldest_, nullptr)) {}
+  change_list& operator=(change_list&&) = delete;
+  ~change_list() { drop(); }
+
+  void add(std::unique_ptr<change> c) noexcept {
+    change* const one = c.release();
+    one->older = newest_;
+    newest_ = one;
+    if (oldest_ == nullptr) oldest_ = one;
+  }
+  /// Those of `newer` come before these.
+  void add(change_list&& newer) noexcept {
+    if (newer.newest_ == nullptr) return;
+    newer.oldest_->older = newest_;
+    if (oldest_ == nullptr) oldest_ = newer.oldest_;
+    newest_ = std::exchange(newer.newest_, nullptr);
+    newer.oldest_ = nullptr;
+  }
+  void undo() noexcept {
+    for (change* c = newest_; c != nullptr; c = c->older) c->undo();
+    drop();
+  }
+  void drop() noexcept {
+    while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+    oldest_ = nullptr;
+  }
+  const change* newest() const noexcept { return newest_; }
+  void forget(const void* object) noexcept {
+    for (change** at = &newest_; *at != nullptr;) {
+      change* const c = *at;
+      if (c->object != object) {
+        oldest_ = c;
+        at = &c->older;
+        continue;
+      }
+      *at = c->older;
+      delete c;
+    }
+    if (newest_ == nullptr) oldest_ = nullptr;
+  }
+
+ private:
+  change *newest_ = nullptr, *oldest_ = nullptr;
+};
+
+/// While one is alive, this thread notes what it changes in buffers of modules and in generators, and if asked for in
+/// gradients. What was not kept when the scope ends is put back. Scopes may nest.
+///
+///     undo_scope changes;
+///     y = run();       // what it throws leaves all as it was
+///     changes.keep();
+class [[nodiscard]] undo_scope {
+ public:
+  undo_scope() noexcept : undo_scope(current() != nullptr && current()->with_gradients) {}
+  explicit undo_scope(bool gradients) noexcept : with_gradients(gradients), around_(std::exchange(current(), this)) {}
+  undo_scope(const undo_scope&) = delete;
+  undo_scope& operator=(const undo_scope&) = delete;
+  ~undo_scope() {
+    current() = around_;
+    changes_.undo();
+  }
+
+  /// Null where this thread notes nothing.
+  static undo_scope*& current() noexcept {
+    static thread_local constinit undo_scope* scope = nullptr;
+    return scope;
+  }
+
+  /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
+  void keep() noexcept {
+    if (around_ != nullptr) around_->changes_.add(std::move(changes_));
+    else changes_.drop();
+  }
+  /// The same; it belongs to whoever holds the list.
+  change_list take() noexcept { return std::move(changes_); }
+  void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
+  void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
+  const change* newest() const noexcept { return changes_.newest(); }
+
+  /// All changes of this thread are final.
+  static void keep_all() noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
+  }
+  /// This object ends.
+  static void forget(const void* object) noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
+  }
+
+  const bool with_gradients;
+
+ private:
+  undo_scope* around_;
+  change_list changes_;
+};
+
+template <device D>
+struct memory_change final : change {
+  explicit memory_change(const storage_ptr& m) : memory(m), copy(device_runtime<D>::allocate(m->bytes)) {
+    device_runtime<D>::copy_within(copy->data, memory->data, memory->bytes);
+  }
+  void undo() noexcept override {
+    try {
+      device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
+    } catch (...) {  // NOLINT: a GPU that has failed, and what is on it is lost
+    }
+    note_write(*memory.get());
+  }
+  storage_ptr memory, copy;
+};
+
+template <device D>
+SINTER_COLD void note_memory(const storage_ptr& memory) {
+  if (capturing() == nullptr)  // else nothing runs
+    undo_scope::current()->add(std::make_unique<memory_change<D>>(memory));
+}
+/// Before a statement writes to this memory in place.
+template <device D>
+void note_before_write(const storage_ptr& memory) {
+  if (memory->is_state.load(std::memory_order_relaxed) && undo_scope::current() != nullptr) [[unlikely]]
+    note_memory<D>(memory);
+}
+
+}  // namespace sinter::detail
 // sinter/grad/backward_rule.hpp: kernels that do backward of two tape entries at once.
 //
 // A tape entry has the value that it made, and inputs. Backward visits the consumer of a value, which makes the value's
@@ -5159,8 +5448,9 @@ struct grad_state {
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
-  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns what earlier passes had
-  /// left, null for nothing, and restore() puts that back.
+  /// A copy of what earlier passes have left, null for nothing; restore() puts it back.
+  virtual storage_ptr copy_of_kept() const = 0;
+  /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns copy_of_kept() from before.
   virtual storage_ptr settle() = 0;
   virtual void restore(const storage_ptr& before) noexcept = 0;
 
@@ -5186,6 +5476,21 @@ struct grad_state {
     return visits.fetch_add(1) + 1;
   }
 };
+
+struct gradient_change final : change {
+  gradient_change(grad_state& s, storage_ptr kept) : state(&s), before(std::move(kept)) {
+    s.references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void undo() noexcept override { state->restore(before); }
+  state_ptr state;
+  storage_ptr before;
+};
+/// Before finished passes leave another gradient.
+inline void note_before_keeping(grad_state& s) {
+  undo_scope* const scope = undo_scope::current();
+  if (scope == nullptr || !scope->with_gradients || capturing() != nullptr) return;
+  scope->add(std::make_unique<gradient_change>(s, s.copy_of_kept()));
+}
 
 inline void tape_entry::backward_graph(const state_ptr&, graph_gradients&) {
   refuse<autograd_error>({"grad: '", name, "' has no second derivative"});
@@ -5343,6 +5648,13 @@ class listened_leaves {
     tell_before(0);
   }
 
+  /// Before the pass ends well.
+  void note_changes() const {
+    undo_scope* const scope = undo_scope::current();
+    if (scope == nullptr || !scope->with_gradients) return;
+    for (const leaf& l : leaves_)
+      if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
+  }
   /// Throws what a function has thrown.
   void end() {
     stop();
@@ -5663,6 +5975,8 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
   }
   if (listener != nullptr) listener->tell_rest();
   for (const grad_state* s = pass.finished; s != nullptr; s = s->next) pass.check_told(*s);
+  if (listener != nullptr) listener->note_changes();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) note_before_keeping(*s);
   independent_passes sums;
   for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
   sums.run();
@@ -5751,12 +6065,14 @@ struct typed_state final : grad_state {
     if (!at_home) kept = {};
     has_kept = false;
   }
+  storage_ptr copy_of_kept() const override {
+    if (!has_kept) return {};
+    storage_ptr copy = device_runtime<D>::allocate(bytes());
+    device_runtime<D>::copy_within(copy->data, access::data(kept), bytes());
+    return copy;
+  }
   storage_ptr settle() override {
-    storage_ptr before;
-    if (has_kept) {
-      before = device_runtime<D>::allocate(bytes());
-      device_runtime<D>::copy_within(before->data, access::data(kept), bytes());
-    }
+    storage_ptr before = copy_of_kept();
     add_to_kept();
     keep_gradient();
     return before;
@@ -6127,8 +6443,8 @@ class [[nodiscard]] buffer_run {
   [[nodiscard]] buffer_run(buffer_log& log, which w)
       : log_(log),
         which_(w),
-        around_(std::exchange(current(), this)),
-        own_(w == which::again ? log.entries.size() : 0) {}
+        own_(w == which::again ? log.entries.size() : 0),
+        around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
   ~buffer_run() {
     current() = around_;
     if (which_ != which::first) return;
@@ -6181,8 +6497,8 @@ class [[nodiscard]] buffer_run {
 
   buffer_log& log_;
   which which_;
-  buffer_run* around_;
   std::vector<sinter::detail::storage_ptr> own_;  ///< what a second run writes to
+  buffer_run* around_;
 };
 
 }  // namespace sinter::nn::detail
@@ -6193,7 +6509,8 @@ namespace sinter::nn {
 /// copy_state() and state() take it along; optimizers, named_parameters() and parameter_count() do not see it. Listed
 /// in visit() as a parameter is.
 ///
-/// As with a parameter, copies are handles to the same memory, and `const` is shallow: forward() may write to it.
+/// As with a parameter, copies are handles to the same memory, and `const` is shallow: forward() may write to it. What
+/// statements write there in a call of a module that throws is put back; through data() and (i) it is not.
 ///
 ///     nn::buffer<float, 1, D> mean;
 ///     tensor y = x - mean.value();
@@ -6210,7 +6527,9 @@ class buffer {
   /// From a tensor, whose memory it shares, or an expression, which is evaluated.
   template <expression E>
     requires sinter::detail::converts<E, T, R, D>
-  buffer(E&& e) : value_(std::forward<E>(e)) {}  // NOLINT: implicit on purpose
+  buffer(E&& e) : value_(std::forward<E>(e)) {  // NOLINT: implicit on purpose
+    if (value_.defined()) sinter::detail::access::storage_of(value_)->is_state.store(true, std::memory_order_relaxed);
+  }
   template <expression E, class Problem = typename sinter::detail::conversion_mistake<E, T, R, D>::problem,
             class Fix = typename sinter::detail::conversion_mistake<E, T, R, D>::fix>
   buffer(E&&) = delete;
@@ -6239,15 +6558,15 @@ class per_axis {
  public:
   template <std::integral I>
   per_axis(I all) {  // NOLINT: implicit on purpose
-    for (index_t& v : values_) v = detail::whole(all);
+    for (index_t& v : values_) v = detail::as_written<index_t>(detail::whole(all));
   }
   /// Errors: value_error unless there are N.
   per_axis(std::initializer_list<index_t> each) {
     if (static_cast<int>(each.size()) != N)
       detail::refuse<value_error>(
           {"a window over ", N, " axes takes one number or ", N, ", not ", static_cast<index_t>(each.size())});
-    int d = 0;
-    for (const index_t v : each) values_[d++] = v;
+    const index_t* const from = detail::as_written(each.begin());
+    for (int d = 0; d < N; ++d) values_[d] = from[d];
   }
   index_t operator[](int axis) const { return values_[axis]; }
 
@@ -6461,6 +6780,11 @@ namespace sinter {
 class generator {
  public:
   explicit constexpr generator(std::uint64_t seed = 0, std::uint64_t offset = 0) noexcept : key_{seed, offset} {}
+  constexpr generator(const generator&) = default;
+  constexpr generator& operator=(const generator&) = default;
+  constexpr ~generator() {
+    if (!std::is_constant_evaluated() && detail::undo_scope::current() != nullptr) detail::undo_scope::forget(this);
+  }
 
   /// The key of the next draw.
   constexpr random_key next() noexcept {
@@ -6482,6 +6806,22 @@ class generator {
  private:
   random_key key_;
 };
+
+namespace detail {
+
+struct generator_change final : change {
+  explicit generator_change(generator& gen) : before(gen) { object = &gen; }
+  void undo() noexcept override { *static_cast<generator*>(const_cast<void*>(object)) = before; }
+  generator before;
+};
+/// Before a generator moves on.
+inline void note_before_draw(generator& gen) {
+  undo_scope* const scope = undo_scope::current();
+  if (scope == nullptr || (scope->newest() != nullptr && scope->newest()->object == &gen)) return;
+  scope->add(std::make_unique<generator_change>(gen));
+}
+
+}  // namespace detail
 
 }  // namespace sinter
 
@@ -7086,15 +7426,18 @@ class module : public detail::module_types<Self> {
     static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
-  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed.
+  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed. A call that
+  /// throws leaves buffers and generators as they were; see undo_on_error.
   template <expression X, class S = Self>
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
     try {
+      sinter::detail::undo_scope changes;
       auto y = self().forward(std::forward<X>(x));
       if constexpr (expression<decltype(y)>) {
         if (detail::call_observer_now() != nullptr) detail::tell_observer(self(), y);
       }
+      changes.keep();
       return y;
     } catch (const detail::placed_error& e) {
       detail::rethrow_from(self(), e);
@@ -7933,6 +8276,8 @@ SINTER_UNARY_FUNCTION(acos, ops::acos_op)
 
 // sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
 
+// sinter/grad/kernel_graph.hpp: the tape entry of an op with a kernel of its own whose gradient can be differentiated.
+
 // sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
 
 // sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
@@ -8280,6 +8625,12 @@ state_ptr prologue_state(const E& e) {
   }
 }
 
+[[noreturn]] SINTER_COLD inline void refuse_written_operand(const char* doing, const char* name, shape_piece shape) {
+  refuse<autograd_error>(
+      {doing, " '", name, "': its operand of shape ", shape,
+       " was modified in place after the statement; use a copy, or write to it after the gradient is taken"});
+}
+
 /// An expression without points, kept for backward with the versions of its leaves.
 template <class E>
 class versioned_expression {
@@ -8295,10 +8646,7 @@ class versioned_expression {
     const leaves_of<E> leaves(*e_);
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>(
-            {doing, " '", name,
-             "': an operand was modified in place after the statement; use a copy, or write to it after "
-             "the gradient is taken"});
+        refuse_written_operand(doing, name, {leaves.at[i].shape, leaves.at[i].rank});
     return *e_;
   }
 
@@ -8404,9 +8752,10 @@ namespace ops {
 
 /// How a kernel takes an operand.
 enum class take {
-  formula,  ///< with the elementwise work on it, which runs inside the kernel
-  strided,  ///< evaluated, with any strides
-  dense,    ///< evaluated, dense in the op's format
+  expression,  ///< as it is, also with points, which run when the kernel does
+  formula,     ///< with the elementwise work on it, which runs inside the kernel
+  strided,     ///< evaluated, with any strides
+  dense,       ///< evaluated, dense in the op's format
 };
 
 }  // namespace ops
@@ -8491,23 +8840,27 @@ constexpr unsigned operands_read() {
 /// Where a kernel writes the gradient of an operand.
 template <class Tensor>
 struct gradient_place {
-  Tensor to;  ///< dense
-  bool add;   ///< to what is there, instead of overwriting it
+  Tensor to;         ///< dense
+  bool add = false;  ///< to what is there, instead of overwriting it
 };
 
 /// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
 /// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
-/// wants<I>() and place_of<I>().
+/// wants<I>() and place_of<I>(). Where there is no such kernel, op.grad<I>(gradient, operands..., result) is the
+/// gradient of operand I, as of an elementwise op; kernel::unneeded stands for what grad_uses does not name.
 template <class Op, class T, int R, device D, class Saved, class... Kept>
-class kernel_backward final : public tape_entry {
+class kernel_backward : public tape_entry {
  public:
   static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+  using value_type = T;
   using device_type = D;
+  static constexpr int rank = R;
+  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
 
   Op op;
   Saved saved;  ///< what forward returned
 
-  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) {}
 
   /// The gradient of the result; dense in the op's format, or with any strides where the op keeps the order.
   const tensor<T, R, D>& gradient() const { return gradient_; }
@@ -8524,7 +8877,11 @@ class kernel_backward final : public tape_entry {
   const auto& operand() const {
     return kept_.template get<I>().get("backward of", name);
   }
-  /// Does anybody ask for the gradient of operand I?
+  /// Gathers the gradient of operand I; null where nobody asks for it.
+  template <int I>
+  const state_ptr& source() const {
+    return sources_[I];
+  }
   template <int I>
   bool wants() const {
     return bool(sources_[I]);
@@ -8533,16 +8890,18 @@ class kernel_backward final : public tape_entry {
   /// first use.
   template <int I>
   auto place_of() const {
-    using K = bare<decltype(kept_.template get<I>())>;
-    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+    auto& s = state_of<I>();
     bool add = false;
     s.gradient(add);
     using Gradient = bare<decltype(s.grad)>;
-    if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
-      return gradient_place<Gradient>{s.grad, add};
-    const Gradient dense = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
-    late_.push_back([dense, &s, add] { write_or_add(dense, s.grad, add); });
-    return gradient_place<Gradient>{dense, false};
+    if constexpr (Op::takes(I) != ops::take::strided) {
+      if (!s.grad.is_contiguous(Op::format)) {
+        auto& late = late_.template get<I>();
+        late = {Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape)), add};
+        return gradient_place<Gradient>{late.to, false};
+      }
+    }
+    return gradient_place<Gradient>{s.grad, add};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -8552,11 +8911,30 @@ class kernel_backward final : public tape_entry {
     return place.to;
   }
 
+  /// op.grad<I> of g, evaluated, for the result y; operand<K>() gives an operand that it reads.
+  template <int I, class G, class Operand, class Y>
+  auto derivative(const G& g, const Operand& operand, const Y& y) const {
+    const auto read = [&]<int K>() -> decltype(auto) {
+      if constexpr ((Op::grad_uses[I] >> K & 1) != 0) return operand.template operator()<K>();
+      else return kernel::unneeded();
+    };
+    return [&]<int... K>(std::integer_sequence<int, K...>) {
+      if constexpr ((Op::grad_uses[I] & uses::result) != 0)
+        return eval(op.template grad<I>(g, read.template operator()<K>()..., y));
+      else return eval(op.template grad<I>(g, read.template operator()<K>()..., kernel::unneeded()));
+    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(Kept))>());
+  }
+
   // Called when the op is recorded.
-  template <int I, class E>
-  void keep_operand(const E& e, state_ptr source) {
-    kept_.template get<I>().keep(untrack(e));
+  template <int I>
+  void set_source(state_ptr source) {
     if constexpr (I < differentiable) sources_[I] = std::move(source);
+  }
+  /// Once the sources are set: keeps e where a gradient that somebody asks for reads it.
+  template <int I, class E>
+  void keep_operand(const E& e) {
+    for (int to = 0; to < differentiable; ++to)
+      if (sources_[to] && (Op::grad_uses[to] >> I & 1) != 0) return kept_.template get<I>().keep(untrack(e));
   }
   void keep_result(const tensor<T, R, D>& y) {
     if constexpr (reads_result) {
@@ -8566,8 +8944,8 @@ class kernel_backward final : public tape_entry {
   }
 
   /// Rules see this class; see kernel_backward_of.
-  entry_kind kind() override { return kind_of(*this); }
-  const state_ptr* inputs(int& count) const override {
+  entry_kind kind() final { return kind_of(*this); }
+  const state_ptr* inputs(int& count) const final {
     count = differentiable;
     return sources_;
   }
@@ -8584,1429 +8962,51 @@ class kernel_backward final : public tape_entry {
              " was modified in place after the statement; use a copy, or write to it after backward()"});
     gradient_ = gradient_in(y);
     if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
-    late_.clear();  // of a pass that ended in an error
-    kernels<Op, D>::reverse(op, *this);
-    for (const auto& move_gradient : late_) move_gradient();
-    late_.clear();
+    late_ = {};  // of a pass that ended in an error
+    if constexpr (has_grad<Op> && !requires { kernels<Op, D>::reverse(op, *this); })
+      add_gradients(std::make_integer_sequence<int, differentiable>());
+    else kernels<Op, D>::reverse(op, *this);
+    move_gradients(std::make_integer_sequence<int, differentiable>());
+    late_ = {};
     gradient_ = {};
   }
 
  private:
-  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
+  template <int... I>
+  void add_gradients(std::integer_sequence<int, I...>) {
+    const auto of = [this]<int J>() {
+      if (wants<J>())
+        add_gradient(sources_[J], derivative<J>(gradient_, [this]<int K>() -> auto& { return operand<K>(); }, result_));
+    };
+    (of.template operator()<I>(), ...);
+  }
+
+  template <int I>
+  auto& state_of() const {
+    using K = bare<decltype(kept_.template get<I>())>;
+    return static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+  }
+  template <int... I>
+  void move_gradients(std::integer_sequence<int, I...>) {
+    const auto move = [this]<int At>() {
+      if constexpr (Op::takes(At) != ops::take::strided) {
+        const auto& late = late_.template get<At>();
+        if (late.to.defined()) write_or_add(late.to, state_of<At>().grad, late.add);
+      }
+    };
+    (move.template operator()<I>(), ...);
+  }
 
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;
   pack<Kept...> kept_;
-  mutable std::vector<std::function<void()>> late_;  ///< to gradients that lie in another order
+  /// What goes to gradients that lie in another order.
+  mutable pack<gradient_place<tensor<typename Kept::value_type, Kept::rank, D>>...> late_;
   state_ptr sources_[static_cast<unsigned>(differentiable)];
 };
 
 }  // namespace detail
 }  // namespace sinter
-
-namespace sinter {
-
-// Names in messages.
-template <class...>
-struct operands_of_element_types;
-template <int...>
-struct operands_of_ranks;
-struct use_floating_point_operands_of_one_type;
-template <int Least, int Most>
-struct use_an_operand_of_rank;
-struct value_that_let_names_in_a_kernel_of_its_own;
-struct evaluate_it_before_let;
-
-namespace ops {
-
-/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace.
-struct kernel_op {
-  template <device D>
-  static constexpr bool has_kernels_on = false;
-  static constexpr take takes(int) { return take::dense; }
-  /// May a kernel take an operand of type A with the elementwise work on it, where takes() asks for it evaluated?
-  template <class A>
-  static constexpr bool takes_formula(int) {
-    return false;
-  }
-  /// How results lie in memory, their gradients, and the operands that kernels take dense.
-  static constexpr memory_format format = memory_format::contiguous;
-  /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
-  static constexpr bool keeps_order = false;
-  /// May elementwise work on the result run inside the kernel?
-  static constexpr bool takes_epilogue = false;
-  /// Does the kernel leave the last step of a row to that work?
-  static constexpr bool by_rows = false;
-  /// The element type and the rank of the result: those of the first operand.
-  template <class T, class...>
-  using result = T;
-  static constexpr int rank(int first, ...) { return first; }
-  /// What forward returns for backward, for elements T on D.
-  template <class T, device D>
-  using saves = sinter::detail::nothing_saved;
-
- protected:
-  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
-  template <int Least, int Most, class First, class... Rest>
-  static constexpr auto floating_of_rank() {
-    using namespace sinter::detail;
-    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
-      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
-                                     use_floating_point_operands_of_one_type>{};
-    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
-      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
-                                     use_an_operand_of_rank<Least, Most>>{};
-    else return fitting<element_of<First>>{};
-  }
-};
-
-/// An op with kernels of its own: a class derived from kernel_op, not final, with these members and its parameters.
-/// docs/adding-a-kernel-op.md goes through an example. False, never an error, for any other type.
-template <class Op>
-concept is_kernel_op =
-    sinter::detail::is_derived<Op, kernel_op> &&
-    // static constexpr const char* name: as messages and explain() call it.
-    sinter::detail::has_name<Op> &&
-    // shape(x.shape(), ...): the shape of the result, an extents; throws shape_error where operands do not fit.
-    sinter::detail::has_shape<Op> &&
-    // grad_uses[I]: what the gradient of operand I reads: uses::first, uses::result, ... Operands behind the last entry
-    // have no gradient.
-    sinter::detail::has_grad_uses<Op> &&
-    // mistake<A...>(): fitting<T>, or what is wrong with operands of these types, all of one device.
-    sinter::detail::has_mistake<Op>;
-
-/// True; for a class that is no kernel op, an error that names what is missing.
-template <class Op>
-constexpr bool check_kernel_op() {
-  constexpr bool base = sinter::detail::is_derived<Op, kernel_op>;
-  static_assert(base, "sinter: a kernel op derives from 'ops::kernel_op'; see docs/adding-a-kernel-op.md");
-  if constexpr (base) {
-    constexpr bool name = sinter::detail::has_name<Op>, shape = sinter::detail::has_shape<Op>,
-                   gradients = sinter::detail::has_grad_uses<Op>, types = sinter::detail::has_mistake<Op>;
-    static_assert(name,
-                  "sinter: a kernel op needs 'static constexpr const char* name'; see docs/adding-a-kernel-op.md");
-    static_assert(shape, "sinter: a kernel op needs its shape rule, 'shape'; see docs/adding-a-kernel-op.md");
-    static_assert(gradients, "sinter: a kernel op needs 'grad_uses'; see docs/adding-a-kernel-op.md");
-    static_assert(types, "sinter: a kernel op needs its check of types, 'mistake'; see docs/adding-a-kernel-op.md");
-  }
-  return true;
-}
-
-}  // namespace ops
-
-namespace detail {
-
-template <class Op, class... A>
-constexpr auto find_kernel_mistake() {
-  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
-  else if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
-  else if constexpr (!devices_agree<A...>)
-    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
-  else if constexpr ((reads_name<A> || ...))
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (requires { Op::template mistake<A...>(); }) return Op::template mistake<A...>();
-  else return not_operands{};
-}
-/// fitting<T>, a mistake, or not_operands, of Op's operands.
-template <class Op, class... A>
-using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
-template <class Op, class... A>
-concept takes_operands = is_fitting<kernel_check<Op, A...>>;
-
-template <class Op, int I, class A>
-inline constexpr bool is_taken_as_formula =
-    Op::takes(I) == ops::take::formula || Op::template takes_formula<bare<A>>(I);
-/// Operand I of Op as its expression holds it.
-template <class Op, int I, class A>
-using operand_of = std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>;
-template <class Op, int I, class A>
-operand_of<Op, I, A> take_operand(A&& a) {
-  check_defined(Op::name, a);
-  if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
-  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
-  else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
-}
-/// An operand as kernels see it: tensors plain, formulas as they are.
-template <class E>
-const auto& to_kernel(const E& e) {
-  return sinter::detail::plain(e);
-}
-
-template <class Op>
-constexpr bool is_differentiable(int operand) {
-  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
-}
-
-}  // namespace detail
-
-/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
-template <class Op, class... A>
-struct [[nodiscard]] kernel_expr;
-
-namespace detail {
-
-template <class Op, class... A>
-using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
-                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
-                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
-
-template <class Op, class... A, int... I>
-auto kernel_entry(std::integer_sequence<int, I...>) {
-  using B = kernel_base<Op, A...>;
-  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
-                                            typename Op::template saves<element_of<B>, device_of<B>>,
-                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
-}
-
-/// The tape entry of Op over operands of types A, for a backward_rule.
-template <class Op, class... A>
-using kernel_backward_of =
-    typename decltype(kernel_entry<Op, A...>(std::make_integer_sequence<int, sizeof...(A)>()))::type;
-
-}  // namespace detail
-
-template <class Op, class... A>
-struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
-  static_assert(ops::check_kernel_op<Op>());
-  using base = detail::kernel_base<Op, A...>;
-  using T = element_of<base>;
-  using D = device_of<base>;
-  static constexpr int R = base::rank;
-  static constexpr int points = 1;
-  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
-  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
-  static constexpr bool by_rows = Op::by_rows;
-  static constexpr const char* explained_as() { return Op::name; }
-  /// Does sinter::compiled hold its kernels for several sets of instructions?
-  static constexpr bool has_variants = requires { requires Op::has_variants; } && !narrow_element<T>;
-
-  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
-    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
-  }
-
-  bool ready_for_epilogue() const {
-    if constexpr (Op::by_rows) return op.has_rows_side_by_side(this->shape_);
-    else return true;
-  }
-
-  tensor<T, R, D> new_value() const {
-    if constexpr (Op::keeps_order)
-      return tensor<T, R, D>::uninitialized(
-          this->shape_,
-          detail::dense_strides_like(this->shape_, detail::to_kernel(operands.template get<0>()).strides()));
-    else return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
-  }
-  template <class Epilogue>
-  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
-    return operands.apply(
-        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
-  }
-
-  template <class Saved>
-  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
-    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
-  }
-
-  Op op;
-  detail::pack<A...> operands;
-
- private:
-  template <class Saved, int... I>
-  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...>) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    const detail::state_ptr sources[] = {source<I>()...};
-    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
-    auto node = std::make_unique<detail::kernel_backward_of<Op, A...>>(op, saved);
-    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
-    node->keep_result(value);
-    return detail::produced<base::order>(value, std::move(node));
-  }
-  template <int I>
-  detail::state_ptr source() const {
-    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
-    else return {};
-  }
-};
-
-namespace detail {
-
-template <class Op, class Places, class... A>
-struct kernel_type;
-template <class Op, int... I, class... A>
-  requires(expression<A> && ...)
-struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
-  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
-  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
-};
-/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
-/// Without operands that are expressions there is none, and no error: clang 14 to 19 ask for it before they check the
-/// constraints of a function, as of one with a bias where options are passed.
-template <class Op, class... A>
-using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
-
-/// op(a, ...). Operands fit; their extents are checked here.
-template <class Op, class... A>
-kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
-  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-/// By how much a pooling window moves: one number, or one for each axis; where none is given, by its own size.
-template <int N>
-class pool_stride {
- public:
-  pool_stride() : values_(1), is_kernel_(true) {}
-  template <std::integral I>
-  pool_stride(I all) : values_(all) {}  // NOLINT: implicit on purpose
-  pool_stride(std::initializer_list<index_t> each) : values_(each) {}
-
-  const per_axis<N>& of(const per_axis<N>& kernel) const { return is_kernel_ ? kernel : values_; }
-
- private:
-  per_axis<N> values_;
-  bool is_kernel_ = false;
-};
-
-/// As an extent of adaptive pooling: that of x.
-///
-///     adaptive_avg_pool2d(x, {keep_extent, 7});
-inline constexpr index_t keep_extent = -1;
-
-namespace ops {
-
-/// The numbers from begin to end - 1.
-struct pool_range {
-  index_t begin, end;
-  SINTER_WORD index_t size() const { return end - begin; }
-};
-
-/// The windows along one axis. The window of result o has its tap t at element start(o) + t * dilation of x.
-struct pool_axis {
-  index_t in = 1, out = 1;
-  index_t kernel = 1;  ///< taps of a window; of adaptive ones the most that a window has
-  index_t stride = 1, padding = 0, dilation = 1;
-  bool is_adaptive = false;  ///< the windows cut x into `out` parts of like size, which may overlap by an element
-
-  SINTER_WORD index_t start(index_t o) const { return is_adaptive ? o * in / out : o * stride - padding; }
-  /// The taps of result o that meet an element of x.
-  SINTER_WORD pool_range taps(index_t o) const {
-    const index_t at = start(o);
-    if (is_adaptive) return {0, ((o + 1) * in + out - 1) / out - at};
-    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
-    index_t end = at >= in ? 0 : (in - 1 - at) / dilation + 1;
-    if (end > kernel) end = kernel;
-    return begin < end ? pool_range{begin, end} : pool_range{0, 0};
-  }
-  /// The results whose windows begin at or before element i and end at or behind it.
-  SINTER_WORD pool_range results(index_t i) const {
-    if (is_adaptive) return {i * out / in, ((i + 1) * out + in - 1) / in};
-    const index_t first = i + padding - (kernel - 1) * dilation, last = (i + padding) / stride;
-    return {first > 0 ? (first + stride - 1) / stride : 0, last < out ? last + 1 : out};
-  }
-  /// The tap of result o at element i, which lies in its window; -1 between two taps.
-  SINTER_WORD index_t tap_at(index_t o, index_t i) const {
-    const index_t distance = i - start(o);
-    return distance % dilation == 0 ? distance / dilation : -1;
-  }
-  /// How many elements the average of result o counts along this axis. Padding counts as far as it reaches, on both
-  /// sides of x; what a last window has beyond that does not.
-  SINTER_WORD index_t counted(index_t o, bool padding_counts) const {
-    if (is_adaptive || !padding_counts) return taps(o).size();
-    const index_t begin = start(o), end = begin + kernel;
-    return (end < in + padding ? end : in + padding) - begin;
-  }
-};
-
-/// Pooling as kernels see it: three spatial axes, of which the leading ones have one element where there are fewer. x
-/// and y have their channels last.
-struct pool_extents {
-  index_t batch = 0, channels = 0;
-  pool_axis axis[3];
-
-  SINTER_WORD index_t results() const { return batch * axis[0].out * axis[1].out * axis[2].out * channels; }
-  SINTER_WORD index_t elements() const { return batch * axis[0].in * axis[1].in * axis[2].in * channels; }
-  SINTER_WORD index_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
-  /// The number of a tap in its window, in row-major order.
-  SINTER_WORD index_t tap_number(const index_t (&tap)[3]) const {
-    return (tap[0] * axis[1].kernel + tap[1]) * axis[2].kernel + tap[2];
-  }
-  /// Where tap number `tap` of result o lies in its plane of x, in row-major order.
-  SINTER_WORD index_t place_in_plane(const index_t (&o)[3], index_t tap) const {
-    index_t place = 0, area = 1;
-    for (int d = 2; d >= 0; --d) {
-      place += (axis[d].start(o[d]) + tap % axis[d].kernel * axis[d].dilation) * area;
-      tap /= axis[d].kernel;
-      area *= axis[d].in;
-    }
-    return place;
-  }
-};
-
-/// A window of one size that moves by a stride.
-template <int N>
-struct sliding_window {
-  static constexpr bool is_adaptive = false;
-  per_axis<N> kernel, stride, padding, dilation;
-  bool ceil_mode;
-
-  /// The shape of the result. Errors: as max_pool2d's.
-  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    using sinter::detail::refuse;
-    for (int d = 0; d < N; ++d)
-      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
-    sinter::detail::check_window(op, stride, dilation);
-    extents<N + 2> y = x;
-    for (int d = 0; d < N; ++d) {
-      const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
-      if (zeros < 0 || zeros > taps / 2)
-        refuse<value_error>(
-            {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
-      const index_t reach = dilation[d] * (taps - 1) + 1, room = in + 2 * zeros - reach;
-      if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
-      // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
-      index_t& out = y[d + 2];
-      if (room >= 0) out = room / stride[d] + 1 + (ceil_mode && room % stride[d] != 0 ? 1 : 0);
-      else out = ceil_mode && room + stride[d] > 0 ? 1 : 0;
-      if (ceil_mode && (out - 1) * stride[d] >= in + zeros) --out;
-      if (out < 1)
-        refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", d + 2, " of x of shape ", x,
-                             " with padding ", zeros});
-    }
-    return y;
-  }
-  void set_axis(pool_axis& to, int d) const {
-    to.kernel = kernel[d];
-    to.stride = stride[d];
-    to.padding = padding[d];
-    to.dilation = dilation[d];
-  }
-};
-
-/// Windows that cut x into as many parts as there shall be results.
-template <int N>
-struct adaptive_window {
-  static constexpr bool is_adaptive = true;
-  per_axis<N> size;
-
-  /// The shape of the result. Errors: as adaptive_avg_pool2d's.
-  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    using sinter::detail::refuse;
-    extents<N + 2> y = x;
-    for (int d = 0; d < N; ++d) {
-      if (x[d + 2] < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
-      if (size[d] < 0 && size[d] != keep_extent)
-        refuse<value_error>({op, ": a result of size ", size[d], "; a size is 0 or more, or keep_extent"});
-      if (size[d] != keep_extent) y[d + 2] = size[d];
-    }
-    return y;
-  }
-  void set_axis(pool_axis& to, int) const {
-    to.is_adaptive = true;
-    if (to.out > 0) to.kernel = to.in % to.out == 0 ? to.in / to.out : to.in / to.out + 2;
-  }
-};
-
-/// Base of pooling ops: their operand, their shapes, and where the axes stand that kernels see.
-template <int N, class Window>
-struct pool_op : kernel_op {
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  static constexpr memory_format format = memory_format::channels_last;
-  static constexpr bool takes_epilogue = true, has_variants = true;
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-
-  Window window;
-  explicit pool_op(const Window& w) : window(w) {}
-
-  pool_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& y) const {
-    pool_extents e;
-    e.batch = x[0];
-    e.channels = x[1];
-    for (int d = 0, to = 3 - N; d < N; ++d, ++to) {
-      e.axis[to].in = x[d + 2];
-      e.axis[to].out = y[d + 2];
-      window.set_axis(e.axis[to], d);
-    }
-    return e;
-  }
-  template <class X>
-  static constexpr auto mistake() {
-    return kernel_op::floating_of_rank<N + 2, N + 2, X>();
-  }
-};
-
-}  // namespace ops
-}  // namespace sinter
-
-namespace sinter {
-
-/// How avg_pool moves its window over N spatial axes, one number, or one for each axis, and what it divides by.
-///
-///     avg_pool2d(x, {3, 2}, {.stride = 2, .padding = {1, 0}, .count_include_pad = false});
-template <int N>
-struct avg_pool_options {
-  pool_stride<N> stride = {};                    ///< by default the kernel
-  per_axis<N> padding = 0;                       ///< zeros on both sides of x; at most half of the kernel
-  bool ceil_mode = false;                        ///< a last window of which only part fits gives a result too
-  bool count_include_pad = true;                 ///< these zeros count as elements
-  std::optional<index_t> divisor_override = {};  ///< what all sums are divided by, instead of the elements
-};
-
-namespace ops {
-
-/// What sums are divided by.
-struct pool_divisor {
-  index_t number = 0;  ///< 0: the number of elements
-  bool padding_counts = false;
-
-  SINTER_WORD index_t of(const pool_axis (&axis)[3], const index_t (&o)[3]) const {
-    if (number != 0) return number;
-    return axis[0].counted(o[0], padding_counts) * axis[1].counted(o[1], padding_counts) *
-           axis[2].counted(o[2], padding_counts);
-  }
-};
-
-/// y(n,c,o) = the sum of x(n, c, elements of o's window), divided by their number.
-template <int N, class Window>
-struct avg_pool_op : pool_op<N, Window> {
-  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_avg_pool1d"
-                                                             : N == 2 ? "adaptive_avg_pool2d"
-                                                                      : "adaptive_avg_pool3d")
-                                      : N == 1            ? "avg_pool1d"
-                                      : N == 2            ? "avg_pool2d"
-                                                          : "avg_pool3d";
-
-  pool_divisor divisor;
-  explicit avg_pool_op(const Window& w, const pool_divisor& by = {}) : pool_op<N, Window>(w), divisor(by) {}
-
-  extents<N + 2> shape(const extents<N + 2>& x) const { return this->window.results(name, x); }
-};
-static_assert(is_kernel_op<avg_pool_op<2, sliding_window<2>>>);
-
-}  // namespace ops
-
-namespace detail {
-
-template <int N>
-using avg_pool_op = ops::avg_pool_op<N, ops::sliding_window<N>>;
-
-template <int N>
-avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
-  if (o.divisor_override == index_t{0})
-    refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
-  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
-  return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
-}
-
-}  // namespace detail
-
-/// The mean of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - KH) / stride + 1, as
-/// torch.nn.functional.avg_pool2d. That is rounded down, or with ceil_mode up, but no window begins behind x. The
-/// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
-/// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
-/// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
-/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
-/// shape_error for a window larger than the padded x.
-///
-///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
-template <class X>
-  requires detail::takes_operands<detail::avg_pool_op<2>, X>
-detail::kernel_of<detail::avg_pool_op<2>, X> avg_pool2d(X&& x, const per_axis<2>& kernel,
-                                                        const avg_pool_options<2>& options = {}) {
-  return detail::make_kernel(detail::avg_pool_of<2>(kernel, options), std::forward<X>(x));
-}
-/// The mean of each window of x (N,C,L); see avg_pool2d.
-///
-///     auto h = avg_pool1d(signals, 2);
-template <class X>
-  requires detail::takes_operands<detail::avg_pool_op<1>, X>
-detail::kernel_of<detail::avg_pool_op<1>, X> avg_pool1d(X&& x, const per_axis<1>& kernel,
-                                                        const avg_pool_options<1>& options = {}) {
-  return detail::make_kernel(detail::avg_pool_of<1>(kernel, options), std::forward<X>(x));
-}
-/// The mean of each window of x (N,C,D,H,W); see avg_pool2d.
-///
-///     auto h = avg_pool3d(volumes, 2, {.ceil_mode = true});
-template <class X>
-  requires detail::takes_operands<detail::avg_pool_op<3>, X>
-detail::kernel_of<detail::avg_pool_op<3>, X> avg_pool3d(X&& x, const per_axis<3>& kernel,
-                                                        const avg_pool_options<3>& options = {}) {
-  return detail::make_kernel(detail::avg_pool_of<3>(kernel, options), std::forward<X>(x));
-}
-
-// Rejections: the same parameters, so that braces in a call find them.
-#define SINTER_AVG_POOL_REJECTIONS(name, axes)                                                             \
-  template <class X, class Problem = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::problem, \
-            class Fix = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::fix>                  \
-  void name(X&&, const per_axis<axes>&, const avg_pool_options<axes>& = {}) = delete;
-SINTER_AVG_POOL_REJECTIONS(avg_pool1d, 1)
-SINTER_AVG_POOL_REJECTIONS(avg_pool2d, 2)
-SINTER_AVG_POOL_REJECTIONS(avg_pool3d, 3)
-#undef SINTER_AVG_POOL_REJECTIONS
-
-}  // namespace sinter
-// sinter/ops/max_pool.hpp: the largest element of each window, over one, two and three spatial axes.
-
-// sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
-
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    if constexpr (narrow_element<To>) return math::rounded<To>(math::cast<float>(x));
-    else return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    if constexpr (expression<G>) return cast<From>(g);
-    else return math::cast<compute_type<From>>(g);
-  }
-};
-static_assert(is_elementwise_op<cast_op<float, int>>);
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not
-/// tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
-  else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
-template <element To, class A, class Problem = typename detail::no_operands<A>::problem,
-          class Fix = typename detail::no_operands<A>::fix>
-void cast(A&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
-
-// sinter/ops/add.hpp: the sum of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct add_op : number_op {
-  static constexpr const char* name = "add";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) + wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    return g;
-  }
-};
-
-}  // namespace ops
-
-/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
-/// Derivative: g to both. Integers wrap around.
-///
-///     tensor y = x + 1.f;
-SINTER_BINARY_FUNCTION(operator+, ops::add_op)
-
-}  // namespace sinter
-// sinter/ops/divide.hpp: the quotient of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct divide_op : number_op {
-  static constexpr const char* name = "divide";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::divide(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
-    if constexpr (I == 0) return g / b;
-    else return -(g * y / b);
-  }
-};
-
-}  // namespace ops
-
-/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
-/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
-///
-///     tensor y = x / 2;
-SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
-
-}  // namespace sinter
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return g * b;
-    else return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
-// sinter/ops/subtract.hpp: the difference of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct subtract_op : number_op {
-  static constexpr const char* name = "subtract";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) - wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    if constexpr (I == 0) return g;
-    else return -g;
-  }
-};
-
-}  // namespace ops
-
-/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
-///
-///     tensor y = 1 - x;
-SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-struct left_side_is_const;
-struct left_side_has_not_been_evaluated;
-struct write_through_dot_in_place;
-struct assign_it_to_a_tensor_first;
-
-namespace detail {
-
-template <class Y, class E>
-constexpr auto find_update_mistake() {
-  using Target = bare<Y>;
-  if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
-  else if constexpr (std::is_arithmetic_v<Target> && expression<E>) return number_mistake<Target, rank_of<E>>{};
-  else if constexpr (!expression<Y> || !operand<E>) return no_operands<Y, E>{};
-  else if constexpr (is_variable<Target>)
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  else if constexpr (!is_tensor<Target>)
-    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
-  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
-    return mistake<left_side_is_const, write_through_dot_in_place>{};
-  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>) return operand_check<Y, E>{};
-  else if constexpr (!expression<E>) return fitting<element_of<Y>>{};
-  else if constexpr (is_tracked_v<E>)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr ((rank_of<E>) > rank_of<Y>)
-    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
-  else return fitting<element_of<Y>>{};
-}
-
-/// fitting<T>, a mistake, or not_operands, of `y += e`.
-template <class Y, class E>
-using update_check = decltype(find_update_mistake<Y, E>());
-template <class Op, class Y, class E>
-using update_mistake = op_check<Op, update_check<Y, E>>;
-
-/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
-template <class Op, class Y, class E>
-using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
-                            map_expr<Op, bare<Y>, bare<decltype(as_expr<element_of<Y>>(std::declval<E>()))>>>;
-
-template <class Assignment, class Op, class Y, class E>
-Assignment update(Op op, Y& y, E&& e) {
-  check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_expr<element_of<Y>>(std::forward<E>(e))));
-}
-
-}  // namespace detail
-
-// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
-// statement, or in one pass with others inside fuse().
-SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
-SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
-SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
-SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// Elements of x along an axis, and where they stand in it.
-///
-///     auto [values, indices] = sort(x, 1);
-template <class Values>
-struct values_and_indices {
-  Values values;
-  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
-};
-
-namespace detail {
-
-/// Indices of E's elements.
-template <class E>
-using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
-
-/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
-/// nothing more in float. Sums in double take about three times as long.
-inline constexpr index_t many_picks = index_t{1} << 20;
-
-template <class Wide, class T, int R, device D>
-void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
-                   const tensor<T, R, D>& g, index_order order) {
-  const auto sums = zeros<Wide, D>(to.shape());
-  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
-  to.in_place() += cast<T>(sums);
-}
-/// to[picked elements] += g
-template <class T, int R, device D>
-void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
-                index_order order) {
-  if constexpr (narrow_element<T>) {
-    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
-    else add_picked_in<float>(to, axis, index, g, order);
-  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
-    add_picked_in<double>(to, axis, index, g, order);
-  } else {
-    backend<D>::scatter_add(to, axis, index, g, order);
-  }
-}
-
-template <class T, int R, device D>
-struct picked_backward final : one_input_backward {
-  tensor<std::int64_t, R, D> index;
-  std::uint64_t version = 0;  ///< of the index
-  int axis = 0;
-  index_order order = index_order::any;
-
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
-                              " were modified in place after the statement; use a copy"});
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
-  }
-};
-
-/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
-template <class X, class T, int R, device D>
-evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
-                    const tensor<std::int64_t, R, D>& index, index_order order) {
-  if constexpr (is_tracked_v<X>) {
-    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
-    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
-    if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_backward<T, R, D>>();
-    node->name = op;
-    node->index = index;
-    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    node->order = order;
-    return produced<1>(y, std::move(node));
-  } else {
-    return y;
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-/// How max_pool moves its window over N spatial axes: one number, or one for each axis.
-///
-///     max_pool2d(x, 3, {.stride = 2, .padding = 1});
-///     max_pool2d(x, {3, 2}, {.ceil_mode = true});
-template <int N>
-struct max_pool_options {
-  pool_stride<N> stride = {};  ///< by default the kernel
-  per_axis<N> padding = 0;     ///< on both sides of x; at most half of the kernel
-  per_axis<N> dilation = 1;    ///< from one tap to the next
-  bool ceil_mode = false;      ///< a last window of which only part fits gives a result too
-};
-
-namespace ops {
-
-/// Which tap of its window each result is, in row-major order: bytes, or where a window has more than 255 taps, words.
-/// The largest byte, or -1, stands for a window without elements.
-template <device D>
-struct pool_places {
-  tensor<std::uint8_t, 1, D> bytes;
-  tensor<std::int32_t, 1, D> words;
-};
-inline constexpr index_t most_byte_taps = 255, no_byte_place = 255;
-
-/// When forward saves the places of its results.
-enum class save_places { never, while_recording, always };
-
-/// y(n,c,o) = the largest of x(n, c, elements of o's window), the first of equal ones, NaN where there is one.
-template <int N, class Window>
-struct max_pool_op : pool_op<N, Window> {
-  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_max_pool1d"
-                                                             : N == 2 ? "adaptive_max_pool2d"
-                                                                      : "adaptive_max_pool3d")
-                                      : N == 1            ? "max_pool1d"
-                                      : N == 2            ? "max_pool2d"
-                                                          : "max_pool3d";
-  template <class T, device D>
-  using saves = pool_places<D>;
-
-  save_places when;
-  max_pool_op(const Window& w, save_places s) : pool_op<N, Window>(w), when(s) {}
-
-  extents<N + 2> shape(const extents<N + 2>& x) const {
-    const extents<N + 2> y = this->window.results(name, x);
-    if (this->extents_of(x, y).taps() > std::numeric_limits<std::int32_t>::max())
-      sinter::detail::refuse<shape_error>(
-          {name, ": x of shape ", x, " gives windows of more than 2^31 - 1 elements; pool in two steps"});
-    return y;
-  }
-  /// Memory for the places of n results, if they are to be saved.
-  template <device D>
-  pool_places<D> new_places(index_t n, index_t taps) const {
-    pool_places<D> places;
-    if (when == save_places::never || (when == save_places::while_recording && !sinter::detail::recording()))
-      return places;
-    if (taps > most_byte_taps) places.words = tensor<std::int32_t, 1, D>::uninitialized({{n}});
-    else places.bytes = tensor<std::uint8_t, 1, D>::uninitialized({{n}});
-    return places;
-  }
-};
-static_assert(is_kernel_op<max_pool_op<2, sliding_window<2>>>);
-
-}  // namespace ops
-
-namespace detail {
-
-template <int N>
-using max_pool_op = ops::max_pool_op<N, ops::sliding_window<N>>;
-
-template <class X>
-constexpr ops::save_places places_to_save() {
-  return is_tracked_v<bare<X>> ? ops::save_places::while_recording : ops::save_places::never;
-}
-template <int N>
-max_pool_op<N> max_pool_of(const per_axis<N>& kernel, const max_pool_options<N>& o, ops::save_places when) {
-  return {{kernel, o.stride.of(kernel), o.padding, o.dilation, o.ceil_mode}, when};
-}
-
-/// The result of a max_pool_op, and where its elements stand in their planes of x.
-template <class Op, class X>
-values_and_indices<evaluated<X>> pool_with_indices(const Op& op, X&& x) {
-  const auto e = make_kernel(op, std::forward<X>(x));
-  using E = bare<decltype(e)>;
-  static_assert(E::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
-  using D = device_of<E>;
-  const auto value = e.new_value();
-  const auto places = e.compute_into(value, no_epilogue<D>);
-  const auto indices =
-      tensor<std::int64_t, E::rank, D>::uninitialized(value.shape(), strides_in(Op::format, value.shape()));
-  kernels<Op, D>::find_indices(op, places, e.operands.template get<0>().shape(), indices);
-  if constexpr (E::order > 0) return {e.record(value, places), indices};
-  else return {value, indices};
-}
-
-}  // namespace detail
-
-/// The largest element of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) /
-/// stride + 1, as torch.nn.functional.max_pool2d. That is rounded down, or with ceil_mode up, but no window begins
-/// behind x. The window moves by its own size unless a stride is given. Floating point. A window with a NaN gives NaN;
-/// one whose taps all miss x, which takes a dilation, gives -inf. The result is channels-last; x is read as it is where
-/// it is channels-last, else from a copy. Elementwise work on it runs inside the kernel on the host. Derivative: g goes
-/// to the element that was taken, the first of equal ones. Errors: value_error for a kernel, stride or dilation below 1
-/// and for padding below 0 or above half of the kernel, shape_error for a window larger than the padded x.
-///
-///     auto h = max_pool2d(pictures, 3, {.stride = 2, .padding = 1});
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<2>, X>
-detail::kernel_of<detail::max_pool_op<2>, X> max_pool2d(X&& x, const per_axis<2>& kernel,
-                                                        const max_pool_options<2>& options = {}) {
-  return detail::make_kernel(detail::max_pool_of<2>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
-}
-/// The largest element of each window of x (N,C,L); see max_pool2d.
-///
-///     auto h = max_pool1d(signals, 2);
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<1>, X>
-detail::kernel_of<detail::max_pool_op<1>, X> max_pool1d(X&& x, const per_axis<1>& kernel,
-                                                        const max_pool_options<1>& options = {}) {
-  return detail::make_kernel(detail::max_pool_of<1>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
-}
-/// The largest element of each window of x (N,C,D,H,W); see max_pool2d.
-///
-///     auto h = max_pool3d(volumes, {1, 2, 2});
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<3>, X>
-detail::kernel_of<detail::max_pool_op<3>, X> max_pool3d(X&& x, const per_axis<3>& kernel,
-                                                        const max_pool_options<3>& options = {}) {
-  return detail::make_kernel(detail::max_pool_of<3>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
-}
-
-/// The result of max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements stands
-/// in its plane of x: h W + w, as PyTorch's return_indices. -1 for a window whose taps all miss x. Runs at once.
-/// Derivative and errors: as max_pool2d.
-///
-///     auto [largest, places] = max_pool2d_with_indices(pictures, 2);
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<2>, X>
-values_and_indices<detail::evaluated<X>> max_pool2d_with_indices(X&& x, const per_axis<2>& kernel,
-                                                                 const max_pool_options<2>& options = {}) {
-  return detail::pool_with_indices(detail::max_pool_of<2>(kernel, options, ops::save_places::always),
-                                   std::forward<X>(x));
-}
-/// The result of max_pool1d, and where its elements stand along L; see max_pool2d_with_indices.
-///
-///     auto [largest, places] = max_pool1d_with_indices(signals, 2);
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<1>, X>
-values_and_indices<detail::evaluated<X>> max_pool1d_with_indices(X&& x, const per_axis<1>& kernel,
-                                                                 const max_pool_options<1>& options = {}) {
-  return detail::pool_with_indices(detail::max_pool_of<1>(kernel, options, ops::save_places::always),
-                                   std::forward<X>(x));
-}
-/// The result of max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see max_pool2d_with_indices.
-///
-///     auto [largest, places] = max_pool3d_with_indices(volumes, 2);
-template <class X>
-  requires detail::takes_operands<detail::max_pool_op<3>, X>
-values_and_indices<detail::evaluated<X>> max_pool3d_with_indices(X&& x, const per_axis<3>& kernel,
-                                                                 const max_pool_options<3>& options = {}) {
-  return detail::pool_with_indices(detail::max_pool_of<3>(kernel, options, ops::save_places::always),
-                                   std::forward<X>(x));
-}
-
-// Rejections: the same parameters, so that braces in a call find them.
-#define SINTER_MAX_POOL_REJECTIONS(name, axes)                                                             \
-  template <class X, class Problem = typename detail::kernel_check<detail::max_pool_op<axes>, X>::problem, \
-            class Fix = typename detail::kernel_check<detail::max_pool_op<axes>, X>::fix>                  \
-  void name(X&&, const per_axis<axes>&, const max_pool_options<axes>& = {}) = delete;
-SINTER_MAX_POOL_REJECTIONS(max_pool1d, 1)
-SINTER_MAX_POOL_REJECTIONS(max_pool2d, 2)
-SINTER_MAX_POOL_REJECTIONS(max_pool3d, 3)
-SINTER_MAX_POOL_REJECTIONS(max_pool1d_with_indices, 1)
-SINTER_MAX_POOL_REJECTIONS(max_pool2d_with_indices, 2)
-SINTER_MAX_POOL_REJECTIONS(max_pool3d_with_indices, 3)
-#undef SINTER_MAX_POOL_REJECTIONS
-
-}  // namespace sinter
-
-namespace sinter {
-
-namespace detail {
-
-template <int N>
-using adaptive_avg_pool_op = ops::avg_pool_op<N, ops::adaptive_window<N>>;
-template <int N>
-using adaptive_max_pool_op = ops::max_pool_op<N, ops::adaptive_window<N>>;
-
-template <int N>
-adaptive_max_pool_op<N> adaptive_max_pool_of(const per_axis<N>& size, ops::save_places when) {
-  return {ops::adaptive_window<N>{size}, when};
-}
-
-}  // namespace detail
-
-/// The means of x (N,C,H,W) in a grid of size (H',W'): (N,C,H',W'), as torch.nn.functional.adaptive_avg_pool2d. Result
-/// i along H is that of the elements from i H / H', rounded down, to (i + 1) H / H', rounded up. The size is one
-/// number, or one for each axis; keep_extent is that of x, and 1 is global pooling. Floating point. The result is
-/// channels-last, as that of avg_pool2d. Elementwise work on the result runs inside the kernel on the host. Derivative:
-/// each element gets g divided by the number of elements, from all parts with it. Errors: value_error for a negative
-/// size, shape_error where an axis of x has no elements.
-///
-///     auto features = adaptive_avg_pool2d(pictures, 1);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_avg_pool_op<2>, X>
-detail::kernel_of<detail::adaptive_avg_pool_op<2>, X> adaptive_avg_pool2d(X&& x, const per_axis<2>& size) {
-  return detail::make_kernel(detail::adaptive_avg_pool_op<2>({size}), std::forward<X>(x));
-}
-/// The means of `size` parts of x (N,C,L); see adaptive_avg_pool2d.
-///
-///     auto features = adaptive_avg_pool1d(signals, 5);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_avg_pool_op<1>, X>
-detail::kernel_of<detail::adaptive_avg_pool_op<1>, X> adaptive_avg_pool1d(X&& x, const per_axis<1>& size) {
-  return detail::make_kernel(detail::adaptive_avg_pool_op<1>({size}), std::forward<X>(x));
-}
-/// The means of x (N,C,D,H,W) in a grid; see adaptive_avg_pool2d.
-///
-///     auto features = adaptive_avg_pool3d(volumes, {keep_extent, 7, 7});
-template <class X>
-  requires detail::takes_operands<detail::adaptive_avg_pool_op<3>, X>
-detail::kernel_of<detail::adaptive_avg_pool_op<3>, X> adaptive_avg_pool3d(X&& x, const per_axis<3>& size) {
-  return detail::make_kernel(detail::adaptive_avg_pool_op<3>({size}), std::forward<X>(x));
-}
-
-/// The largest elements of x (N,C,H,W) in a grid of size (H',W'), which lies as that of adaptive_avg_pool2d. A part
-/// with a NaN gives NaN. Floating point. The result is channels-last. Elementwise work on it runs inside the kernel on
-/// the host. Derivative: g goes to the element that was taken, the first of equal ones. Errors: as adaptive_avg_pool2d.
-///
-///     auto features = adaptive_max_pool2d(pictures, {3, 2});
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
-detail::kernel_of<detail::adaptive_max_pool_op<2>, X> adaptive_max_pool2d(X&& x, const per_axis<2>& size) {
-  return detail::make_kernel(detail::adaptive_max_pool_of<2>(size, detail::places_to_save<X>()), std::forward<X>(x));
-}
-/// The largest elements of `size` parts of x (N,C,L); see adaptive_max_pool2d.
-///
-///     auto features = adaptive_max_pool1d(signals, 5);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
-detail::kernel_of<detail::adaptive_max_pool_op<1>, X> adaptive_max_pool1d(X&& x, const per_axis<1>& size) {
-  return detail::make_kernel(detail::adaptive_max_pool_of<1>(size, detail::places_to_save<X>()), std::forward<X>(x));
-}
-/// The largest elements of x (N,C,D,H,W) in a grid; see adaptive_max_pool2d.
-///
-///     auto features = adaptive_max_pool3d(volumes, 1);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
-detail::kernel_of<detail::adaptive_max_pool_op<3>, X> adaptive_max_pool3d(X&& x, const per_axis<3>& size) {
-  return detail::make_kernel(detail::adaptive_max_pool_of<3>(size, detail::places_to_save<X>()), std::forward<X>(x));
-}
-
-/// The result of adaptive_max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements
-/// stands in its plane of x: h W + w, as PyTorch's return_indices. Runs at once. Derivative and errors: as
-/// adaptive_max_pool2d.
-///
-///     auto [largest, places] = adaptive_max_pool2d_with_indices(pictures, 1);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
-values_and_indices<detail::evaluated<X>> adaptive_max_pool2d_with_indices(X&& x, const per_axis<2>& size) {
-  return detail::pool_with_indices(detail::adaptive_max_pool_of<2>(size, ops::save_places::always), std::forward<X>(x));
-}
-/// The result of adaptive_max_pool1d, and where its elements stand along L; see adaptive_max_pool2d_with_indices.
-///
-///     auto [largest, places] = adaptive_max_pool1d_with_indices(signals, 3);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
-values_and_indices<detail::evaluated<X>> adaptive_max_pool1d_with_indices(X&& x, const per_axis<1>& size) {
-  return detail::pool_with_indices(detail::adaptive_max_pool_of<1>(size, ops::save_places::always), std::forward<X>(x));
-}
-/// The result of adaptive_max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see
-/// adaptive_max_pool2d_with_indices.
-///
-///     auto [largest, places] = adaptive_max_pool3d_with_indices(volumes, 2);
-template <class X>
-  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
-values_and_indices<detail::evaluated<X>> adaptive_max_pool3d_with_indices(X&& x, const per_axis<3>& size) {
-  return detail::pool_with_indices(detail::adaptive_max_pool_of<3>(size, ops::save_places::always), std::forward<X>(x));
-}
-
-// Rejections: the same parameters, so that braces in a call find them.
-#define SINTER_ADAPTIVE_POOL_REJECTIONS(name, op, axes)                                           \
-  template <class X, class Problem = typename detail::kernel_check<detail::op<axes>, X>::problem, \
-            class Fix = typename detail::kernel_check<detail::op<axes>, X>::fix>                  \
-  void name(X&&, const per_axis<axes>&) = delete;
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool1d, adaptive_avg_pool_op, 1)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool2d, adaptive_avg_pool_op, 2)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool3d, adaptive_avg_pool_op, 3)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d, adaptive_max_pool_op, 1)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d, adaptive_max_pool_op, 2)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d, adaptive_max_pool_op, 3)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d_with_indices, adaptive_max_pool_op, 1)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d_with_indices, adaptive_max_pool_op, 2)
-SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_pool_op, 3)
-#undef SINTER_ADAPTIVE_POOL_REJECTIONS
-
-}  // namespace sinter
-// sinter/ops/all.hpp: whether every element is true.
-
-// sinter/ops/detail/reduction.hpp: the expression behind sum, max, ...: reduces an expression along axes, with what
-// precedes and follows it.
-
-// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
-//
-// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
-// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
-// `depends_on_index` says that the result depends on the indices, which count the values in the order of the shape.
-
-namespace sinter::detail {
-
-/// What sums are gathered in: double for floating point, int64 for integers and bool.
-template <class T>
-using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
-template <class T>
-using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
-
-template <class R>
-inline constexpr bool depends_on_index = requires { R::depends_on_index; };
-
-template <class T>
-struct sum_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 0; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a + b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a + b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hsum(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T>
-struct prod_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 1; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a * b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a * b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hprod(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T, bool Max>
-struct extreme_reducer {
-  using state = T;
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() {
-    using limits = std::numeric_limits<T>;
-    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
-    else return Max ? limits::lowest() : limits::max();
-  }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
-  SINTER_WORD static state merge(state a, state b) {
-    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
-    else return Max ? math::max(a, b) : math::min(a, b);
-  }
-  SINTER_WORD static result finish(state s) { return s; }
-  template <class V>
-  static V combine(V a, V b) {
-    return Max ? math::max(a, b) : math::min(a, b);
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return Max ? math::hmax(v) : math::hmin(v);
-  }
-  static state of(T x) { return x; }
-};
-
-template <class T>
-using max_reducer = extreme_reducer<T, true>;
-template <class T>
-using min_reducer = extreme_reducer<T, false>;
-
-/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
-template <class T, bool Max>
-struct arg_reducer {
-  struct state {
-    T value;
-    index_t index;
-  };
-  using result = std::int64_t;
-  static constexpr bool depends_on_index = true;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return {T{}, -1}; }
-  SINTER_WORD static bool beats(T x, T y) {
-    if (math::isnan(y)) return false;
-    return (Max ? x > y : x < y) || math::isnan(x);
-  }
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || beats(x, s.value)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0 || beats(b.value, a.value)) return b;
-    return b.index < a.index && !beats(a.value, b.value) ? b : a;
-  }
-  SINTER_WORD static result finish(state s) { return s.index; }
-  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
-  template <class V>
-    requires std::floating_point<T>
-  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    while (i + lanes <= n) {
-      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
-      V lane_best = V::load(x + i);
-      for (i += lanes; i < end; i += lanes)
-        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
-      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
-      if (s.index >= 0 && !beats(best, s.value)) continue;
-      index_t at = begin;
-      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
-      s = {best, first + at};
-    }
-    for (; i < n; ++i) push(s, x[i], first + i);
-    return s;
-  }
-};
-
-template <class T>
-using argmax_reducer = arg_reducer<T, true>;
-template <class T>
-using argmin_reducer = arg_reducer<T, false>;
-
-/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
-template <class T, bool Max>
-struct running_reducer : arg_reducer<T, Max> {
-  using arg = arg_reducer<T, Max>;
-  using state = typename arg::state;
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0) return b;
-    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
-    return arg::beats(a.value, b.value) ? a : b;
-  }
-  template <class V>
-  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
-};
-
-template <class T, bool Any>
-struct logical_reducer {
-  using state = bool;
-  using result = bool;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return !Any; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
-  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
-  SINTER_WORD static result finish(state s) { return s; }
-};
-
-template <class T>
-using any_reducer = logical_reducer<T, true>;
-template <class T>
-using all_reducer = logical_reducer<T, false>;
-
-/// log of the sum of exponentials, relative to the largest value so far.
-template <class T>
-struct logsumexp_reducer {
-  struct state {
-    T max;
-    T sum;
-  };
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = false;
-  static constexpr T infinity = std::numeric_limits<T>::infinity();
-  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
-  SINTER_WORD static void push(state& s, T x, index_t) {
-    if (x <= s.max && s.max > -infinity && s.max < infinity) s.sum += math::exp(x - s.max);
-    else s = merge(s, {x, T(1)});
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (a.max == -infinity && !(b.max != b.max)) return b;
-    if (b.max == -infinity) return a;
-    const T m = math::max(a.max, b.max);
-    if (m == infinity) return {m, T(1)};
-    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
-  }
-  SINTER_WORD static result finish(state s) {
-    if (s.max == -infinity || s.max == infinity) return s.max;
-    return s.max + math::log(s.sum);
-  }
-  template <class V>
-  static state fold_run(const T* x, index_t n, index_t, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    if (n >= lanes) {
-      V largest = V::load(x);
-      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
-      const T m = math::hmax(largest);
-      if (m > -infinity && m < infinity) {
-        V sum(T(0));
-        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
-        s = {m, math::hsum(sum)};
-      } else {
-        s = {m, T(1)};
-      }
-    }
-    for (; i < n; ++i) push(s, x[i], i);
-    return s;
-  }
-};
-
-/// The same for a scan, in double: a rounded sum would be rescaled, and rounded again, with every new largest value.
-template <class T>
-struct running_logsumexp_reducer : logsumexp_reducer<double> {
-  using base = logsumexp_reducer<double>;
-  using result = T;
-  SINTER_WORD static void push(state& s, T x, index_t i) { base::push(s, static_cast<double>(x), i); }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(base::finish(s)); }
-};
-
-/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
-template <class R>
-struct scan_results {
-  typename R::result* values;
-  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
-};
-template <class T>
-struct scan_extremes {
-  T* values;
-  std::int64_t* indices;
-  template <class State>
-  SINTER_WORD void put(index_t i, const State& s) const {
-    values[i] = s.value;
-    indices[i] = s.index;
-  }
-};
-
-}  // namespace sinter::detail
 // sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
 //
 // A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
@@ -10567,6 +9567,1700 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
 }  // namespace detail
 }  // namespace sinter
 
+namespace sinter::detail {
+
+/// Entry is the kernel_backward of operands A. It keeps them as variables of order 1, of which op.grad<I> makes the
+/// gradient of operand I as an expression.
+template <class Entry, class... A>
+struct kernel_graph_backward final : Entry {
+  template <class Op, class Saved>
+  kernel_graph_backward(const Op& what, const Saved& by_forward, const pack<A...>& operands)
+      : Entry(what, by_forward), low_(operands.apply([](const auto&... a) { return make_pack(lower_order(a)...); })) {}
+
+  void release() override {
+    Entry::release();
+    low_.reset();
+  }
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    add_gradients(y, to, std::make_integer_sequence<int, Entry::differentiable>());
+  }
+
+ private:
+  template <int... I>
+  void add_gradients(const state_ptr& y, graph_gradients& to, std::integer_sequence<int, I...>) {
+    const auto g = to.get<typename Entry::value_type, Entry::rank, typename Entry::device_type>(y);
+    (add_gradient_of<I>(g, y, to), ...);
+  }
+  template <int I, class G>
+  void add_gradient_of(const G& g, const state_ptr& y, graph_gradients& to) {
+    if constexpr (bare<decltype(std::declval<pack<A...>&>().template get<I>())>::order >= 2) {
+      if (!this->template wants<I>()) return;
+      const auto operand = [this]<int K>() -> auto& {
+        static_cast<void>(this->template operand<K>());  // throws if it was written to
+        return low_->template get<K>();
+      };
+      if constexpr (Entry::reads_result)
+        to.add(this->template source<I>(),
+               this->template derivative<I>(g, operand, access::make_variable<1>(this->result(), y)));
+      else to.add(this->template source<I>(), this->template derivative<I>(g, operand, kernel::unneeded()));
+    }
+  }
+
+  std::optional<pack<lower_order_of<A>...>> low_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace ops {
+
+/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace. An op of several
+/// functions may have a member `called`, the name of one of them for errors of backward.
+struct kernel_op {
+  template <device D>
+  static constexpr bool has_kernels_on = false;
+  static constexpr take takes(int) { return take::dense; }
+  /// May a kernel take an operand of type A with the elementwise work on it, where takes() asks for it evaluated?
+  template <class A>
+  static constexpr bool takes_formula(int) {
+    return false;
+  }
+  /// How results lie in memory, their gradients, and the operands that kernels take dense.
+  static constexpr memory_format format = memory_format::contiguous;
+  /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
+  static constexpr bool keeps_order = false;
+  /// May elementwise work on the result run inside the kernel?
+  static constexpr bool takes_epilogue = false;
+  /// Does the kernel leave the last step of a row to that work?
+  static constexpr bool by_rows = false;
+  /// An op along an axis: are its lines neighbouring elements of a dense result of this shape? Elementwise work on
+  /// other results does not run inside.
+  template <int R>
+  static constexpr bool has_rows_side_by_side(const extents<R>&) {
+    return true;
+  }
+  /// May the kernel also store the value that this work starts from, where the derivative of the work reads it?
+  static constexpr bool keeps_input = false;
+  /// Is backward one elementwise pass over the shape of the only operand x? Then it is that of the expression
+  /// derivative_of(x, value), and the gradient of the result is broadcast from kept_shape(x.shape()).
+  static constexpr bool reverses_elementwise = false;
+  /// Can gradients be differentiated? They are then such a pass, or the expressions grad<I>(g, operands..., result).
+  static constexpr bool differentiable_twice = false;
+  /// The element type and the rank of the result: those of the first operand.
+  template <class T, class...>
+  using result = T;
+  static constexpr int rank(int first, ...) { return first; }
+  /// What forward returns for backward, for elements T on D.
+  template <class T, device D>
+  using saves = sinter::detail::nothing_saved;
+
+ protected:
+  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
+  template <int Least, int Most, class First, class... Rest>
+  static constexpr auto floating_of_rank() {
+    using namespace sinter::detail;
+    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
+                                     use_floating_point_operands_of_one_type>{};
+    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
+                                     use_an_operand_of_rank<Least, Most>>{};
+    else return fitting<element_of<First>>{};
+  }
+};
+
+/// An op with kernels of its own: a class derived from kernel_op, not final, with these members and its parameters.
+/// docs/adding-a-kernel-op.md goes through an example. False, never an error, for any other type.
+template <class Op>
+concept is_kernel_op =
+    sinter::detail::is_derived<Op, kernel_op> &&
+    // static constexpr const char* name: as messages and explain() call it.
+    sinter::detail::has_name<Op> &&
+    // shape(x.shape(), ...): the shape of the result, an extents; throws shape_error where operands do not fit.
+    sinter::detail::has_shape<Op> &&
+    // grad_uses[I]: what the gradient of operand I reads: uses::first, uses::result, ... Operands behind the last entry
+    // have no gradient.
+    sinter::detail::has_grad_uses<Op> &&
+    // mistake<A...>(): fitting<T>, or what is wrong with operands of these types, all of one device.
+    sinter::detail::has_mistake<Op>;
+
+/// True; for a class that is no kernel op, an error that names what is missing.
+template <class Op>
+constexpr bool check_kernel_op() {
+  constexpr bool base = sinter::detail::is_derived<Op, kernel_op>;
+  static_assert(base, "sinter: a kernel op derives from 'ops::kernel_op'; see docs/adding-a-kernel-op.md");
+  if constexpr (base) {
+    constexpr bool name = sinter::detail::has_name<Op>, shape = sinter::detail::has_shape<Op>,
+                   gradients = sinter::detail::has_grad_uses<Op>, types = sinter::detail::has_mistake<Op>;
+    static_assert(name,
+                  "sinter: a kernel op needs 'static constexpr const char* name'; see docs/adding-a-kernel-op.md");
+    static_assert(shape, "sinter: a kernel op needs its shape rule, 'shape'; see docs/adding-a-kernel-op.md");
+    static_assert(gradients, "sinter: a kernel op needs 'grad_uses'; see docs/adding-a-kernel-op.md");
+    static_assert(types, "sinter: a kernel op needs its check of types, 'mistake'; see docs/adding-a-kernel-op.md");
+  }
+  return true;
+}
+
+}  // namespace ops
+
+namespace detail {
+
+template <class Op, class... A>
+constexpr auto find_kernel_mistake() {
+  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
+  else if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
+  else if constexpr (!devices_agree<A...>)
+    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (requires { Op::template mistake<A...>(); }) return Op::template mistake<A...>();
+  else return not_operands{};
+}
+/// fitting<T>, a mistake, or not_operands, of Op's operands.
+template <class Op, class... A>
+using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
+template <class Op, class... A>
+concept takes_operands = is_fitting<kernel_check<Op, A...>>;
+
+template <class Op, int I, class A>
+inline constexpr bool is_taken_as_formula =
+    Op::takes(I) == ops::take::formula || Op::template takes_formula<bare<A>>(I);
+/// Operand I of Op as its expression holds it.
+template <class Op, int I, class A>
+using operand_of = std::conditional_t<Op::takes(I) == ops::take::expression, bare<A>,
+                                      std::conditional_t<is_taken_as_formula<Op, I, A>, prologue_of<A>, evaluated<A>>>;
+template <class Op, int I, class A>
+operand_of<Op, I, A> take_operand(A&& a) {
+  check_defined(Op::name, a);
+  if constexpr (Op::takes(I) == ops::take::expression) return bare<A>(std::forward<A>(a));
+  else if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
+  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
+  else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
+}
+/// An operand as kernels see it: tensors plain, formulas as they are, with values in place of points.
+template <class E>
+decltype(auto) to_kernel(const E& e) {
+  if constexpr (is_point<E>) return sinter::detail::plain(e.result());
+  else if constexpr (points_in<E> > 0) return materialise(e);
+  else return sinter::detail::plain(e);
+}
+
+/// What errors of backward call an op: the function of several that it was made by, or its name.
+template <class Op>
+const char* called(const Op& op) {
+  if constexpr (requires { op.called; }) return op.called;
+  else return Op::name;
+}
+
+template <class Op>
+constexpr bool is_differentiable(int operand) {
+  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+}
+
+}  // namespace detail
+
+/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr;
+
+namespace detail {
+
+template <class Op, class... A>
+using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
+                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
+                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
+
+/// The op whose kernels and tape entry an op has: Op::runs_as, an op that Op derives from and differs from in name, or
+/// itself.
+template <class Op>
+struct running_op {
+  using type = Op;
+};
+template <class Op>
+  requires requires { typename Op::runs_as; }
+struct running_op<Op> {
+  using type = typename Op::runs_as;
+};
+
+template <class Op, class... A, int... I>
+auto kernel_entry(std::integer_sequence<int, I...>) {
+  using B = kernel_base<Op, A...>;
+  return std::type_identity<kernel_backward<typename running_op<Op>::type, element_of<B>, B::rank, device_of<B>,
+                                            typename Op::template saves<element_of<B>, device_of<B>>,
+                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
+}
+
+/// The tape entry of Op over operands of types A, for a backward_rule.
+template <class Op, class... A>
+using kernel_backward_of =
+    typename decltype(kernel_entry<Op, A...>(std::make_integer_sequence<int, sizeof...(A)>()))::type;
+
+}  // namespace detail
+
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
+  static_assert(ops::check_kernel_op<Op>());
+  using base = detail::kernel_base<Op, A...>;
+  using T = element_of<base>;
+  using D = device_of<base>;
+  using kernels = detail::kernels<typename detail::running_op<Op>::type, D>;
+  static constexpr int R = base::rank;
+  static constexpr int points = 1 + (detail::points_in<A> + ... + 0);
+  static constexpr bool operands_read_name = (detail::reads_name<A> || ...);
+  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
+  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
+  static constexpr bool by_rows = Op::by_rows, keeps_input = Op::keeps_input;
+  static constexpr bool differentiable_twice = Op::differentiable_twice;
+  static constexpr const char* explained_as() { return Op::name; }
+  /// Does sinter::compiled hold its kernels for several sets of instructions?
+  static constexpr bool has_variants = [] {
+    if constexpr (requires { Op::template has_variants_of<A...>; }) return Op::template has_variants_of<A...>;
+    else return requires { requires Op::has_variants; } && !narrow_element<T>;
+  }();
+
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
+    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
+  }
+
+  bool ready_for_epilogue() const { return op.has_rows_side_by_side(this->shape_); }
+
+  tensor<T, R, D> new_value() const {
+    if constexpr (Op::keeps_order)
+      return tensor<T, R, D>::uninitialized(
+          this->shape_,
+          detail::dense_strides_like(this->shape_, detail::to_kernel(operands.template get<0>()).strides()));
+    else return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
+  }
+  template <class Epilogue>
+  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    return operands.apply(
+        [&](const auto&... a) { return kernels::forward(op, to, epilogue, detail::to_kernel(a)...); });
+  }
+
+  /// Will its value have a place in the graph?
+  bool is_recorded() const {
+    return detail::recording() && [this]<int... I>(std::integer_sequence<int, I...>) {
+      return (bool(source<I>()) || ...);
+    }(std::make_integer_sequence<int, sizeof...(A)>());
+  }
+  template <class Saved>
+  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
+    if constexpr (Op::reverses_elementwise)
+      return operands.apply([&](const auto& x) { return record_statement(value, detail::materialise(x)); });
+    else return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
+  }
+
+  Op op;
+  detail::pack<A...> operands;
+
+ private:
+  template <class X>
+  auto record_statement(const tensor<T, R, D>& value, const X& x) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    auto node = detail::make_statement(op.derivative_of(x, value));
+    if (!node) return detail::unrecorded<base::order>(value);
+    node->name = Op::name;
+    node->set_space(x.shape(), op.kept_shape(x.shape()));
+    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<T, R, X::rank, D>;
+    return detail::produced<base::order>(value, std::move(node));
+  }
+  template <class Saved, int... I>
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...>) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    const detail::state_ptr sources[] = {source<I>()...};
+    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
+    auto node = [&] {
+      using entry = detail::kernel_backward_of<Op, A...>;
+      if constexpr (base::order >= 2 && Op::differentiable_twice)
+        return std::make_unique<detail::kernel_graph_backward<entry, A...>>(op, saved, operands);
+      else return std::make_unique<entry>(op, saved);
+    }();
+    node->name = detail::called(op);
+    (node->template set_source<I>(sources[I]), ...);
+    (node->template keep_operand<I>(operands.template get<I>()), ...);
+    node->keep_result(value);
+    return detail::produced<base::order>(value, std::move(node));
+  }
+  template <int I>
+  detail::state_ptr source() const {
+    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
+    else return {};
+  }
+};
+
+namespace detail {
+
+template <class Op, class Places, class... A>
+struct kernel_type;
+template <class Op, int... I, class... A>
+  requires(expression<A> && ...)
+struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
+  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
+  static type make(const Op& op, A... a) { return type{op, take_operand<Op, I>(std::forward<A>(a))...}; }  // in order
+};
+/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
+/// Without operands that are expressions there is none, and no error: clang 14 to 19 ask for it before they check the
+/// constraints of a function, as of one with a bias where options are passed.
+template <class Op, class... A>
+using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
+
+/// op(a, ...). Operands fit; their extents are checked here.
+template <class Op, class... A>
+kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
+  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// By how much a pooling window moves: one number, or one for each axis; where none is given, by its own size.
+template <int N>
+class pool_stride {
+ public:
+  pool_stride() : values_(1), is_kernel_(true) {}
+  template <std::integral I>
+  pool_stride(I all) : values_(all) {}  // NOLINT: implicit on purpose
+  pool_stride(std::initializer_list<index_t> each) : values_(each) {}
+
+  const per_axis<N>& of(const per_axis<N>& kernel) const { return is_kernel_ ? kernel : values_; }
+
+ private:
+  per_axis<N> values_;
+  bool is_kernel_ = false;
+};
+
+/// As an extent of adaptive pooling: that of x.
+///
+///     adaptive_avg_pool2d(x, {keep_extent, 7});
+inline constexpr index_t keep_extent = -1;
+
+namespace ops {
+
+/// The numbers from begin to end - 1.
+struct pool_range {
+  index_t begin, end;
+  SINTER_WORD index_t size() const { return end - begin; }
+};
+
+/// The windows along one axis. The window of result o has its tap t at element start(o) + t * dilation of x.
+struct pool_axis {
+  index_t in = 1, out = 1;
+  index_t kernel = 1;  ///< taps of a window; of adaptive ones the most that a window has
+  index_t stride = 1, padding = 0, dilation = 1;
+  bool is_adaptive = false;  ///< the windows cut x into `out` parts of like size, which may overlap by an element
+
+  SINTER_WORD index_t start(index_t o) const { return is_adaptive ? o * in / out : o * stride - padding; }
+  /// The taps of result o that meet an element of x.
+  SINTER_WORD pool_range taps(index_t o) const {
+    const index_t at = start(o);
+    if (is_adaptive) return {0, ((o + 1) * in + out - 1) / out - at};
+    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
+    index_t end = at >= in ? 0 : (in - 1 - at) / dilation + 1;
+    if (end > kernel) end = kernel;
+    return begin < end ? pool_range{begin, end} : pool_range{0, 0};
+  }
+  /// The results whose windows begin at or before element i and end at or behind it.
+  SINTER_WORD pool_range results(index_t i) const {
+    if (is_adaptive) return {i * out / in, ((i + 1) * out + in - 1) / in};
+    const index_t first = i + padding - (kernel - 1) * dilation, last = (i + padding) / stride;
+    return {first > 0 ? (first + stride - 1) / stride : 0, last < out ? last + 1 : out};
+  }
+  /// The tap of result o at element i, which lies in its window; -1 between two taps.
+  SINTER_WORD index_t tap_at(index_t o, index_t i) const {
+    const index_t distance = i - start(o);
+    return distance % dilation == 0 ? distance / dilation : -1;
+  }
+  /// How many elements the average of result o counts along this axis. Padding counts as far as it reaches, on both
+  /// sides of x; what a last window has beyond that does not.
+  SINTER_WORD index_t counted(index_t o, bool padding_counts) const {
+    if (is_adaptive || !padding_counts) return taps(o).size();
+    const index_t begin = start(o), end = begin + kernel;
+    return (end < in + padding ? end : in + padding) - begin;
+  }
+};
+
+/// Pooling as kernels see it: three spatial axes, of which the leading ones have one element where there are fewer. x
+/// and y have their channels last.
+struct pool_extents {
+  index_t batch = 0, channels = 0;
+  pool_axis axis[3];
+
+  SINTER_WORD index_t results() const { return batch * axis[0].out * axis[1].out * axis[2].out * channels; }
+  SINTER_WORD index_t elements() const { return batch * axis[0].in * axis[1].in * axis[2].in * channels; }
+  SINTER_WORD index_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
+  /// The number of a tap in its window, in row-major order.
+  SINTER_WORD index_t tap_number(const index_t (&tap)[3]) const {
+    return (tap[0] * axis[1].kernel + tap[1]) * axis[2].kernel + tap[2];
+  }
+  /// Where tap number `tap` of result o lies in its plane of x, in row-major order.
+  SINTER_WORD index_t place_in_plane(const index_t (&o)[3], index_t tap) const {
+    index_t place = 0, area = 1;
+    for (int d = 2; d >= 0; --d) {
+      place += (axis[d].start(o[d]) + tap % axis[d].kernel * axis[d].dilation) * area;
+      tap /= axis[d].kernel;
+      area *= axis[d].in;
+    }
+    return place;
+  }
+};
+
+/// A window of one size that moves by a stride.
+template <int N>
+struct sliding_window {
+  static constexpr bool is_adaptive = false;
+  per_axis<N> kernel, stride, padding, dilation;
+  bool ceil_mode;
+
+  /// The shape of the result. Errors: as max_pool2d's.
+  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
+    using sinter::detail::refuse;
+    for (int d = 0; d < N; ++d)
+      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
+    sinter::detail::check_window(op, stride, dilation);
+    extents<N + 2> y = x;
+    for (int d = 0; d < N; ++d) {
+      const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
+      if (zeros < 0 || zeros > taps / 2)
+        refuse<value_error>(
+            {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
+      const index_t reach = dilation[d] * (taps - 1) + 1, room = in + 2 * zeros - reach;
+      if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
+      // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
+      index_t& out = y[d + 2];
+      if (room >= 0) out = room / stride[d] + 1 + (ceil_mode && room % stride[d] != 0 ? 1 : 0);
+      else out = ceil_mode && room + stride[d] > 0 ? 1 : 0;
+      if (ceil_mode && (out - 1) * stride[d] >= in + zeros) --out;
+      if (out < 1)
+        refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", d + 2, " of x of shape ", x,
+                             " with padding ", zeros});
+    }
+    return y;
+  }
+  void set_axis(pool_axis& to, int d) const {
+    to.kernel = kernel[d];
+    to.stride = stride[d];
+    to.padding = padding[d];
+    to.dilation = dilation[d];
+  }
+};
+
+/// Windows that cut x into as many parts as there shall be results.
+template <int N>
+struct adaptive_window {
+  static constexpr bool is_adaptive = true;
+  per_axis<N> size;
+
+  /// The shape of the result. Errors: as adaptive_avg_pool2d's.
+  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
+    using sinter::detail::refuse;
+    extents<N + 2> y = x;
+    for (int d = 0; d < N; ++d) {
+      if (x[d + 2] < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
+      if (size[d] < 0 && size[d] != keep_extent)
+        refuse<value_error>({op, ": a result of size ", size[d], "; a size is 0 or more, or keep_extent"});
+      if (size[d] != keep_extent) y[d + 2] = size[d];
+    }
+    return y;
+  }
+  void set_axis(pool_axis& to, int) const {
+    to.is_adaptive = true;
+    if (to.out > 0) to.kernel = to.in % to.out == 0 ? to.in / to.out : to.in / to.out + 2;
+  }
+};
+
+/// Base of pooling ops: their operand, their shapes, and where the axes stand that kernels see.
+template <int N, class Window>
+struct pool_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static constexpr memory_format format = memory_format::channels_last;
+  static constexpr bool takes_epilogue = true, has_variants = true;
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  Window window;
+  explicit pool_op(const Window& w) : window(w) {}
+
+  pool_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& y) const {
+    pool_extents e;
+    e.batch = x[0];
+    e.channels = x[1];
+    for (int d = 0, to = 3 - N; d < N; ++d, ++to) {
+      e.axis[to].in = x[d + 2];
+      e.axis[to].out = y[d + 2];
+      window.set_axis(e.axis[to], d);
+    }
+    return e;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return kernel_op::floating_of_rank<N + 2, N + 2, X>();
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+
+/// How avg_pool moves its window over N spatial axes, one number, or one for each axis, and what it divides by.
+///
+///     avg_pool2d(x, {3, 2}, {.stride = 2, .padding = {1, 0}, .count_include_pad = false});
+template <int N>
+struct avg_pool_options {
+  pool_stride<N> stride = {};                    ///< by default the kernel
+  per_axis<N> padding = 0;                       ///< zeros on both sides of x; at most half of the kernel
+  bool ceil_mode = false;                        ///< a last window of which only part fits gives a result too
+  bool count_include_pad = true;                 ///< these zeros count as elements
+  std::optional<index_t> divisor_override = {};  ///< what all sums are divided by, instead of the elements
+};
+
+namespace ops {
+
+/// What sums are divided by.
+struct pool_divisor {
+  index_t number = 0;  ///< 0: the number of elements
+  bool padding_counts = false;
+
+  SINTER_WORD index_t of(const pool_axis (&axis)[3], const index_t (&o)[3]) const {
+    if (number != 0) return number;
+    return axis[0].counted(o[0], padding_counts) * axis[1].counted(o[1], padding_counts) *
+           axis[2].counted(o[2], padding_counts);
+  }
+};
+
+/// y(n,c,o) = the sum of x(n, c, elements of o's window), divided by their number.
+template <int N, class Window>
+struct avg_pool_op : pool_op<N, Window> {
+  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_avg_pool1d"
+                                                             : N == 2 ? "adaptive_avg_pool2d"
+                                                                      : "adaptive_avg_pool3d")
+                                      : N == 1            ? "avg_pool1d"
+                                      : N == 2            ? "avg_pool2d"
+                                                          : "avg_pool3d";
+
+  pool_divisor divisor;
+  explicit avg_pool_op(const Window& w, const pool_divisor& by = {}) : pool_op<N, Window>(w), divisor(by) {}
+
+  extents<N + 2> shape(const extents<N + 2>& x) const { return this->window.results(name, x); }
+};
+static_assert(is_kernel_op<avg_pool_op<2, sliding_window<2>>>);
+
+}  // namespace ops
+
+namespace detail {
+
+template <int N>
+using avg_pool_op = ops::avg_pool_op<N, ops::sliding_window<N>>;
+
+template <int N>
+avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
+  if (o.divisor_override == index_t{0})
+    refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
+  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
+  return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
+}
+
+}  // namespace detail
+
+/// The mean of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - KH) / stride + 1, as
+/// torch.nn.functional.avg_pool2d. That is rounded down, or with ceil_mode up, but no window begins behind x. The
+/// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
+/// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
+/// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
+/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
+/// shape_error for a window larger than the padded x.
+///
+///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<2>, X>
+detail::kernel_of<detail::avg_pool_op<2>, X> avg_pool2d(X&& x, const per_axis<2>& kernel,
+                                                        const avg_pool_options<2>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<2>(kernel, options), std::forward<X>(x));
+}
+/// The mean of each window of x (N,C,L); see avg_pool2d.
+///
+///     auto h = avg_pool1d(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<1>, X>
+detail::kernel_of<detail::avg_pool_op<1>, X> avg_pool1d(X&& x, const per_axis<1>& kernel,
+                                                        const avg_pool_options<1>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<1>(kernel, options), std::forward<X>(x));
+}
+/// The mean of each window of x (N,C,D,H,W); see avg_pool2d.
+///
+///     auto h = avg_pool3d(volumes, 2, {.ceil_mode = true});
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<3>, X>
+detail::kernel_of<detail::avg_pool_op<3>, X> avg_pool3d(X&& x, const per_axis<3>& kernel,
+                                                        const avg_pool_options<3>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<3>(kernel, options), std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_AVG_POOL_REJECTIONS(name, axes)                                                             \
+  template <class X, class Problem = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&, const avg_pool_options<axes>& = {}) = delete;
+SINTER_AVG_POOL_REJECTIONS(avg_pool1d, 1)
+SINTER_AVG_POOL_REJECTIONS(avg_pool2d, 2)
+SINTER_AVG_POOL_REJECTIONS(avg_pool3d, 3)
+#undef SINTER_AVG_POOL_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/max_pool.hpp: the largest element of each window, over one, two and three spatial axes.
+
+// sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    if constexpr (narrow_element<To>) return math::rounded<To>(math::cast<float>(x));
+    else return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    if constexpr (expression<G>) return cast<From>(g);
+    else return math::cast<compute_type<From>>(g);
+  }
+};
+static_assert(is_elementwise_op<cast_op<float, int>>);
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not
+/// tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
+  else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+template <element To, class A, class Problem = typename detail::no_operands<A>::problem,
+          class Fix = typename detail::no_operands<A>::fix>
+void cast(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
+
+// sinter/ops/add.hpp: the sum of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct add_op : number_op {
+  static constexpr const char* name = "add";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) + wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    return g;
+  }
+};
+
+}  // namespace ops
+
+/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
+/// Derivative: g to both. Integers wrap around.
+///
+///     tensor y = x + 1.f;
+SINTER_BINARY_FUNCTION(operator+, ops::add_op)
+
+}  // namespace sinter
+// sinter/ops/divide.hpp: the quotient of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct divide_op : number_op {
+  static constexpr const char* name = "divide";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::divide(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
+    if constexpr (I == 0) return g / b;
+    else return -(g * y / b);
+  }
+};
+
+}  // namespace ops
+
+/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
+/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
+///
+///     tensor y = x / 2;
+SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
+
+}  // namespace sinter
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return g * b;
+    else return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+// sinter/ops/subtract.hpp: the difference of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct subtract_op : number_op {
+  static constexpr const char* name = "subtract";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) - wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    if constexpr (I == 0) return g;
+    else return -g;
+  }
+};
+
+}  // namespace ops
+
+/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
+///
+///     tensor y = 1 - x;
+SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct left_side_is_const;
+struct left_side_has_not_been_evaluated;
+struct write_through_dot_in_place;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+template <class Y, class E>
+constexpr auto find_update_mistake() {
+  using Target = bare<Y>;
+  if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
+  else if constexpr (std::is_arithmetic_v<Target> && expression<E>) return number_mistake<Target, rank_of<E>>{};
+  else if constexpr (!expression<Y> || !operand<E>) return no_operands<Y, E>{};
+  else if constexpr (is_variable<Target>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<Target>)
+    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
+  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
+    return mistake<left_side_is_const, write_through_dot_in_place>{};
+  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>) return operand_check<Y, E>{};
+  else if constexpr (!expression<E>) return fitting<element_of<Y>>{};
+  else if constexpr (is_tracked_v<E>)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr ((rank_of<E>) > rank_of<Y>)
+    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<Y>>{};
+}
+
+/// fitting<T>, a mistake, or not_operands, of `y += e`.
+template <class Y, class E>
+using update_check = decltype(find_update_mistake<Y, E>());
+template <class Op, class Y, class E>
+using update_mistake = op_check<Op, update_check<Y, E>>;
+
+/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
+template <class Op, class Y, class E>
+using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
+                            map_expr<Op, bare<Y>, bare<decltype(as_expr<element_of<Y>>(std::declval<E>()))>>>;
+
+template <class Assignment, class Op, class Y, class E>
+Assignment update(Op op, Y& y, E&& e) {
+  check_defined("in-place update", y);
+  return Assignment(y, make_map(op, y, as_expr<element_of<Y>>(std::forward<E>(e))));
+}
+
+}  // namespace detail
+
+// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
+// statement, or in one pass with others inside fuse().
+SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
+SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
+SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
+SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
+
+}  // namespace sinter
+// sinter/ops/indices.hpp: what ops ask of indices that a tensor holds: that they are in range, and sums at them.
+
+namespace sinter {
+
+namespace detail {
+
+/// What is known of the indices along a line: in runs, equal ones are neighbours.
+enum class index_order { any, runs };
+
+}  // namespace detail
+
+namespace ops {
+
+/// Are integers in range? kernels<index_check, D>::run(check, values, n, extent) throws index_error unless all n values
+/// lie in [0, extent). A GPU looks without being waited for: the error comes where the host next waits for it, or asks
+/// for another check.
+struct index_check {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  const char* op;    ///< literals, which name in the error what was called, and what an integer is
+  const char* what;  ///< "index", or "label"
+};
+
+/// x[c with coordinate `axis` = index[c]] += y[c], in order along the axis: kernels<scatter_add, D>::run(op, x, index,
+/// y). On the host the elements of y may be narrower than those of x.
+struct scatter_add {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  int axis;
+  sinter::detail::index_order order = sinter::detail::index_order::any;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// The error of an index_check.
+[[noreturn]] SINTER_COLD inline void refuse_index(const ops::index_check& check, std::int64_t value, index_t position,
+                                                  index_t extent, const std::string& remark = {}) {
+  refuse<index_error>({check.op, ": ", check.what, " ", value, " at position ", position, " is out of range [0, ",
+                       extent, ")", remark});
+}
+
+/// Errors: index_error unless all elements of the dense tensor lie in [0, extent); see ops::index_check.
+template <int R, device D>
+void check_indices(const ops::index_check& check, const tensor<std::int64_t, R, D>& values, index_t extent) {
+  kernels<ops::index_check, D>::run(check, access::data(values), values.numel(), extent);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace ops {
+
+/// Elements y of x along an axis, picked by an index of their shape: the base of gather, and the tape entry of others,
+/// whose kernels find the index themselves.
+struct picked_op : kernel_op {
+  static constexpr const char* name = "picked";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  static constexpr take takes(int) { return take::strided; }
+
+  const char* called;  ///< gather, sort and the like
+  int axis;
+  sinter::detail::index_order order;
+
+  picked_op(const char* by, int along, sinter::detail::index_order o = sinter::detail::index_order::any)
+      : called(by), axis(along), order(o) {}
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
+/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
+/// nothing more in float. Sums in double take about three times as long.
+inline constexpr index_t many_picks = index_t{1} << 20;
+
+template <class Wide, class T, int R, device D>
+void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
+                   const tensor<T, R, D>& g, index_order order) {
+  const auto sums = zeros<Wide, D>(to.shape());
+  using adding = kernels<ops::scatter_add, D>;
+  if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
+  else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
+  to.in_place() += cast<T>(sums);
+}
+/// to[picked elements] += g
+template <class T, int R, device D>
+void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
+                index_order order) {
+  if constexpr (narrow_element<T>) {
+    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
+    else add_picked_in<float>(to, axis, index, g, order);
+  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
+    add_picked_in<double>(to, axis, index, g, order);
+  } else {
+    kernels<ops::scatter_add, D>::run({axis, order}, to, index, g);
+  }
+}
+
+template <device D>
+struct kernels<ops::picked_op, D> {
+  template <class Backward>
+  static void reverse(const ops::picked_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), op.order);
+  }
+};
+
+/// y, which another kernel has made, as elements of the prologue x: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const ops::picked_op& op, const tensor<T, R, D>& y, const X& x,
+                    const tensor<std::int64_t, R, D>& index) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto node =
+        std::make_unique<kernel_backward_of<ops::picked_op, X, tensor<std::int64_t, R, D>>>(op, nothing_saved());
+    node->name = called(op);
+    node->template set_source<0>(std::move(source));
+    node->template keep_operand<1>(index);
+    return produced<1>(y, std::move(node));
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// How max_pool moves its window over N spatial axes: one number, or one for each axis.
+///
+///     max_pool2d(x, 3, {.stride = 2, .padding = 1});
+///     max_pool2d(x, {3, 2}, {.ceil_mode = true});
+template <int N>
+struct max_pool_options {
+  pool_stride<N> stride = {};  ///< by default the kernel
+  per_axis<N> padding = 0;     ///< on both sides of x; at most half of the kernel
+  per_axis<N> dilation = 1;    ///< from one tap to the next
+  bool ceil_mode = false;      ///< a last window of which only part fits gives a result too
+};
+
+namespace ops {
+
+/// Which tap of its window each result is, in row-major order: bytes, or where a window has more than 255 taps, words.
+/// The largest byte, or -1, stands for a window without elements.
+template <device D>
+struct pool_places {
+  tensor<std::uint8_t, 1, D> bytes;
+  tensor<std::int32_t, 1, D> words;
+};
+inline constexpr index_t most_byte_taps = 255, no_byte_place = 255;
+
+/// When forward saves the places of its results.
+enum class save_places { never, while_recording, always };
+
+/// y(n,c,o) = the largest of x(n, c, elements of o's window), the first of equal ones, NaN where there is one.
+template <int N, class Window>
+struct max_pool_op : pool_op<N, Window> {
+  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_max_pool1d"
+                                                             : N == 2 ? "adaptive_max_pool2d"
+                                                                      : "adaptive_max_pool3d")
+                                      : N == 1            ? "max_pool1d"
+                                      : N == 2            ? "max_pool2d"
+                                                          : "max_pool3d";
+  template <class T, device D>
+  using saves = pool_places<D>;
+
+  save_places when;
+  max_pool_op(const Window& w, save_places s) : pool_op<N, Window>(w), when(s) {}
+
+  extents<N + 2> shape(const extents<N + 2>& x) const {
+    const extents<N + 2> y = this->window.results(name, x);
+    if (this->extents_of(x, y).taps() > std::numeric_limits<std::int32_t>::max())
+      sinter::detail::refuse<shape_error>(
+          {name, ": x of shape ", x, " gives windows of more than 2^31 - 1 elements; pool in two steps"});
+    return y;
+  }
+  /// Memory for the places of n results, if they are to be saved.
+  template <device D>
+  pool_places<D> new_places(index_t n, index_t taps) const {
+    pool_places<D> places;
+    if (when == save_places::never || (when == save_places::while_recording && !sinter::detail::recording()))
+      return places;
+    if (taps > most_byte_taps) places.words = tensor<std::int32_t, 1, D>::uninitialized({{n}});
+    else places.bytes = tensor<std::uint8_t, 1, D>::uninitialized({{n}});
+    return places;
+  }
+};
+static_assert(is_kernel_op<max_pool_op<2, sliding_window<2>>>);
+
+}  // namespace ops
+
+namespace detail {
+
+template <int N>
+using max_pool_op = ops::max_pool_op<N, ops::sliding_window<N>>;
+
+template <class X>
+constexpr ops::save_places places_to_save() {
+  return is_tracked_v<bare<X>> ? ops::save_places::while_recording : ops::save_places::never;
+}
+template <int N>
+max_pool_op<N> max_pool_of(const per_axis<N>& kernel, const max_pool_options<N>& o, ops::save_places when) {
+  return {{kernel, o.stride.of(kernel), o.padding, o.dilation, o.ceil_mode}, when};
+}
+
+/// The result of a max_pool_op, and where its elements stand in their planes of x.
+template <class Op, class X>
+values_and_indices<evaluated<X>> pool_with_indices(const Op& op, X&& x) {
+  const auto e = make_kernel(op, std::forward<X>(x));
+  using E = bare<decltype(e)>;
+  static_assert(E::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+  using D = device_of<E>;
+  const auto value = e.new_value();
+  const auto places = e.compute_into(value, no_epilogue<D>);
+  const auto indices =
+      tensor<std::int64_t, E::rank, D>::uninitialized(value.shape(), strides_in(Op::format, value.shape()));
+  kernels<Op, D>::find_indices(op, places, e.operands.template get<0>().shape(), indices);
+  if constexpr (E::order > 0) return {e.record(value, places), indices};
+  else return {value, indices};
+}
+
+}  // namespace detail
+
+/// The largest element of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) /
+/// stride + 1, as torch.nn.functional.max_pool2d. That is rounded down, or with ceil_mode up, but no window begins
+/// behind x. The window moves by its own size unless a stride is given. Floating point. A window with a NaN gives NaN;
+/// one whose taps all miss x, which takes a dilation, gives -inf. The result is channels-last; x is read as it is where
+/// it is channels-last, else from a copy. Elementwise work on it runs inside the kernel on the host. Derivative: g goes
+/// to the element that was taken, the first of equal ones. Errors: value_error for a kernel, stride or dilation below 1
+/// and for padding below 0 or above half of the kernel, shape_error for a window larger than the padded x.
+///
+///     auto h = max_pool2d(pictures, 3, {.stride = 2, .padding = 1});
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<2>, X>
+detail::kernel_of<detail::max_pool_op<2>, X> max_pool2d(X&& x, const per_axis<2>& kernel,
+                                                        const max_pool_options<2>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<2>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest element of each window of x (N,C,L); see max_pool2d.
+///
+///     auto h = max_pool1d(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<1>, X>
+detail::kernel_of<detail::max_pool_op<1>, X> max_pool1d(X&& x, const per_axis<1>& kernel,
+                                                        const max_pool_options<1>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<1>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest element of each window of x (N,C,D,H,W); see max_pool2d.
+///
+///     auto h = max_pool3d(volumes, {1, 2, 2});
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<3>, X>
+detail::kernel_of<detail::max_pool_op<3>, X> max_pool3d(X&& x, const per_axis<3>& kernel,
+                                                        const max_pool_options<3>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<3>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+
+/// The result of max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements stands
+/// in its plane of x: h W + w, as PyTorch's return_indices. -1 for a window whose taps all miss x. Runs at once.
+/// Derivative and errors: as max_pool2d.
+///
+///     auto [largest, places] = max_pool2d_with_indices(pictures, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<2>, X>
+values_and_indices<detail::evaluated<X>> max_pool2d_with_indices(X&& x, const per_axis<2>& kernel,
+                                                                 const max_pool_options<2>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<2>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+/// The result of max_pool1d, and where its elements stand along L; see max_pool2d_with_indices.
+///
+///     auto [largest, places] = max_pool1d_with_indices(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<1>, X>
+values_and_indices<detail::evaluated<X>> max_pool1d_with_indices(X&& x, const per_axis<1>& kernel,
+                                                                 const max_pool_options<1>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<1>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+/// The result of max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see max_pool2d_with_indices.
+///
+///     auto [largest, places] = max_pool3d_with_indices(volumes, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<3>, X>
+values_and_indices<detail::evaluated<X>> max_pool3d_with_indices(X&& x, const per_axis<3>& kernel,
+                                                                 const max_pool_options<3>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<3>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_MAX_POOL_REJECTIONS(name, axes)                                                             \
+  template <class X, class Problem = typename detail::kernel_check<detail::max_pool_op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::max_pool_op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&, const max_pool_options<axes>& = {}) = delete;
+SINTER_MAX_POOL_REJECTIONS(max_pool1d, 1)
+SINTER_MAX_POOL_REJECTIONS(max_pool2d, 2)
+SINTER_MAX_POOL_REJECTIONS(max_pool3d, 3)
+SINTER_MAX_POOL_REJECTIONS(max_pool1d_with_indices, 1)
+SINTER_MAX_POOL_REJECTIONS(max_pool2d_with_indices, 2)
+SINTER_MAX_POOL_REJECTIONS(max_pool3d_with_indices, 3)
+#undef SINTER_MAX_POOL_REJECTIONS
+
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+template <int N>
+using adaptive_avg_pool_op = ops::avg_pool_op<N, ops::adaptive_window<N>>;
+template <int N>
+using adaptive_max_pool_op = ops::max_pool_op<N, ops::adaptive_window<N>>;
+
+template <int N>
+adaptive_max_pool_op<N> adaptive_max_pool_of(const per_axis<N>& size, ops::save_places when) {
+  return {ops::adaptive_window<N>{size}, when};
+}
+
+}  // namespace detail
+
+/// The means of x (N,C,H,W) in a grid of size (H',W'): (N,C,H',W'), as torch.nn.functional.adaptive_avg_pool2d. Result
+/// i along H is that of the elements from i H / H', rounded down, to (i + 1) H / H', rounded up. The size is one
+/// number, or one for each axis; keep_extent is that of x, and 1 is global pooling. Floating point. The result is
+/// channels-last, as that of avg_pool2d. Elementwise work on the result runs inside the kernel on the host. Derivative:
+/// each element gets g divided by the number of elements, from all parts with it. Errors: value_error for a negative
+/// size, shape_error where an axis of x has no elements.
+///
+///     auto features = adaptive_avg_pool2d(pictures, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<2>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<2>, X> adaptive_avg_pool2d(X&& x, const per_axis<2>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<2>({size}), std::forward<X>(x));
+}
+/// The means of `size` parts of x (N,C,L); see adaptive_avg_pool2d.
+///
+///     auto features = adaptive_avg_pool1d(signals, 5);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<1>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<1>, X> adaptive_avg_pool1d(X&& x, const per_axis<1>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<1>({size}), std::forward<X>(x));
+}
+/// The means of x (N,C,D,H,W) in a grid; see adaptive_avg_pool2d.
+///
+///     auto features = adaptive_avg_pool3d(volumes, {keep_extent, 7, 7});
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<3>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<3>, X> adaptive_avg_pool3d(X&& x, const per_axis<3>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<3>({size}), std::forward<X>(x));
+}
+
+/// The largest elements of x (N,C,H,W) in a grid of size (H',W'), which lies as that of adaptive_avg_pool2d. A part
+/// with a NaN gives NaN. Floating point. The result is channels-last. Elementwise work on it runs inside the kernel on
+/// the host. Derivative: g goes to the element that was taken, the first of equal ones. Errors: as adaptive_avg_pool2d.
+///
+///     auto features = adaptive_max_pool2d(pictures, {3, 2});
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<2>, X> adaptive_max_pool2d(X&& x, const per_axis<2>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<2>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest elements of `size` parts of x (N,C,L); see adaptive_max_pool2d.
+///
+///     auto features = adaptive_max_pool1d(signals, 5);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<1>, X> adaptive_max_pool1d(X&& x, const per_axis<1>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<1>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest elements of x (N,C,D,H,W) in a grid; see adaptive_max_pool2d.
+///
+///     auto features = adaptive_max_pool3d(volumes, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<3>, X> adaptive_max_pool3d(X&& x, const per_axis<3>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<3>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+
+/// The result of adaptive_max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements
+/// stands in its plane of x: h W + w, as PyTorch's return_indices. Runs at once. Derivative and errors: as
+/// adaptive_max_pool2d.
+///
+///     auto [largest, places] = adaptive_max_pool2d_with_indices(pictures, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool2d_with_indices(X&& x, const per_axis<2>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<2>(size, ops::save_places::always), std::forward<X>(x));
+}
+/// The result of adaptive_max_pool1d, and where its elements stand along L; see adaptive_max_pool2d_with_indices.
+///
+///     auto [largest, places] = adaptive_max_pool1d_with_indices(signals, 3);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool1d_with_indices(X&& x, const per_axis<1>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<1>(size, ops::save_places::always), std::forward<X>(x));
+}
+/// The result of adaptive_max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see
+/// adaptive_max_pool2d_with_indices.
+///
+///     auto [largest, places] = adaptive_max_pool3d_with_indices(volumes, 2);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool3d_with_indices(X&& x, const per_axis<3>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<3>(size, ops::save_places::always), std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_ADAPTIVE_POOL_REJECTIONS(name, op, axes)                                           \
+  template <class X, class Problem = typename detail::kernel_check<detail::op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&) = delete;
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool1d, adaptive_avg_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool2d, adaptive_avg_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool3d, adaptive_avg_pool_op, 3)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d, adaptive_max_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d, adaptive_max_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d, adaptive_max_pool_op, 3)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d_with_indices, adaptive_max_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d_with_indices, adaptive_max_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_pool_op, 3)
+#undef SINTER_ADAPTIVE_POOL_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/all.hpp: whether every element is true.
+
+// sinter/ops/detail/reduction.hpp: what sum, max, ... share: the fold of an expression along axes.
+
+// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
+//
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state), or
+// finish(state, n) where the result depends on how many values there were.
+// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value. Where
+// what is folded is not the values, term(vector) gives it. Where a fold of T may leave its range, is_in_range(folded)
+// says that it did not; if it did, the values are pushed one by one.
+// `depends_on_index` says that the result depends on the indices, which count the values in the order of the shape.
+
+namespace sinter::detail {
+
+/// What sums are gathered in: double for floating point, int64 for integers and bool.
+template <class T>
+using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
+template <class T>
+using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
+
+template <class R>
+inline constexpr bool depends_on_index = requires { R::depends_on_index; };
+
+/// The result of n values.
+template <class R>
+SINTER_WORD typename R::result finish_fold_of(const typename R::state& s, index_t n) {
+  if constexpr (requires { R::finish(s, n); }) return R::finish(s, n);
+  else return R::finish(s);
+}
+
+template <class T>
+struct sum_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+  template <class V>
+    requires std::same_as<T, float>
+  static auto is_in_range(V folded) {
+    return math::isfinite(folded);
+  }
+};
+
+/// Divided by their number before the sum is rounded: the sum may be beyond the range of T.
+template <class T>
+struct mean_reducer : sum_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) { return static_cast<T>(s / static_cast<double>(n)); }
+};
+
+template <class T>
+struct prod_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 1; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a * b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a * b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hprod(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+/// The sum of squares, in double: those of a float are in its range.
+template <class T>
+struct squares_reducer {
+  using state = double;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<double>(x) * static_cast<double>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  template <class V>
+  static V term(V x) {
+    return x * x;
+  }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+  /// Squares that underflow are too small to show beside such a sum.
+  template <class V>
+  static auto exceeds_lost_squares(V folded) {
+    using limits = std::numeric_limits<T>;
+    constexpr T least = limits::min() / (limits::epsilon() * limits::epsilon());
+    return math::logical_and(folded > least, folded < limits::infinity());
+  }
+  template <class V>
+    requires std::same_as<T, float>
+  static auto is_in_range(V folded) {
+    return exceeds_lost_squares(folded);
+  }
+};
+
+/// The sum of squares over n - 1.
+template <class T>
+struct var_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) {
+    return n > 1 ? static_cast<T>(s / static_cast<double>(n - 1)) : std::numeric_limits<T>::quiet_NaN();
+  }
+};
+
+/// The root of the sum of squares.
+template <class T>
+struct norm_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s) { return static_cast<T>(math::sqrt(s)); }
+  /// The results of n states: in vectors the roots of sums that are in the range of T.
+  template <class V>
+  static void finish_all(const double* s, T* out, index_t n, int lanes) {
+    using limits = std::numeric_limits<T>;
+    index_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      for (int k = 0; k < lanes; ++k) out[i + k] = static_cast<T>(s[i + k]);
+      const V sum = V::load(out + i);
+      if (math::all(math::logical_and(sum >= limits::min(), sum < limits::infinity()))) math::sqrt(sum).store(out + i);
+      else
+        for (int k = 0; k < lanes; ++k) out[i + k] = finish(s[i + k]);
+    }
+    for (; i < n; ++i) out[i] = finish(s[i]);
+  }
+};
+
+/// Squares of doubles leave the range, so those of large and of small ones are summed scaled: Blue, "A portable Fortran
+/// program to find the Euclidean norm of a vector", 1978; the constants are those of Anderson, "Algorithm 978", 2017.
+template <>
+struct norm_reducer<double> : squares_reducer<double> {
+  struct state {
+    double large, middle, small;  ///< NaN is in the middle
+  };
+  static constexpr double from_large = 0x1p486, scale_large = 0x1p-538;
+  static constexpr double below_small = 0x1p-511, scale_small = 0x1p537;
+  SINTER_WORD static state identity() { return {0, 0, 0}; }
+  SINTER_WORD static void push(state& s, double x, index_t) {
+    const double size = math::abs(x);
+    const bool is_large = size > from_large, is_small = size < below_small;
+    const double scaled = x * (is_large ? scale_large : is_small ? scale_small : 1.), squared = scaled * scaled;
+    s.large += is_large ? squared : 0.;
+    s.small += is_small ? squared : 0.;
+    s.middle += is_large || is_small ? 0. : squared;
+  }
+  SINTER_WORD static state merge(const state& a, const state& b) {
+    return {a.large + b.large, a.middle + b.middle, a.small + b.small};
+  }
+  SINTER_WORD static double finish(const state& s) {
+    if (s.large > 0) return math::sqrt(s.large + s.middle * scale_large * scale_large) / scale_large;
+    if (!(s.small > 0)) return math::sqrt(s.middle);
+    if (s.middle == 0) return math::sqrt(s.small) / scale_small;
+    return math::sqrt(s.middle + s.small / scale_small / scale_small);
+  }
+  static state of(double x) { return {0, x, 0}; }
+  template <class V>
+  static auto is_in_range(V folded) {
+    return exceeds_lost_squares(folded);
+  }
+};
+
+template <class T, bool Max>
+struct extreme_reducer {
+  using state = T;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
+    else return Max ? limits::lowest() : limits::max();
+  }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
+  SINTER_WORD static state merge(state a, state b) {
+    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
+    else return Max ? math::max(a, b) : math::min(a, b);
+  }
+  SINTER_WORD static result finish(state s) { return s; }
+  template <class V>
+  static V combine(V a, V b) {
+    return Max ? math::max(a, b) : math::min(a, b);
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return Max ? math::hmax(v) : math::hmin(v);
+  }
+  static state of(T x) { return x; }
+};
+
+template <class T>
+using max_reducer = extreme_reducer<T, true>;
+template <class T>
+using min_reducer = extreme_reducer<T, false>;
+
+/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
+template <class T, bool Max>
+struct arg_reducer {
+  struct state {
+    T value;
+    index_t index;
+  };
+  using result = std::int64_t;
+  static constexpr bool depends_on_index = true;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return {T{}, -1}; }
+  SINTER_WORD static bool beats(T x, T y) {
+    if (math::isnan(y)) return false;
+    return (Max ? x > y : x < y) || math::isnan(x);
+  }
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || beats(x, s.value)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0 || beats(b.value, a.value)) return b;
+    return b.index < a.index && !beats(a.value, b.value) ? b : a;
+  }
+  SINTER_WORD static result finish(state s) { return s.index; }
+  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
+  template <class V>
+    requires std::floating_point<T>
+  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    while (i + lanes <= n) {
+      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
+      V lane_best = V::load(x + i);
+      for (i += lanes; i < end; i += lanes)
+        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
+      if (s.index >= 0 && !beats(best, s.value)) continue;
+      index_t at = begin;
+      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
+      s = {best, first + at};
+    }
+    for (; i < n; ++i) push(s, x[i], first + i);
+    return s;
+  }
+};
+
+template <class T>
+using argmax_reducer = arg_reducer<T, true>;
+template <class T>
+using argmin_reducer = arg_reducer<T, false>;
+
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+  template <class V>
+  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
+};
+
+template <class T, bool Any>
+struct logical_reducer {
+  using state = bool;
+  using result = bool;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return !Any; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
+  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
+  SINTER_WORD static result finish(state s) { return s; }
+};
+
+template <class T>
+using any_reducer = logical_reducer<T, true>;
+template <class T>
+using all_reducer = logical_reducer<T, false>;
+
+/// log of the sum of exponentials, relative to the largest value so far.
+template <class T>
+struct logsumexp_reducer {
+  struct state {
+    T max;
+    T sum;
+  };
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
+  SINTER_WORD static void push(state& s, T x, index_t) {
+    if (x <= s.max && s.max > -infinity && s.max < infinity) s.sum += math::exp(x - s.max);
+    else s = merge(s, {x, T(1)});
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (a.max == -infinity && !(b.max != b.max)) return b;
+    if (b.max == -infinity) return a;
+    const T m = math::max(a.max, b.max);
+    if (m == infinity) return {m, T(1)};
+    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
+  }
+  SINTER_WORD static result finish(state s) {
+    if (s.max == -infinity || s.max == infinity) return s.max;
+    return s.max + math::log(s.sum);
+  }
+  template <class V>
+  static state fold_run(const T* x, index_t n, index_t, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    if (n >= lanes) {
+      V largest = V::load(x);
+      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
+      const T m = math::hmax(largest);
+      if (m > -infinity && m < infinity) {
+        V sum(T(0));
+        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
+        s = {m, math::hsum(sum)};
+      } else {
+        s = {m, T(1)};
+      }
+    }
+    for (; i < n; ++i) push(s, x[i], i);
+    return s;
+  }
+};
+
+/// The same for a scan, in double: a rounded sum would be rescaled, and rounded again, with every new largest value.
+template <class T>
+struct running_logsumexp_reducer : logsumexp_reducer<double> {
+  using base = logsumexp_reducer<double>;
+  using result = T;
+  SINTER_WORD static void push(state& s, T x, index_t i) { base::push(s, static_cast<double>(x), i); }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(base::finish(s)); }
+};
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
+  }
+};
+
+}  // namespace sinter::detail
+
 namespace sinter {
 
 /// As last argument of a reduction: reduced axes stay, with extent 1.
@@ -10600,6 +11294,14 @@ axis_set all_axes() {
   return set;
 }
 
+/// How many elements of e fold into one.
+template <class E>
+index_t count_reduced(const E& e, const axis_set& axes) {
+  index_t n = 1;
+  for (int d = 0; d < E::rank; ++d) n *= axes.has[d] ? e.shape()[d] : 1;
+  return n;
+}
+
 /// What a derivative gets for the value of an elementwise statement that is folded at once.
 struct summand_op {
   static constexpr const char* name = "sum";
@@ -10614,138 +11316,6 @@ struct summand_op {
   SINTER_WORD static G grad(const G& g, const X&, const Y&) {
     return g;
   }
-};
-
-}  // namespace detail
-
-/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
-/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
-/// reduction.
-template <class Op, class E, int R>
-struct [[nodiscard]] reduce_expr
-    : detail::point_base<reduce_expr<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
-  using T = element_of<E>;
-  using reducer = typename Op::template reducer<T>;
-  using Out = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int points = 1 + detail::points_in<E>;
-  static constexpr bool is_sum = !requires { typename Op::seed; };
-  static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
-  static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr bool has_variants = floating_element<T> && !narrow_element<T> && !std::is_same_v<Out, bool> &&
-                                       (detail::is_tensor<E> || detail::is_variable<E>);
-  static constexpr const char* explained_as() { return Op::name; }
-
-  reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
-    index_t n = 1;
-    for (int d = 0, to = 0; d < E::rank; ++d) {
-      if (axes.has[d]) n *= e.shape()[d];
-      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
-      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
-    }
-    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
-  }
-
-  template <class Epilogue>
-  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
-    auto&& ready = detail::materialise(e);
-    using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(
-        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
-        axes.has, detail::access::data(to), epilogue);
-  }
-
-  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
-  auto record(const tensor<Out, R, D>& value) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto&& ready = detail::materialise(e);
-    if constexpr (is_sum) {
-      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
-        return finish_record(value, detail::make_statement(ready), ready.shape());
-      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
-        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
-                             ready.shape());
-    } else {
-      const tensor<Out, E::rank, D> result = value.reshape(kept_);
-      const auto aux = Op::aux(ready, result, axes);
-      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
-                           ready.shape());
-    }
-  }
-
-  E e;
-  detail::axis_set axes;
-
- private:
-  template <class Node>
-  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
-    if (!node) return detail::unrecorded<base::order>(value);
-    node->name = Op::name;
-    node->set_space(space, kept_);
-    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  extents<E::rank> kept_;
-};
-
-namespace detail {
-
-/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
-template <class Op, class E>
-auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_expr<Op, E, E::rank>(e, axes, true).result();
-}
-
-template <class Op, class Node>
-auto finish_fold(Node node, index_t n) {
-  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
-  else return node;
-}
-
-/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
-template <class Op, int R, class E>
-auto make_reduction(E&& e, const axis_set& set, bool keep) {
-  const auto build = [&](auto&& x) {
-    using X = bare<decltype(x)>;
-    index_t n = 1;
-    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_expr<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
-    return finish_fold<Op>(std::move(node), n);
-  };
-  using T = element_of<E>;
-  if constexpr (narrow_element<T>) {
-    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
-    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
-    else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
-  else return build(std::forward<E>(e));
-}
-
-template <class Op, class E>
-auto reduce_all(E&& e) {
-  check_defined(Op::name, e);
-  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
-}
-template <class Op, bool Keep, class E, std::size_t N>
-auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, count);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
-}
-
-/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
-struct seed_base {
-  static constexpr const char* name = "reduction";
-  template <class T, class...>
-  using result = T;
 };
 
 }  // namespace detail
@@ -10783,6 +11353,135 @@ template <class Op, class E, class... Rest>
 inline constexpr bool reduces = is_fitting<reduction_mistake<Op, E, Rest...>>;
 
 }  // namespace detail
+
+namespace ops {
+
+/// The fold of an expression of rank N along axes, to rank R: with R = N they stay, with extent 1. Fold names the
+/// reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative other than that
+/// of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the reduction. One
+/// that is the sum of other terms names them, for derivatives: summand(value, n) of n values.
+template <class Fold, int N, int R>
+struct reduce_op : kernel_op {
+  static constexpr const char* name = Fold::name;
+  static constexpr bool is_sum = !requires { typename Fold::seed; };
+  static constexpr unsigned grad_uses[1] = {is_sum ? uses::nothing : uses::result};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::expression; }
+  static constexpr bool takes_epilogue = R < N;
+  static constexpr bool reverses_elementwise = true, differentiable_twice = is_sum;
+  template <class X>
+  static constexpr bool has_variants_of =
+      floating_element<element_of<X>> && !narrow_element<element_of<X>> &&
+      !std::is_same_v<typename Fold::template reducer<element_of<X>>::result, bool> &&
+      (sinter::detail::is_tensor<X> || sinter::detail::is_variable<X>);
+  template <class T, class...>
+  using result = typename Fold::template reducer<T>::result;
+  static constexpr int rank(int) { return R; }
+
+  sinter::detail::axis_set axes;
+
+  explicit reduce_op(const sinter::detail::axis_set& along) : axes(along) {}
+
+  /// That of x with an extent of 1 for each axis that is folded.
+  extents<N> kept_shape(const extents<N>& x) const {
+    extents<N> kept;
+    for (int d = 0; d < N; ++d) kept[d] = axes.has[d] ? 1 : x[d];
+    return kept;
+  }
+  extents<R> shape(const extents<N>& x) const {
+    extents<R> y;
+    index_t n = 1;
+    for (int d = 0, to = 0; d < N; ++d) {
+      if (axes.has[d]) n *= x[d];
+      if (!axes.has[d] || R == N) y[to++] = axes.has[d] ? 1 : x[d];
+    }
+    if (Fold::needs_values && n == 0 && y.numel() > 0)
+      sinter::detail::refuse<shape_error>({name, ": no values along the reduced axes of shape ", x});
+    return y;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::find_reduction_mistake<Fold, X>();
+  }
+
+  /// Backward is one elementwise pass over the shape of x, with the gradient of the result broadcast along the axes.
+  template <class X, class Y>
+  decltype(auto) derivative_of(const X& x, const Y& value) const {
+    if constexpr (!is_sum) {
+      const tensor<element_of<Y>, N, device_of<Y>> y = value.reshape(kept_shape(x.shape()));
+      return sinter::detail::make_map(typename Fold::seed{}, x, y, Fold::aux(x, y, axes));
+    } else if constexpr (requires { Fold::summand(x, index_t{}); }) {
+      return Fold::summand(x, sinter::detail::count_reduced(x, axes));
+    } else if constexpr (sinter::detail::passes_gradient_on<X>) {
+      return (x);
+    } else {  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
+      return sinter::detail::make_map(sinter::detail::summand_op{}, x);
+    }
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
+template <class Fold, class E>
+auto reduce_now(const E& e, const axis_set& axes) {
+  using op = ops::reduce_op<Fold, E::rank, E::rank>;
+  return kernel_expr<op, E>(op(axes), e).result();
+}
+
+template <class Op, class Node>
+auto finish_fold(Node node, index_t n) {
+  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
+  else return node;
+}
+
+/// The fold of Op over e, to rank R: to that of e with the axes kept. Where Op has them, prepare(e, axes) gives what is
+/// folded and finish(fold, n) what is made of the fold of n values; twice<T> is an op of the same value that can be
+/// differentiated twice. Of half and bfloat16 all of it is done in float, and rounded at the end.
+template <class Op, int R, class E>
+auto make_reduction(E&& e, const axis_set& set) {
+  const auto build = [&](auto&& x) {
+    constexpr int N = rank_of<decltype(x)>;
+    [[maybe_unused]] const index_t n = count_reduced(x, set);
+    return finish_fold<Op>(make_kernel(ops::reduce_op<Op, N, R>(set), std::forward<decltype(x)>(x)), n);
+  };
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (bare<E>::order >= 2 && requires { typename Op::template twice<T>; })
+    return make_reduction<typename Op::template twice<T>, R>(std::forward<E>(e), set);
+  else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  else return build(std::forward<E>(e));
+}
+
+template <class Op, class E>
+auto reduce_all(E&& e) {
+  check_defined(Op::name, e);
+  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>());
+}
+template <class Op, bool Keep, class E, std::size_t N>
+auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set);
+}
+
+/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
+struct seed_base {
+  static constexpr const char* name = "reduction";
+  template <class T, class...>
+  using result = T;
+};
+
+}  // namespace detail
 }  // namespace sinter
 
 // Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
@@ -10810,7 +11509,6 @@ namespace ops {
 
 struct all_op {
   static constexpr const char* name = "all";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;
@@ -10834,7 +11532,6 @@ namespace ops {
 
 struct any_op {
   static constexpr const char* name = "any";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;
@@ -10858,7 +11555,6 @@ namespace ops {
 
 struct argmax_op {
   static constexpr const char* name = "argmax";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;
@@ -10882,7 +11578,6 @@ namespace ops {
 
 struct argmin_op {
   static constexpr const char* name = "argmin";
-  static constexpr bool differentiable = false;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;
@@ -11083,6 +11778,220 @@ SINTER_KERNEL_REJECTIONS(batch_moments, ops::batch_moments_op)
 }  // namespace sinter
 // sinter/ops/batch_norm.hpp: channels of mean 0 and variance 1 over a batch.
 
+// sinter/expr/fuse.hpp: several assignments in one pass over memory.
+
+namespace sinter {
+
+namespace detail {
+
+namespace kernel {
+
+/// Several results per element. All are computed before the first is stored, so each reads the values from before.
+template <class... Root>
+struct roots;
+
+template <class T, class K>
+struct root {
+  using value_type = T;
+  using kernel_type = K;
+};
+
+template <>
+struct roots<> {
+  using leaf_types = type_list<>;
+  using output_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int outputs = 0;
+  static constexpr bool narrow = false;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M&) const {}
+};
+
+template <class T, class K, class... Rest>
+struct roots<root<T, K>, Rest...> {
+  using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
+  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
+  static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
+  static constexpr int outputs = 1 + roots<Rest...>::outputs;
+  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
+  K k;
+  roots<Rest...> rest;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto v = k.template eval<L>(m, no_scope{});
+    rest.template run<L + K::leaves, O + 1>(m);
+    m.template put<O, T>(v);
+  }
+};
+
+}  // namespace kernel
+
+}  // namespace detail
+
+template <class...>
+struct assignments_on_different_devices;
+struct fuse_the_assignments_of_each_device_apart;
+struct assignment_of_a_tensor_which_only_shares_its_handle;
+struct write_plus_0_or_clone_it_outside_of_fuse;
+
+namespace detail {
+
+template <class... A>
+constexpr auto find_fuse_mistake() {
+  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
+    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
+  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
+    return not_operands{};
+  } else if constexpr (!devices_agree<typename A::tensor_type...>) {
+    return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
+                   fuse_the_assignments_of_each_device_apart>{};
+  } else {
+    return fitting<void>{};
+  }
+}
+template <class... A>
+using fuse_mistake = decltype(find_fuse_mistake<A...>());
+
+/// How many leaves of e are handles to the storage of `to`.
+template <class E, class Tensor>
+int count_handles(const E& e, const Tensor& to) {
+  const leaves_of<E> leaves(e);
+  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
+    return l.memory->get() == access::storage_of(to).get();
+  }));
+}
+
+/// Where one assignment writes: the memory of its target, or new memory, to which a target that is a tensor is bound
+/// afterwards.
+template <class A, class Own, class... Ready>
+auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
+  using Tensor = typename A::tensor_type;
+  auto& target = a.target();
+  if constexpr (!A::rebinds) {
+    return Tensor(target);
+  } else {
+    const bool reuse = target.defined() && is_replaceable(target, own, 1 + (count_handles(ready, target) + ...)) &&
+                       !(needs_temporary(ready, target) || ...);
+    return reuse ? Tensor(target) : new_result(own);
+  }
+}
+
+template <class A, class Tensor>
+void fuse_finish(A& a, const Tensor& written) {
+  if constexpr (A::rebinds) a.target() = written;
+  else note_write(*access::storage_of(written).get());
+}
+
+/// The shape that an assignment goes over.
+template <class A>
+const auto& fuse_space(A& a) {
+  if constexpr (A::rebinds) return a.source().shape();
+  else return a.target().shape();
+}
+
+template <class A, class... Rest>
+void check_fuse_shapes(A& first, Rest&... rest) {
+  [[maybe_unused]] const auto compare = [&](const auto& shape) {
+    if (!(shape == fuse_space(first)))
+      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
+                           " cannot share a pass; all must have one shape"});
+  };
+  (compare(fuse_space(rest)), ...);
+}
+
+template <class E>
+auto evaluate_apart(const E& e) {
+  const auto t = new_result(e);
+  write(e, t);
+  return t;
+}
+template <class A, class Tensor>
+void write_back(A& a, const Tensor& value) {
+  if constexpr (A::rebinds) a.target() = value;
+  else assign_into(a.target(), value);
+}
+
+/// The shape that assignments have in common.
+template <class Tensor, class... Rest>
+shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
+  return to.shape();
+}
+
+/// True if two assignments write to the same memory. They then take effect one after the other.
+template <class A, class... Rest>
+bool targets_meet(A& first, Rest&... rest) {
+  [[maybe_unused]] const auto meets = [&](auto& other) {
+    const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
+    return s && t && share_memory(*s.get(), *t.get());
+  };
+  if ((meets(rest) || ... || false)) return true;
+  if constexpr (sizeof...(Rest) > 1) return targets_meet(rest...);
+  else return false;
+}
+
+/// Runs the assignments over their sources without points.
+template <class... A, class... Ready>
+void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan,
+              A&... a, const Ready&... ready) {
+  using Plan = bare<decltype(plan)>;
+  using D = typename first_device<typename A::tensor_type...>::type;
+  // True if a source reads elements of a target at other indices than those that the pass writes there. All values are
+  // then computed before the first is written.
+  const auto clashes = [&](auto& one) {
+    if constexpr (bare<decltype(one)>::rebinds) return false;
+    else return (needs_temporary(ready, one.target()) || ...);
+  };
+  if ((clashes(a) || ...) || targets_meet(a...)) {
+    [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
+    return;
+  }
+  const auto destination = [&](auto& one, const auto& own) {
+    const auto to = fuse_destination(one, own, ready...);
+    note_before_write<D>(access::storage_of(to));
+    return to;
+  };
+  leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
+  leaf_ref* next = leaves;
+  ((next = list_leaves<true>(ready, next)), ...);
+  [&](const auto&... to) {
+    const sink_ref sinks[] = {sink_of(to)...};
+    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
+    (fuse_finish(a, to), ...);
+  }(destination(a, ready)...);
+}
+
+template <class Root, class... Roots, class E, class... Rest>
+kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
+  if constexpr (sizeof...(Roots) == 0) return {lower<false>(e), {}};
+  else return {lower<false>(e), chain_plans<Roots...>(rest...)};
+}
+
+}  // namespace detail
+
+/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it;
+/// where two write to the same elements the later one stays.
+///
+///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
+template <class... A>
+  requires(detail::is_fitting<detail::fuse_mistake<A...>>)
+void fuse(A&&... a) {
+  (a.take_over(), ...);
+  detail::check_fuse_shapes(a...);
+  [&](const auto&... ready) {
+    detail::run_fuse<A...>(
+        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>,
+                                                 detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
+        a..., ready...);
+  }(detail::materialise(a.source())...);
+}
+
+template <class... A, class Problem = typename detail::fuse_mistake<A...>::problem,
+          class Fix = typename detail::fuse_mistake<A...>::fix>
+void fuse(A&&...) = delete;
+
+}  // namespace sinter
 // sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
 
 // sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
@@ -11185,14 +12094,18 @@ Tensor swap_to_end(const Tensor& t, int axis) {
   else return t;
 }
 
-/// Can D work on rows along an axis that is not the last where they lie? Others move them.
-template <device D>
-inline constexpr bool has_columns = requires(extents<2> shape) { backend<D>::takes_columns(shape, 0); };
-
-template <class Op, device D>
-  requires std::derived_from<Op, ops::row_op>
-struct kernels<Op, D> {
+/// The kernels of a row op, of the passes over rows that a backend has. Rows are n neighbours each in dense tensors; an
+/// operand of rows() may be a formula.
+///   Passes::rows(op, n, x, to, saved, epilogue)             `saved` is empty, or has room for a number of each row
+///   Passes::reverse_rows(op, n, y, g, saved, dx, add)
+/// Optional, for rows along an axis that is not the last: they are worked on where they lie. Else they are moved.
+///   Passes::takes_columns(shape, axis)                      whether these are
+///   Passes::columns(op, x, to, saved), Passes::reverse_columns(op, y, g, saved, dx, add)
+template <class Op, device D, class Passes>
+struct row_kernels {
   static_assert(ops::check_row_op<Op>());
+  static constexpr bool has_columns = requires(extents<2> shape) { Passes::takes_columns(shape, 0); };
+
   template <class T, int R, class Epilogue, class E>
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
@@ -11201,18 +12114,18 @@ struct kernels<Op, D> {
     if constexpr (Op::saves_row_factor)
       saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
     if (op.has_rows_side_by_side(to.shape())) {
-      backend<D>::rows(op, n, x, to, saved, after);
+      Passes::rows(op, n, x, to, saved, after);
     } else {
       const auto now = eval(untrack(x));
-      if constexpr (has_columns<D>) {
-        if (backend<D>::takes_columns(to.shape(), op.axis)) {
-          backend<D>::columns(op, now.contiguous(), to, saved);
+      if constexpr (has_columns) {
+        if (Passes::takes_columns(to.shape(), op.axis)) {
+          Passes::columns(op, now.contiguous(), to, saved);
           return saved;
         }
       }
       const auto moved = swap_to_end(now, op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
+      Passes::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
     }
     return saved;
@@ -11223,17 +12136,17 @@ struct kernels<Op, D> {
     const auto place = b.template place_of<0>();
     const index_t n = op.row_length(place.to.shape());
     if (op.has_rows_side_by_side(place.to.shape()))
-      return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
-                                      place.add);
-    if constexpr (has_columns<D>) {
-      if (backend<D>::takes_columns(place.to.shape(), op.axis))
-        return backend<D>::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
-                                           place.add);
+      return Passes::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                  place.add);
+    if constexpr (has_columns) {
+      if (Passes::takes_columns(place.to.shape(), op.axis))
+        return Passes::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                       place.add);
     }
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
-    backend<D>::reverse_rows(op, n, y, g, b.saved, dx, false);
+    Passes::reverse_rows(op, n, y, g, b.saved, dx, false);
     write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };
@@ -11447,7 +12360,8 @@ using row_norm_mistake = decltype(find_row_norm_mistake<Op, bare<X>, bare<More>.
 /// The extents of the last axes of a norm, in braces or as another tensor's shape.
 class row_extents {
  public:
-  row_extents(std::initializer_list<index_t> each) : row_extents(each.begin(), static_cast<int>(each.size())) {}
+  row_extents(std::initializer_list<index_t> each)
+      : row_extents(as_written(each.begin()), static_cast<int>(each.size())) {}
   template <int K>
   row_extents(const extents<K>& each) : row_extents(each.begin(), K) {}  // NOLINT: implicit on purpose
 
@@ -11647,19 +12561,28 @@ struct channel_moments {
   V mean, variance;
 };
 
+/// Elements of one channel.
+template <int R>
+index_t channel_size(const extents<R>& x) {
+  index_t n = x[1] > 0 ? x[0] : 0;
+  for (int d = 2; d < R; ++d) n *= x[d];
+  return n;
+}
+
 /// Moves running moments towards those of a batch with `count` elements of each channel.
 template <class T, device D>
 void move_running(const tensor<T, 1, D>& mean, const tensor<T, 1, D>& variance, const tensor<T, 2, D>& batch,
                   double momentum, index_t count) {
   const T part = static_cast<T>(momentum), rest = static_cast<T>(1 - momentum);
   const T unbiased = static_cast<T>(momentum * static_cast<double>(count) / static_cast<double>(count - 1));
-  mean.in_place() = mean * rest + batch[0] * part;
-  variance.in_place() = variance * rest + batch[1] * unbiased;
+  fuse(mean.in_place() = mean * rest + batch[0] * part, variance.in_place() = variance * rest + batch[1] * unbiased);
 }
 
-/// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones.
-template <class X, class Running>
-auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o) {
+/// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones. `batch`
+/// becomes those towards which the running ones are to move, and stays undefined for none.
+template <class X, class Running, class Batch>
+auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o,
+                            Batch& batch) {
   using both = bare<decltype(eval(batch_moments(x)))>;
   using one = bare<decltype(std::declval<const both&>()[0])>;
   const bool running = mean.defined() && variance.defined();
@@ -11671,16 +12594,13 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
     const no_grad untracked;
     return channel_moments<one>{one(mean), one(variance)};
   }
-  const index_t channels = x.shape()[1], count = channels > 0 ? x.numel() / channels : 0;
+  const index_t count = channel_size(x.shape());
   if (o.training && count == 1)
     refuse<shape_error>({"batch_norm: x of shape ", x.shape(),
                          " has one value for each channel, which has no variance to train with; use larger batches, or "
                          "eval()"});
   const both now = batch_moments(x);
-  if (running && count > 0) {
-    const no_grad untracked;
-    move_running(mean, variance, untrack(now), o.momentum, count);
-  }
+  if (running && count > 0) batch = untrack(now);
   return channel_moments<one>{now[0], now[1]};
 }
 
@@ -11711,7 +12631,13 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
   checked_eps("batch_norm", o.eps);
   const auto x = eval(std::forward<X>(operand));
   check_channel_operands("batch_norm", x, affine...);
-  return normalised_channels(x, moments_for_batch_norm(x, mean, variance, o), o.eps, affine...);
+  tensor<compute_type<element_of<X>>, 2, device_of<X>> batch;
+  auto y = normalised_channels(x, moments_for_batch_norm(x, mean, variance, o, batch), o.eps, affine...);
+  if (batch.defined()) {  // at the end, so that a call that throws has moved nothing
+    const no_grad untracked;
+    move_running(mean, variance, batch, o.momentum, channel_size(x.shape()));
+  }
+  return y;
 }
 
 }  // namespace detail
@@ -11767,7 +12693,6 @@ namespace ops {
 
 struct sum_op {
   static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;
@@ -11899,7 +12824,6 @@ struct wins_op : predicate_op {
 };
 
 struct extreme_op {
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;
@@ -11973,13 +12897,24 @@ template <int>
 struct counted_values_of_rank;
 struct flatten_them_to_rank_1;
 
+namespace ops {
+
+/// kernels<count_op, D>::run(op, e, counts): counts[v] += how often e, of int64 elements, is v. Other values do not
+/// count.
+struct count_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+}  // namespace ops
+
 namespace detail {
 
 /// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
 template <class E>
 tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
   const auto counts = zeros<std::int64_t, device_of<E>>({bins});
-  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  if (bins > 0 && e.shape().numel() > 0) kernels<ops::count_op, device_of<E>>::run({}, e, counts);
   return counts;
 }
 
@@ -12621,12 +13556,21 @@ enum class axis_rule {
   cubic           ///< four
 };
 
+/// v[k], by comparisons: on a GPU an array that is indexed lies in memory, not in registers.
+template <class V>
+SINTER_WORD V one_of(const V (&v)[4], int k) {
+  const V low = k == 0 ? v[0] : v[1], high = k == 2 ? v[2] : v[3];
+  return k < 2 ? low : high;
+}
+
 /// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
 template <class C>
 struct axis_taps {
   int count = 1;
   index_t at[4] = {};
   C weight[4] = {C(1)};
+
+  SINTER_WORD index_t last() const { return one_of(at, count - 1); }
 };
 
 /// `out` elements of a result, made of `in` elements of an operand.
@@ -12726,6 +13670,7 @@ struct axis_map {
     if (static_cast<double>(base) > position) --base;
     const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
     t.count = 4;
+    SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
@@ -12746,15 +13691,15 @@ struct axis_map {
       const axis_taps<C> t = taps<C>(o);
       if (t.at[0] > i) break;
       C weight = 0;
-      for (int k = 0; k < t.count; ++k)
-        if (t.at[k] == i) weight += t.weight[k];
+      SINTER_UNROLL
+      for (int k = 0; k < 4; ++k)
+        if (k < t.count && t.at[k] == i) weight += t.weight[k];
       f(o, weight);
     }
   }
   template <class C>
   SINTER_WORD index_t last_tap(index_t o) const {
-    const axis_taps<C> t = taps<C>(o);
-    return t.at[t.count - 1];
+    return taps<C>(o).last();
   }
 };
 
@@ -12846,7 +13791,8 @@ enum class pad_mode {
 class pad_amounts {
  public:
   pad_amounts() = default;
-  pad_amounts(std::initializer_list<index_t> each) : pad_amounts(std::span<const index_t>(each.begin(), each.size())) {}
+  pad_amounts(std::initializer_list<index_t> each)
+      : pad_amounts(std::span(detail::as_written(each.begin()), each.size())) {}
   /// Errors: value_error for an odd number of them, or more than two for each axis that a tensor may have.
   template <class Range>
     requires std::convertible_to<const Range&, std::span<const index_t>>
@@ -13165,8 +14111,7 @@ struct conv_op : kernel_op {
   extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
     sinter::detail::check_window(name, options.stride, options.dilation);
     check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
-    if (options.padding_mode != pad_mode::constant)
-      pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+    if (pads_by_copy()) padded(x, w);
     extents<N + 2> y;
     y[0] = x[0];
     y[1] = w[0];
@@ -13180,6 +14125,19 @@ struct conv_op : kernel_op {
   conv_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& w, const extents<N + 2>& w_strides,
                           const extents<N + 2>& y) const {
     return make_conv_extents<N>(options, x, y, w, w_strides);
+  }
+
+  /// Does something else than zeros stand around x? Then a copy of x has it.
+  bool pads_by_copy() const { return options.padding_mode != pad_mode::constant; }
+  extents<N + 2> padded(const extents<N + 2>& x, const extents<N + 2>& w) const {
+    return pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
+  }
+  /// Is the value of this formula computed before the kernel runs, which cannot compute it where it reads it?
+  template <class X>
+  bool evaluates_first(const X& x) const {
+    using namespace sinter::detail;
+    return N == 3 || options.groups != 1 || pads_by_copy() ||
+           !are_same_strides(x.shape(), result_strides(x), strides_in(format, x.shape()));
   }
 
   template <class X, class W, class... B>
@@ -13547,22 +14505,22 @@ namespace ops {
 
 struct mean_op {
   static constexpr const char* name = "mean";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;
   template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    return std::move(node) / static_cast<element_of<Node>>(n);
+  using reducer = sinter::detail::mean_reducer<T>;
+  template <class E>
+  static auto summand(const E& e, index_t n) {
+    return e / static_cast<element_of<E>>(n);
   }
 };
 
 }  // namespace ops
 
 /// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point; NaN where there is nothing to average. Derivative: g / n.
+/// point; right also where the sum is beyond the range of the type; NaN where there is nothing to average. Derivative:
+/// g / n.
 ///
 ///     tensor centred = x - mean(x, 0, keepdim);
 SINTER_REDUCTION(mean, ops::mean_op)
@@ -13570,112 +14528,6 @@ SINTER_REDUCTION(mean, ops::mean_op)
 }  // namespace sinter
 
 namespace sinter {
-
-namespace detail {
-
-template <class E>
-struct cross_entropy_backward final : one_input_backward {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
-  tensor<std::int64_t, 1, D> labels;
-  std::uint64_t labels_version = 0;
-  tensor<compute_type<T>, 1, D> lse;
-
-  void release() override {
-    logits.drop();
-    labels = {};
-    lse = {};
-  }
-  void backward(grad_state& result) override {
-    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("backward of", name);
-    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
-      throw autograd_error(
-          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    if constexpr (is_cpu_v<D>)
-      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
-                              x.shape()[1]);
-    bool add = false;
-    to.gradient(add);
-    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
-    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
-    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
-    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
-    write_or_add(dx, to.grad, add);
-  }
-};
-
-}  // namespace detail
-
-/// The loss of each row; see cross_entropy.
-template <class E>
-struct [[nodiscard]] cross_entropy_expr
-    : detail::point_base<cross_entropy_expr<E>, element_of<E>, 1, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  static constexpr bool has_variants = !narrow_element<T>;
-  static constexpr const char* explained_as() { return "cross_entropy"; }
-
-  cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
-    this->shape_[0] = e.shape()[0];
-  }
-
-  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the expression was made; a GPU looks at them here only.
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
-                                    e.shape()[1]);
-    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
-    detail::backend<D>::cross_entropy(e, labels, to, lse_);
-  }
-
-  auto record(const tensor<T, 1, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_backward<E>>();
-    node->name = "cross_entropy";
-    node->logits.keep(detail::untrack(e));
-    node->labels = labels;
-    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
-    node->lse = lse_;
-    node->source = source;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  tensor<std::int64_t, 1, D> labels;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> lse_;
-};
-
-namespace detail {
-
-/// Labels as row-major int64.
-template <class L>
-auto int64_labels(const L& labels) {
-  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-  else return eval(cast<std::int64_t>(labels)).contiguous();
-}
-
-template <class E, class L>
-cross_entropy_expr<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  if (labels.shape()[0] != logits.shape()[0])
-    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = int64_labels(labels);
-  if constexpr (is_cpu_v<device_of<E>>)
-    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_expr<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
-}
-
-template <class E>
-using cross_entropy_of = cross_entropy_expr<prologue_of<E>>;
-
-}  // namespace detail
 
 template <class...>
 struct logits_and_labels_with_elements_of_type;
@@ -13704,6 +14556,60 @@ using classification_mistake = decltype(find_classification_mistake<bare<E>, bar
 /// (N,C) against (N,): one kernel.
 template <class E, class L>
 concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
+
+}  // namespace detail
+
+namespace ops {
+
+/// The loss of each row of x (N,C): logsumexp(x) - x[label].
+struct cross_entropy_op : kernel_op {
+  static constexpr const char* name = "cross_entropy";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::second};
+  static constexpr bool has_variants = true;
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::formula : take::dense; }
+  static constexpr int rank(int, int) { return 1; }
+  /// Of each row its shift and the logarithm of the rest: logsumexp(x) is their sum.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  extents<1> shape(const extents<2>& x, const extents<1>& labels) const {
+    if (labels[0] != x[0])
+      sinter::detail::refuse<shape_error>({name, ": ", labels[0], " labels for logits of shape ", x});
+    return labels;
+  }
+  template <class X, class Labels>
+  static constexpr auto mistake() {
+    return sinter::detail::classification_mistake<X, Labels>{};
+  }
+};
+static_assert(is_kernel_op<cross_entropy_op>);
+
+}  // namespace ops
+
+namespace detail {
+
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
+template <class E>
+using cross_entropy_of = kernel_of<ops::cross_entropy_op, E, tensor<std::int64_t, 1, device_of<E>>>;
+
+template <class E, class L>
+cross_entropy_of<E> make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", labels);
+  auto losses = make_kernel(ops::cross_entropy_op(), std::forward<E>(logits), int64_labels(labels));
+  // A GPU looks at them where the losses are computed only.
+  if constexpr (is_cpu_v<device_of<E>>)
+    check_indices({"cross_entropy", "label"}, losses.operands.template get<1>(),
+                  losses.operands.template get<0>().shape()[1]);
+  return losses;
+}
 
 }  // namespace detail
 
@@ -13742,6 +14648,8 @@ void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 // sinter/ops/detail/running_extreme.hpp: what cummax and cummin share.
 
+// sinter/ops/detail/scan.hpp: what cumsum, cumprod, ... share: folds of all elements up to each along an axis.
+
 // sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
 
 namespace sinter {
@@ -13778,7 +14686,67 @@ concept takes_lines = is_fitting<lines_mistake<E>>;
 }  // namespace detail
 }  // namespace sinter
 
-namespace sinter::detail {
+namespace sinter {
+namespace ops {
+
+/// Base of a scan, not of half and bfloat16: cast<float>() comes first. It has `reducer<T>`, the fold of elements T,
+/// and its derivative as an expression, `grad`. Work after it is part of its kernel along the last axis alone.
+struct scan_op : kernel_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::formula; }
+  static constexpr bool takes_epilogue = true;
+
+  int axis;
+  explicit scan_op(int along) : axis(along) {}
+
+  template <int R>
+  const extents<R>& shape(const extents<R>& x) const {
+    return x;
+  }
+  template <int R>
+  bool has_rows_side_by_side(const extents<R>&) const {
+    return axis == R - 1;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::find_lines_mistake<X>();
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class Op, class E>
+auto make_scan(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  return make_kernel(Op(checked_axis(Op::name, axis, rank_of<E>)), std::forward<E>(e));
+}
+
+/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
+template <class Op, class E>
+auto scan_now(const E& e, int axis) {
+  return kernel_expr<Op, E>(Op(axis), e).result();
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// A scan of two results, values and their indices, so that no expression stands for it.
+template <bool Max>
+struct running_extreme_op : scan_op {
+  template <class T>
+  using reducer = sinter::detail::running_reducer<T, Max>;
+  using scan_op::scan_op;
+};
+
+}  // namespace ops
+
+namespace detail {
 
 template <bool Max, class E>
 values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
@@ -13789,12 +14757,13 @@ values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t 
   using D = device_of<E>;
   const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
-  backend<D>::template scan<running_reducer<T, Max>>(
-      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
+  using extreme = ops::running_extreme_op<Max>;
+  kernels<extreme, D>::run(extreme(a), e, values, indices);
+  return {picked({op, a, index_order::runs}, values, e, indices), indices};
 }
 
-}  // namespace sinter::detail
+}  // namespace detail
+}  // namespace sinter
 
 namespace sinter {
 
@@ -13832,119 +14801,20 @@ SINTER_AXIS_REJECTION(cummin)
 
 // sinter/ops/cumsum.hpp: running sums.
 
-// sinter/ops/detail/scan.hpp: the expression behind cumsum, cumprod, ...: folds of all elements up to each along an
-// axis, with fused prologue and, along the last axis, fused epilogue.
-
-namespace sinter {
-
-namespace detail {
-
-/// Backward of a scan: Op::grad, from x and the result y where it reads them.
-template <class Op, class E>
-struct scan_backward final : one_input_backward {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
-  tensor<T, R, D> y;
-  std::uint64_t version = 0;
-  int axis = 0;
-
-  void release() override {
-    x.drop();
-    y = {};
-  }
-  void backward(grad_state& result) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
-    if constexpr (Op::keeps_operands) {
-      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        refuse<autograd_error>(
-            {"backward of '", name, "': its result of shape ", y.shape(),
-             " was modified in place after the statement; use a copy, or write to it after backward()"});
-      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
-    } else {
-      add_gradient(source, Op::grad(g, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
-/// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
-template <class Op, class E>
-struct [[nodiscard]] scan_expr
-    : detail::point_base<scan_expr<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
-                         E::order> {
-  using reducer = typename Op::template reducer<element_of<E>>;
-  using T = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  scan_expr(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)},
-                                               epilogue);
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::scan_backward<Op, E>>();
-    node->name = Op::name;
-    if constexpr (Op::keeps_operands) {
-      node->x.keep(detail::untrack(e));
-      node->y = value;
-      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    }
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  int axis;
-};
-
-namespace detail {
-
-template <class Op, class E>
-scan_expr<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return scan_expr<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
-}
-
-/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
-template <class Op, class E>
-auto scan_now(const E& e, int axis) {
-  return scan_expr<Op, E>(e, axis).result();
-}
-
-template <class Op, class E>
-concept scannable = takes_lines<E> && Op::template accepts<element_of<E>>;
-
-}  // namespace detail
-}  // namespace sinter
-
 namespace sinter {
 namespace ops {
 
-struct cumsum_op {
+struct cumsum_op : scan_op {
   static constexpr const char* name = "cumsum";
-  static constexpr bool keeps_operands = false;
-  template <class T>
-  static constexpr bool accepts = true;
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, int axis) {
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+
+  template <int I, class G, class X, class Y>
+  G grad(const G& g, const X&, const Y&) const {
     return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
   }
 };
@@ -13957,33 +14827,54 @@ struct cumsum_op {
 ///
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
-  requires detail::scannable<ops::cumsum_op, E>
-scan_expr<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::cumsum_op, E>
+detail::kernel_of<ops::cumsum_op, E> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(cumsum)
+SINTER_KERNEL_REJECTIONS(cumsum, ops::cumsum_op)
 SINTER_AXIS_REJECTION(cumsum)
 
 }  // namespace sinter
-// sinter/ops/equal.hpp: a == b.
+// sinter/ops/greater_equal.hpp: a >= b.
 
 namespace sinter {
 namespace ops {
 
-struct equal_op : predicate_op {
-  static constexpr const char* name = "equal";
+struct greater_equal_op : order_op {
+  static constexpr const char* name = "greater_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) == without_mask(b);
+    return without_mask(a) >= without_mask(b);
   }
 };
 
 }  // namespace ops
 
-/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
 ///
-///     tensor mask = x == 0;
-SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+///     tensor mask = x >= 0;
+SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
+
+}  // namespace sinter
+// sinter/ops/less_equal.hpp: a <= b.
+
+namespace sinter {
+namespace ops {
+
+struct less_equal_op : order_op {
+  static constexpr const char* name = "less_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return without_mask(a) <= without_mask(b);
+  }
+};
+
+}  // namespace ops
+
+/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x <= 0;
+SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
 
 }  // namespace sinter
 // sinter/ops/logical_and.hpp: whether both are true.
@@ -14013,40 +14904,58 @@ SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
 namespace sinter {
 namespace ops {
 
-struct cumprod_op {
+struct cumprod_op : scan_op {
   static constexpr const char* name = "cumprod";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = true;
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
   template <class T>
   using reducer = sinter::detail::prod_reducer<T>;
-  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
-  // products in which 1 stands for it. After it 0.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+
+  // Where every y can be divided by, the sums of g y from the end, over x. Elsewhere no product is divided: with p[i]
+  // the product of all before x[i], p[i] t[i], where t[i] = g[i] + x[i+1] t[i+1].
+  template <int I, class G, class X>
+  G grad(const G& g, const X& operand, const G& y) const {
+    const G x = eval(operand);
     using sinter::detail::scan_now;
-    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
-      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
-    };
-    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
-    const auto first = eval(zeros == 1 && x == 0);
-    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
-    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+    using T = element_of<G>;
+    using D = device_of<G>;
+    if constexpr (is_cpu_v<D>) {
+      using limits = std::numeric_limits<T>;
+      const auto size = abs(y);
+      if (eval(all(size >= limits::min() && size <= limits::max())).item())
+        return scan_now<cumsum_op>(g.flip(axis) * y.flip(axis), axis).flip(axis) / x;
+    }
+    const index_t n = x.shape()[axis];
+    if (n == 0) return g;
+    const auto before = eval(cast<double>(ones_like(x)));
+    before.slice(axis, 1, n) = scan_now<cumprod_op>(cast<double>(x.slice(axis, 0, n - 1)), axis);
+    // t[i] of the next `step` elements, and the product a[i] of those behind x[i]: t[i] += a[i] t[i + step]
+    const auto t = eval(cast<double>(g)).clone();
+    const auto a = eval(cast<double>(x)).clone();
+    if (n > 1) a.slice(axis, 0, n - 1) = cast<double>(x.slice(axis, 1, n));
+    for (index_t step = 1; step < n; step *= 2) {
+      t.slice(axis, 0, n - step) += a.slice(axis, 0, n - step) * t.slice(axis, step, n);
+      a.slice(axis, 0, n - step) *= a.slice(axis, step, n);
+    }
+    return cast<T>(before * t);
   }
 };
 
 }  // namespace ops
 
 /// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
-/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+/// gathered in double. Derivative: to x[i] the sum over k of g[k] times the product of all but x[i] in y[k], whatever
+/// they are: zeros and infinities too.
 ///
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>
-  requires detail::scannable<ops::cumprod_op, E>
-scan_expr<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::cumprod_op, E>
+detail::kernel_of<ops::cumprod_op, E> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(cumprod)
+SINTER_KERNEL_REJECTIONS(cumprod, ops::cumprod_op)
 SINTER_AXIS_REJECTION(cumprod)
 
 }  // namespace sinter
@@ -14151,6 +15060,27 @@ auto elu(A&& x, double alpha = 1) {
   return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(elu)
+
+}  // namespace sinter
+// sinter/ops/equal.hpp: a == b.
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return without_mask(a) == without_mask(b);
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
 
 }  // namespace sinter
 // sinter/ops/erf.hpp: the error function.
@@ -14417,8 +15347,7 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
     else return eval(cast<std::int64_t>(index));
   }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  check_indices({op, "index"}, i.contiguous(), extent);
   return i;
 }
 
@@ -14459,17 +15388,12 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 namespace ops {
 
 /// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
-struct gather_op : kernel_op {
+struct gather_op : picked_op {
   static constexpr const char* name = "gather";
-  static constexpr unsigned grad_uses[1] = {uses::second};
   template <device D>
   static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
 
-  int axis;
-  const char* called;  ///< gather, or index_select
-
-  gather_op(int along, const char* by) : axis(along), called(by) {}
+  using picked_op::picked_op;
   template <int R>
   const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
     for (int d = 0; d < R; ++d)
@@ -14487,23 +15411,6 @@ static_assert(is_kernel_op<gather_op>);
 
 }  // namespace ops
 
-namespace detail {
-
-template <device D>
-struct kernels<ops::gather_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<std::int64_t, R, D>& index) {
-    backend<D>::gather(x, op.axis, index, y);
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-  }
-};
-
-}  // namespace detail
-
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
 /// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
@@ -14516,7 +15423,7 @@ detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   return eval(
-      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
+      detail::make_kernel(ops::gather_op("gather", a), x, detail::checked_indices("gather", index, x.shape()[a])));
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
@@ -14534,7 +15441,7 @@ detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index
   extents<R> line = detail::ones_extents<R>();
   extents<R> shape = x.shape();
   line[a] = shape[a] = i.numel();
-  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
+  return eval(detail::make_kernel(ops::gather_op("index_select", a), x, i.reshape(line).broadcast_to(shape)));
 }
 
 template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
@@ -14653,9 +15560,9 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
   for (int d = 0; d < N; ++d) to[d] = shape[d];
   if constexpr (R == N) {
     if (!any) return g;
-    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
+    return eval(make_reduction<ops::sum_op, R>(g, axes));
   } else {
-    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
+    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes)) : g;
     if constexpr (N == 0) return sum(kept);
     else return kept.reshape(to);
   }
@@ -14726,27 +15633,6 @@ struct greater_op : order_op {
 ///
 ///     tensor mask = x > 0;
 SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
-
-}  // namespace sinter
-// sinter/ops/greater_equal.hpp: a >= b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_equal_op : order_op {
-  static constexpr const char* name = "greater_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) >= without_mask(b);
-  }
-};
-
-}  // namespace ops
-
-/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x >= 0;
-SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
 
 }  // namespace sinter
 // sinter/ops/group_norm.hpp: groups of channels of mean 0 and variance 1, in every sample.
@@ -14968,27 +15854,6 @@ SINTER_REAL_ONLY(hardtanh)
 }  // namespace sinter
 // sinter/ops/histc.hpp: the histogram of a tensor.
 
-// sinter/ops/less_equal.hpp: a <= b.
-
-namespace sinter {
-namespace ops {
-
-struct less_equal_op : order_op {
-  static constexpr const char* name = "less_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) <= without_mask(b);
-  }
-};
-
-}  // namespace ops
-
-/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x <= 0;
-SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
-
-}  // namespace sinter
 // sinter/ops/minimum.hpp: the smaller of two operands.
 
 namespace sinter {
@@ -15112,7 +15977,8 @@ class axis_numbers {
     if (each.size() > 3)
       detail::refuse<value_error>(
           {"interpolate: ", static_cast<index_t>(each.size()), " numbers; there are three spatial axes at most"});
-    for (const T v : each) values_[count_++] = v;
+    const T* const from = detail::as_written(each.begin());
+    for (std::size_t i = 0; i < each.size(); ++i) values_[count_++] = from[i];
   }
   bool given() const { return count_ > 0; }
   int count() const { return count_; }
@@ -15597,18 +16463,27 @@ SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
 namespace sinter {
 namespace ops {
 
-struct logcumsumexp_op {
+struct logcumsumexp_op : scan_op {
   static constexpr const char* name = "logcumsumexp";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
   template <class T>
   using reducer = sinter::detail::running_logsumexp_reducer<T>;
+  template <class T, class...>
+  using result = typename reducer<T>::result;
+  using scan_op::scan_op;
+  template <class X>
+  static constexpr auto mistake() {
+    using T = element_of<X>;
+    if constexpr (!sinter::detail::takes_lines<X> || std::is_floating_point_v<T>) return scan_op::mistake<X>();
+    else return sinter::detail::mistake<element_type_without_this_op<T>, use_another_element_type_or_cast>{};
+  }
+
   // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
-    const auto part = [&](const Tensor& h) {
+  template <int I, class G, class X>
+  G grad(const G& g, const X& operand, const G& y) const {
+    constexpr auto nothing = -std::numeric_limits<element_of<G>>::infinity();
+    const G x = eval(operand);
+    const auto part = [&](const G& h) {
       const auto late = h.flip(axis), of = y.flip(axis);
       const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
       return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
@@ -15624,13 +16499,12 @@ struct logcumsumexp_op {
 ///
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
-  requires detail::scannable<ops::logcumsumexp_op, E>
-scan_expr<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+  requires detail::takes_operands<ops::logcumsumexp_op, E>
+detail::kernel_of<ops::logcumsumexp_op, E> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
-SINTER_LINES_REJECTIONS(logcumsumexp)
+SINTER_KERNEL_REJECTIONS(logcumsumexp, ops::logcumsumexp_op)
 SINTER_AXIS_REJECTION(logcumsumexp)
-SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter
 // sinter/ops/logical_not.hpp: the negation of a mask.
@@ -15768,7 +16642,6 @@ namespace ops {
 
 struct logsumexp_op {
   static constexpr const char* name = "logsumexp";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;
@@ -15850,245 +16723,6 @@ class [[nodiscard]] use_matmul_precision {
 
 namespace sinter {
 
-template <class A, class B, bool BT>
-struct matmul_expr;
-
-namespace detail {
-
-template <class A, class B, bool BT>
-using matmul_of = matmul_expr<evaluated<A>, evaluated<B>, BT>;
-
-template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t) {
-  constexpr int R = tensor<T, S, D>::rank;
-  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
-  if constexpr (R == 3) {
-    m.batches = t.shape()[0];
-    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
-  }
-  return m;
-}
-
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
-template <class A, class B, class C>
-void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
-                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
-}
-
-template <class E>
-state_ptr state_if_tracked(const E& e) {
-  if constexpr (is_variable<E>) return access::state_of(e);
-  else return {};
-}
-
-/// The gradient of s, which has memory, (+)= a b, in whatever order its axes lie.
-template <class T, int R, device D, class A, class B>
-void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& b, bool add) {
-  if (s.grad.strides()[R - 1] == 1 || s.shape[R - 1] == 1) return multiply_into(a, b, s.grad, add);
-  if (s.grad.strides()[R - 2] == 1)
-    return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
-  const auto product = tensor<T, R, D>::uninitialized(s.shape);
-  multiply_into(a, b, product, false);
-  write_or_add(product, s.grad, add);
-}
-
-/// Runs dest (+)= a b on the gradient of `to`.
-template <class T, int R, device D, class A, class B>
-void add_product(const state_ptr& to, const A& a, const B& b) {
-  auto& s = static_cast<typed_state<T, R, D>&>(*to);
-  bool add = false;
-  s.gradient(add);
-  multiply_into_gradient(s, a, b, add);
-}
-
-/// Backward of y = a b: da = g b^T, db = a^T g. With `transposed`, of y = a b^T: da = g b, db = g^T a.
-template <class T, int R, device D>
-struct matmul_backward : tape_entry {
-  /// Work that a rule has left to this entry in the pass that runs: a second gradient, made together with db.
-  struct work_with_db {
-    state_ptr second;
-    void (*run)(matmul_backward& entry, grad_state& y, const state_ptr& second) = nullptr;
-  };
-
-  const bool transposed;
-  state_ptr state[2];    ///< of a and b
-  tensor<T, R, D> a, b;  ///< each is kept where the other is tracked
-  std::uint64_t a_version = 0, b_version = 0;
-  work_with_db with_db;
-
-  explicit matmul_backward(bool b_transposed) : transposed(b_transposed) {}
-
-  entry_kind kind() final { return kind_of(*this); }
-  const state_ptr* inputs(int& count) const final {
-    count = 2;
-    return state;
-  }
-  void release() override {
-    a = b = {};
-    with_db = {};
-  }
-  void backward(grad_state& y) override {
-    if (state[0]) with_factors_of_da(y, [&](const auto& g, const auto& x) { add_product<T, R, D>(state[0], g, x); });
-    if (state[1]) make_db(y);
-  }
-  void make_db(grad_state& y) {
-    if (const work_with_db work = std::exchange(with_db, {}); work.run != nullptr)
-      return work.run(*this, y, work.second);
-    with_factors_of_db(y, [&](const auto& x, const auto& z) { add_product<T, R, D>(state[1], x, z); });
-  }
-  /// f(left, right) for the product that da is. Errors: autograd_error if b was written to since.
-  template <class F>
-  auto with_factors_of_da(const grad_state& y, const F& f) const {
-    check_version(b, b_version);
-    return transposed ? f(gradient_of(y), b) : f(gradient_of(y), b.transpose());
-  }
-  /// f(left, right) for the product that db is. Errors: autograd_error if a was written to since.
-  template <class F>
-  auto with_factors_of_db(const grad_state& y, const F& f) const {
-    check_version(a, a_version);
-    return transposed ? f(gradient_of(y).transpose(), a) : f(a.transpose(), gradient_of(y));
-  }
-  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
-    if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of 'matmul': its operand of shape ", t.shape(),
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-
- private:
-  static const tensor<T, R, D>& gradient_of(const grad_state& y) {
-    return static_cast<const typed_state<T, R, D>&>(y).grad;
-  }
-};
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
-
-/// The same, when the gradient itself is to be differentiated.
-template <class A, class B, bool BT>
-struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>> {
-  using T = element_of<A>;
-  static constexpr int R = A::rank;
-  using D = device_of<A>;
-  lower_order_of<A> left;
-  lower_order_of<B> right;
-
-  matmul_graph_backward(const A& x, const B& y)
-      : matmul_backward<T, R, D>(BT), left(lower_order(x)), right(lower_order(y)) {}
-  void release() override {
-    matmul_backward<T, R, D>::release();
-    left = {};
-    right = {};
-  }
-  void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    const variable<T, R, D> g = to.get<T, R, D>(y);
-    if (this->state[1]) this->check_version(this->a, this->a_version);
-    if (this->state[0]) this->check_version(this->b, this->b_version);
-    if constexpr (A::order >= 2) {
-      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
-      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
-    }
-    if constexpr (B::order >= 2) {
-      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
-      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
-template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
-                                                      detail::larger(A::order, B::order)> {
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = A::rank == 2;
-  static constexpr bool keeps_input = true;
-  static constexpr bool differentiable_twice = true;
-  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  /// Does sinter::compiled hold its kernels for several sets of instructions?
-  static constexpr bool has_variants = floating_element<element_of<A>>;
-  using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
-                                  detail::larger(A::order, B::order)>;
-  using T = element_of<A>;
-  using D = device_of<A>;
-  static constexpr int R = A::rank;
-
-  matmul_expr(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
-    const auto& s = a.shape();
-    const auto& t = b.shape();
-    const index_t inner = BT ? t[R - 1] : t[R - 2];
-    bool fits = s[R - 1] == inner;
-    if constexpr (R == 3) fits = fits && s[0] == t[0];
-    if (!fits)
-      detail::refuse<shape_error>(
-          {op, ": shapes ", s, " and ", t,
-           BT ? " do not fit: both must have the same last extent"
-              : " do not fit: the last extent of the first must be the second to last of the second",
-           (R == 3 ? ", and the batches be equal" : "")});
-    this->shape_ = s;
-    this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
-  }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    const auto& left = detail::plain(a);
-    const auto& right = detail::plain(b);
-    if constexpr (BT) detail::multiply_into(left, right.transpose(), to, false, epilogue);
-    else detail::multiply_into(left, right, to, false, epilogue);
-  }
-
-  bool is_recorded() const {
-    return detail::recording() && (detail::state_if_tracked(a) || detail::state_if_tracked(b));
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr sa = detail::state_if_tracked(a);
-    const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!is_recorded()) return detail::unrecorded<base::order>(value);
-    auto node = [&] {
-      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_backward<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_backward<T, R, D>>(BT);
-    }();
-    node->name = BT ? "linear" : "matmul";
-    node->state[0] = sa;
-    node->state[1] = sb;
-    if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
-    if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  A a;
-  B b;
-};
-
-namespace detail {
-
-/// One matrix as a batch of n.
-template <class X>
-void repeat_batch(X& x, index_t n) {
-  if (n == 1) return;
-  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
-  x = x.broadcast_to(shape);
-}
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  if constexpr (rank_of<A> == 3) {
-    evaluated<A> x = eval_to_read(std::forward<A>(a));
-    evaluated<B> y = eval_to_read(std::forward<B>(b));
-    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
-    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
-    return {op, std::move(x), std::move(y)};
-  } else {
-    return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
-  }
-}
-
-}  // namespace detail
-
 template <int, int>
 struct matmul_of_ranks;
 template <int, int>
@@ -16096,7 +16730,6 @@ struct linear_of_ranks;
 struct both_of_rank_1_or_more;
 struct x_of_rank_1_or_more_and_w_of_rank_2;
 struct product_of_a_value_that_let_names;
-struct evaluate_it_before_let;
 
 namespace detail {
 
@@ -16118,6 +16751,174 @@ constexpr auto find_matmul_mistake() {
 }
 template <class A, class B>
 using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+
+/// A second gradient that a backward_rule has left to the entry of a product, to be made together with db in the pass
+/// that runs.
+template <class T, int R, device D>
+struct work_with_db {
+  state_ptr second;
+  void (*run)(tape_entry& product, const tensor<T, R, D>& g, const state_ptr& second) = nullptr;
+};
+
+}  // namespace detail
+
+namespace ops {
+
+/// a b of matrices, or of batches of them: of operands of rank R. Derivative: da = g b^T, db = a^T g. With `transposed`
+/// y = a b^T: da = g b, db = g^T a.
+template <int R>
+struct matmul_op : kernel_op {
+  static constexpr const char* name = "matmul";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+  static constexpr bool takes_epilogue = R == 2, keeps_input = true;
+  static constexpr bool differentiable_twice = true;
+  template <class A, class>
+  static constexpr bool has_variants_of = floating_element<element_of<A>>;
+  template <class T, device D>
+  using saves = sinter::detail::work_with_db<T, R, D>;
+
+  bool transposed = false;
+
+  extents<R> shape(const extents<R>& a, const extents<R>& b) const {
+    const index_t inner = transposed ? b[R - 1] : b[R - 2];
+    bool fits = a[R - 1] == inner;
+    if constexpr (R == 3) fits = fits && a[0] == b[0];
+    if (!fits)
+      sinter::detail::refuse<shape_error>(
+          {transposed ? "linear" : name, ": shapes ", a, " and ", b,
+           transposed ? " do not fit: both must have the same last extent"
+                      : " do not fit: the last extent of the first must be the second to last of the second",
+           (R == 3 ? ", and the batches be equal" : "")});
+    extents<R> y = a;
+    y[R - 1] = transposed ? b[R - 2] : b[R - 1];
+    return y;
+  }
+  template <class A, class B>
+  static constexpr auto mistake() {
+    return sinter::detail::find_matmul_mistake<A, B>();
+  }
+
+  /// f(left, right) for the product that da is.
+  template <class G, class B, class F>
+  auto with_factors_of_da(const G& g, const B& b, const F& f) const {
+    return transposed ? f(g, b) : f(g, b.transpose());
+  }
+  /// f(left, right) for the product that db is.
+  template <class G, class A, class F>
+  auto with_factors_of_db(const G& g, const A& a, const F& f) const {
+    return transposed ? f(g.transpose(), a) : f(a.transpose(), g);
+  }
+  template <int I, class G, class A, class B, class Y>
+  auto grad(const G& g, const A& a, const B& b, const Y&) const {
+    const auto product = [](const auto& x, const auto& y) { return eval(matmul(x, y)); };
+    if constexpr (I == 0) return with_factors_of_da(g, b, product);
+    else return with_factors_of_db(g, a, product);
+  }
+};
+
+/// a b^T by its name in messages.
+struct linear_op : matmul_op<2> {
+  static constexpr const char* name = "linear";
+  using runs_as = matmul_op<2>;
+  linear_op() { transposed = true; }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class T, auto S, device D>
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
+  constexpr int R = tensor<T, S, D>::rank;
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
+}
+
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
+template <class A, class B, class C>
+void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
+                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
+  kernels<ops::matmul_op<C::rank>, device_of<C>>::template multiply<element_of<C>>(matrix_of(a), matrix_of(b),
+                                                                                   matrix_of(c), accumulate, epilogue);
+}
+
+/// The gradient `to` (+)= a b, in whatever order its axes lie.
+template <class T, int R, device D, class A, class B>
+void multiply_into_gradient(const tensor<T, R, D>& to, const A& a, const B& b, bool add) {
+  if (to.strides()[R - 1] == 1 || to.shape()[R - 1] == 1) return multiply_into(a, b, to, add);
+  if (to.strides()[R - 2] == 1)
+    return multiply_into(b.transpose(), a.transpose(), to.transpose(), add);  // c^T = b^T a^T
+  const auto product = tensor<T, R, D>::uninitialized(to.shape());
+  multiply_into(a, b, product, false);
+  write_or_add(product, to, add);
+}
+
+/// The kernels of a product but for `multiply<T>(a, b, c, accumulate, epilogue)`, c (+)= a b, which a backend adds.
+template <int R, device D>
+struct product_kernels {
+  using op_type = ops::matmul_op<R>;
+
+  template <class T>
+  static work_with_db<T, R, D> forward(const op_type& op, const tensor<T, R, D>& y,
+                                       const typename backend<D>::epilogue* after, const tensor<T, R, D>& a,
+                                       const tensor<T, R, D>& b) {
+    multiply_into(a, op.transposed ? b.transpose() : b, y, false, after);
+    return {};
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, Backward& b) {
+    if (b.template wants<0>())
+      op.with_factors_of_da(b.gradient(), b.template operand<1>(), [&b](const auto& x, const auto& y) {
+        const auto place = b.template place_of<0>();
+        multiply_into_gradient(place.to, x, y, place.add);
+      });
+    if (b.template wants<1>()) make_db(op, b, b.gradient());
+  }
+  /// db of the entry b, whose result has the gradient g, and what a rule has left to it.
+  template <class Backward, class G>
+  static void make_db(const op_type& op, Backward& b, const G& g) {
+    if (const auto work = std::exchange(b.saved, {}); work.run != nullptr) return work.run(b, g, work.second);
+    op.with_factors_of_db(g, b.template operand<0>(), [&b](const auto& x, const auto& y) {
+      const auto place = b.template place_of<1>();
+      multiply_into_gradient(place.to, x, y, place.add);
+    });
+  }
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// One matrix as a batch of n.
+template <class X>
+void repeat_batch(X& x, index_t n) {
+  if (n == 1) return;
+  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
+  x = x.broadcast_to(shape);
+}
+
+template <class Op, class A, class B>
+kernel_of<Op, A, B> make_matmul(const Op& op, A&& a, B&& b) {
+  if constexpr (rank_of<A> == 3) {
+    check_defined(Op::name, a);
+    check_defined(Op::name, b);
+    evaluated<A> x = eval_to_read(std::forward<A>(a));
+    evaluated<B> y = eval_to_read(std::forward<B>(b));
+    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
+    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
+    return kernel_of<Op, A, B>(op, std::move(x), std::move(y));
+  } else {
+    return make_kernel(op, std::forward<A>(a), std::forward<B>(b));
+  }
+}
+
 /// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
 template <class A, class B>
 inline constexpr bool multipliable_matrices = [] {
@@ -16156,8 +16957,8 @@ inline constexpr bool linear_fits = [] {
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
   requires(detail::multipliable_matrices<A, B>)
-detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
-  return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
+detail::kernel_of<ops::matmul_op<rank_of<A>>, A, B> matmul(A&& a, B&& b) {
+  return detail::make_matmul(ops::matmul_op<rank_of<A>>(), std::forward<A>(a), std::forward<B>(b));
 }
 template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
           class Fix = typename detail::matmul_mistake<A, B>::fix>
@@ -16179,15 +16980,16 @@ void check_bias(const extents<2>& product, const extents<R>& bias) {
 ///     auto h = relu(linear(x, w, b));
 template <expression X, expression W, class B>
   requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
-  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+auto linear(X&& x, W&& w, B&& b)
+    -> decltype(std::declval<detail::kernel_of<ops::linear_op, X, W>>() + std::forward<B>(b)) {
+  auto product = detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
   if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
   return std::move(product) + std::forward<B>(b);
 }
 template <expression X, expression W>
   requires(detail::linear_fits<X, W>)
-detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
-  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+detail::kernel_of<ops::linear_op, X, W> linear(X&& x, W&& w) {
+  return detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
           class Fix = typename detail::linear_mistake<X, W, B>::fix>
@@ -16393,28 +17195,54 @@ struct root_op : real_op {
   }
 };
 
+/// The norm as the root of a sum, for second derivatives.
+template <class T>
+struct root_of_sum_op {
+  static constexpr const char* name = "norm";
+  static constexpr bool needs_values = false;
+  template <class U>
+  using reducer = sinter::detail::sum_reducer<U>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set&) {
+    return square(cast<double>(e));
+  }
+  template <class Node>
+  static auto finish(Node node, index_t) {
+    return cast<T>(sinter::detail::make_map(root_op{}, std::move(node)));
+  }
+};
+
 struct norm_op {
   static constexpr const char* name = "norm";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;
   template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set&) {
-    return square(e);
-  }
-  template <class Node>
-  static auto finish(Node node, index_t) {
-    return sinter::detail::make_map(root_op{}, std::move(node));
+  using reducer = sinter::detail::norm_reducer<T>;
+  template <class T>
+  using twice = root_of_sum_op<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class Aux, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
+      return select(y == 0, zero_of(g), g * (x / y));
+    }
+  };
+  template <class E, class R>
+  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
+    return result;
   }
 };
 
 }  // namespace ops
 
 /// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Floating point. Derivative: g x / y, and 0 where y is 0.
+/// Floating point; right wherever it is in the range of the type, also where squares are not. Derivative: g x / y, and
+/// 0 where y is 0.
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
@@ -16587,7 +17415,6 @@ namespace ops {
 
 struct prod_op {
   static constexpr const char* name = "prod";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = true;
@@ -17206,6 +18033,20 @@ SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
 
 namespace sinter {
 
+namespace ops {
+
+/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
+/// elements of a formula, at least one, and where they stood. Both results are dense.
+struct sort_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  int axis;
+  bool descending;
+};
+
+}  // namespace ops
+
 namespace detail {
 
 /// The first k elements of x along the axis, or all.
@@ -17226,8 +18067,8 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   const auto e = prologue(std::forward<E>(x));
   const auto values = tensor<T, R, D>::uninitialized(shape);
   const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
+  if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
+  return {picked({op, a, index_order::runs}, values, e, indices), indices};
 }
 
 }  // namespace detail
@@ -17652,9 +18493,9 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
   const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
   const auto inverse = zeros<std::int64_t, D>({n});
-  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  detail::kernels<ops::scatter_add, D>::run({0, detail::index_order::runs}, inverse, indices, group);
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
+  return {eval(detail::make_kernel(ops::gather_op("unique", 0), values, first)), inverse.reshape(shape), counts};
 }
 
 }  // namespace sinter
@@ -17665,27 +18506,27 @@ namespace ops {
 
 struct var_op {
   static constexpr const char* name = "var";
-  static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
   static constexpr bool accepts = floating_element<T>;
   template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
+  using reducer = sinter::detail::var_reducer<T>;
   template <class E>
   static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
+    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
   }
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    using T = element_of<Node>;
-    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  template <class E>
+  static auto summand(const E& distance, index_t n) {
+    using T = element_of<E>;
+    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
   }
 };
 
 }  // namespace ops
 
 /// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
+/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
+/// where the sum is not. NaN of fewer than two elements.
 /// Derivative: 2 g (x - mean) / (n - 1).
 ///
 ///     tensor spread = sqrt(var(x, 0));
@@ -18453,14 +19294,6 @@ struct report {
 // sinter/cpu.hpp: evaluation on the host devices.
 
 // sinter/cpu/backend.hpp: evaluation on the host devices.
-
-// sinter/cpu/count.hpp: how often each of the first integers occurs.
-
-// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
-//
-// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
-// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes
-// out in double.
 
 // sinter/cpu/epilogue.hpp: elementwise work on what another kernel of the host devices makes, part by part.
 
@@ -19547,7 +20380,8 @@ SINTER_LANE_ROUND(lane_ceil, pceil, ceil, avx512_ceil)
 SINTER_LANE_ROUND(lane_round, print, round, avx512_round)
 #undef SINTER_LANE_ROUND
 
-// a where a or b is NaN (x86) or NaN there; the caller repairs a NaN in b, at no cost where b is a constant.
+// Where a or b is NaN, the result is a on x86, and NaN on other targets. The caller puts in NaN where b is NaN, which
+// costs nothing where b is a constant.
 #define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                             \
   struct name {                                                                                  \
     template <class T, int L>                                                                    \
@@ -21706,317 +22540,286 @@ SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
+// several are run, and what the library was compiled for.
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace sinter {
+
+/// Sets of vector instructions, from the smallest.
+enum class instruction_set { baseline, avx2, avx512 };
+
+inline const char* name_of(instruction_set set) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(set)];
+}
+
+namespace detail {
+
+/// Does this processor, and its operating system, have the set?
+inline bool processor_has([[maybe_unused]] instruction_set set) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;  // not every compiler knows its name
+  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (set == instruction_set::avx2) return avx2;
+  if (set == instruction_set::avx512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#endif
+  return set == instruction_set::baseline;
+}
+
+/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
+/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
+inline instruction_set choose_instruction_set() {
+  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
+  const char* const wanted = std::getenv("SINTER_ISA");
+  bool is_known = false;
+  for (const instruction_set set : all) {
+    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
+    if (processor_has(set)) return set;
+    is_known = true;
+  }
+  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which %s; it has", wanted,
+               is_known ? "this processor does not have" : "is none of the sets that this processor may have");
+  for (const instruction_set set : all)
+    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
+  std::fprintf(stderr, "\n");
+  std::_Exit(1);
+}
+
+/// Set by the parts of the program that exist for several sets; null where there are none.
+inline const char*& chosen_instruction_set() {
+  static constinit const char* name = nullptr;
+  return name;
+}
+
+}  // namespace detail
+
+/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
+///
+///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
+inline std::string build_info() {
+  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
+  const char* const chosen = detail::chosen_instruction_set();
+  if (chosen == nullptr) return text + "; kernels for the same";
+  return text + "; kernels for " + chosen;
+}
+
+}  // namespace sinter
 
 namespace sinter::cpu_impl {
 
-/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
-template <class T>
-class producer {
- public:
-  static constexpr index_t run = 4096;
-  using buffer_type = T[run];
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in);
 
-  producer(const loop& l, bool is_leaf) : p_(l) {
-    if (is_leaf) {
-      index_t step = 1;
-      bool dense = true;
-      for (int d = p_.shape().rank - 1; d >= 0; --d) {
-        dense = dense && p_.shape().in[0].strides[d] == step;
-        step *= p_.shape().shape[d];
-      }
-      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
-    }
-  }
+/// One output that is a dense array, wherever the range that is run starts.
+inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
+  l.outputs = 1;
+  l.out = out;
+  out[0] = to_operand(sink, 0);
+  sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
+}
 
-  /// Values [begin, begin + n); `buffer` holds n of them.
-  const T* get(index_t begin, index_t n, T* buffer) const {
-    if (direct_ != nullptr) return direct_ + begin;
-    char* const base[1] = {reinterpret_cast<char*>(buffer)};
-    const bool add[1] = {false};
-    p_.run(begin, begin + n, base, add, true);
-    return buffer;
-  }
-  bool direct() const { return direct_ != nullptr; }
-
- private:
-  prepared_loop p_;
-  const T* direct_ = nullptr;
+/// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
+struct map_call {
+  kernel_fn fn;
+  const void* plan;
+  const leaf_ref* leaves;
+  int inputs;
+  const sink_ref* sinks;
+  int outputs;
+  bool counts;  ///< does the formula ask for the number of an element?
 };
 
-/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
-template <class R, class T>
-typename R::state fold(const T* x, index_t n, index_t first) {
-  typename R::state s = R::identity();
-  index_t i = 0;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    constexpr index_t step = 4 * lanes;
-    constexpr index_t block = 16 * step;
-    while (n - i >= step) {
-      const index_t end = n - i < block ? n - step : i + block - step;
-      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
-      for (i += step; i <= end; i += step) {
-        a = R::combine(a, V::load(x + i));
-        b = R::combine(b, V::load(x + i + lanes));
-        c = R::combine(c, V::load(x + i + 2 * lanes));
-        d = R::combine(d, V::load(x + i + 3 * lanes));
-      }
-      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
-    }
-  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
-    s = R::template fold_run<vector<T>>(x, n, first, lanes);
-    i = n;
-  }
-  for (; i < n; ++i) R::push(s, x[i], first + i);
-  return s;
+template <int Most>
+void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
+  operand in[std::size_t{Most}], out[std::size_t{Most}];
+  const auto [fn, plan, leaves, inputs, sinks, outputs, counts] = call;
+  loop l = make_loop(fn, plan, shape, leaves, inputs, in);
+  l.outputs = outputs;
+  l.out = out;
+  bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
+  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
+  for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
+  if (!counts) order_by_memory(l);
+  run_loop(l, pool, stream);
 }
 
-using sinter::detail::fold_shape;
-
-/// Elements of a row that one task takes where rows are longer.
-inline constexpr index_t row_piece = 65536;
-
-template <class R, class T>
-void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
-                 const epilogue* after) {
-  constexpr index_t run = producer<T>::run;
-  using state = typename R::state;
-  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
-    alignas(64) typename producer<T>::buffer_type buffer;
-    state total = R::identity();
-    for (index_t i = begin; i < end; i += run) {
-      const index_t n = end - i < run ? end - i : run;
-      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
-    }
-    return total;
-  };
-  if (s.reduced > row_piece) {
-    const index_t pieces = (s.reduced + row_piece - 1) / row_piece;
-    detail::temporary_array<state> partial(s.outer * pieces);
-    pool.parallel_for(s.outer * pieces, [&](index_t t) {
-      const index_t begin = t % pieces * row_piece;
-      partial[t] = fold_range(t / pieces, begin, begin + row_piece < s.reduced ? begin + row_piece : s.reduced);
-    });
-    for (index_t row = 0; row < s.outer; ++row) {
-      state total = R::identity();
-      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
-      out[row] = R::finish(total);
-    }
-    finish_range(after, index_t{0}, s.outer);
-    return;
-  }
-  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
-  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
-    const index_t begin = t * rows;
-    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
-    if (s.reduced <= run / 2) {
-      // Short rows are produced several at a time.
-      alignas(64) typename producer<T>::buffer_type buffer;
-      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
-      for (index_t row = begin; row < end; row += together) {
-        const index_t n = end - row < together ? end - row : together;
-        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
-        for (index_t i = 0; i < n; ++i)
-          out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
-      }
-    } else {
-      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
-    }
-    finish_range(after, begin, end);
-  });
+inline void run_map(const map_call& call, const any_shape& shape, thread_pool& pool) {
+  constexpr int few = 8;
+  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
+  else run_map_of<max_operands>(call, shape, pool);
 }
 
-inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
-
-/// How many pieces the rows are cut in where there are too few blocks of columns to share.
-inline index_t pieces_of_columns(const fold_shape& s, index_t blocks) {
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  return pieces < 1 ? 1 : pieces;
+/// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
+template <class E, class F>
+void with_producer(const E& e, const F& f) {
+  using K = sinter::detail::lowered<false, E>;
+  using T = compute_type<element_of<E>>;
+  const sinter::detail::leaves_of<E> leaves(e);
+  operand in[pass_of<K::leaves + 1>];
+  operand out[1];
+  const K plan = sinter::detail::lower<false>(e);
+  loop l = make_loop(forward_kernel<K, T>, &plan, {e.shape().data(), E::rank}, leaves, K::leaves, in);
+  sink_ref dense;
+  dense.element_size = sizeof(T);
+  set_dense_output(l, dense, out);
+  f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
 }
-
-/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
-template <class R, class Rows>
-void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
-  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    alignas(64) T folded[columns_at_once];
-    const index_t whole = n - n % lanes;
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
-      else
-        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
-      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
-    }
-    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
-  } else {
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
-    }
-  }
-}
-
-template <class R, class T>
-void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
-                    const epilogue* after) {
-  using state = typename R::state;
-  constexpr index_t width = columns_at_once;
-  const index_t blocks = (s.inner + width - 1) / width;
-  const index_t pieces = pieces_of_columns(s, blocks);  // whose states merge in order
-  const index_t rows = (s.reduced + pieces - 1) / pieces;
-  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
-    const index_t piece = t % pieces;
-    const index_t block = t / pieces % blocks;
-    const index_t outer = t / pieces / blocks;
-    const index_t column = block * width;
-    const index_t n = s.inner - column < width ? s.inner - column : width;
-    alignas(64) T buffer[width];
-    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    const auto row_at = [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); };
-    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few
-    // additions follow one another.
-    constexpr int levels = std::is_same_v<T, double> && R::template vectorised<T> ? 5 : 1;
-    state part[std::size_t{levels}][width];
-    for (auto& level : part)
-      for (index_t i = 0; i < n; ++i) level[i] = R::identity();
-    index_t runs = 0;
-    for (index_t row = piece * rows; row < end; row += rows_in_a_row) {
-      fold_columns<R>(part[0], n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end, row_at);
-      index_t done_runs = ++runs;
-      for (int k = 0; k + 1 < levels && done_runs % 16 == 0; ++k, done_runs /= 16)
-        for (index_t i = 0; i < n; ++i) {
-          part[k + 1][i] = R::merge(part[k + 1][i], part[k][i]);
-          part[k][i] = R::identity();
-        }
-    }
-    state* const total = part[levels - 1];
-    for (int k = levels - 2; k >= 0; --k)
-      for (index_t i = 0; i < n; ++i) total[i] = R::merge(total[i], part[k][i]);
-    const index_t at = outer * s.inner + column;
-    if (pieces == 1) {
-      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
-      finish_range(after, at, at + n);
-    } else {
-      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
-    }
-  });
-  if (pieces == 1) return;
-  const index_t n = s.outer * s.inner;
-  for (index_t i = 0; i < n; ++i) {
-    state total = R::identity();
-    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
-    out[i] = R::finish(total);
-  }
-  finish_range(after, index_t{0}, n);
-}
-
-/// So many rows of few columns are folded as one of many columns.
-inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
-
-/// reduce_columns of long columns, so few that they do not fill a vector.
-template <class R, class T>
-void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
-                        const epilogue* after) {
-  using state = typename R::state;
-  const index_t together = rows_together(s), wide = together * s.inner;
-  const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
-  const detail::temporary_array<state> partial(s.outer * pieces * s.inner);
-  pool.parallel_for(s.outer * pieces, [&](index_t t) {
-    const index_t first = t % pieces * rows, n = s.reduced - first < rows ? s.reduced - first : rows;
-    const index_t at = (t / pieces * s.reduced + first) * s.inner;
-    alignas(64) T buffer[columns_at_once];
-    state total[columns_at_once];
-    for (index_t i = 0; i < wide; ++i) total[i] = R::identity();
-    const auto row_at = [&](index_t row) { return p.get(at + row * wide, wide, buffer); };
-    const index_t whole = n / together;
-    for (index_t row = 0; row < whole; row += rows_in_a_row)
-      fold_columns<R>(total, wide, row, row + rows_in_a_row < whole ? row + rows_in_a_row : whole, row_at);
-    const index_t rest = (n - whole * together) * s.inner;
-    if (rest > 0) {
-      const T* const x = p.get(at + whole * wide, rest, buffer);
-      for (index_t i = 0; i < rest; ++i) R::push(total[i], x[i], 0);
-    }
-    for (index_t k = together; k > 1;) {  // the states of a column, in pairs
-      const index_t half = (k + 1) / 2;
-      for (index_t i = half * s.inner; i < k * s.inner; ++i)
-        total[i - half * s.inner] = R::merge(total[i - half * s.inner], total[i]);
-      k = half;
-    }
-    for (index_t i = 0; i < s.inner; ++i) partial[t * s.inner + i] = total[i];
-  });
-  for (index_t o = 0; o < s.outer; ++o)
-    for (index_t i = 0; i < s.inner; ++i) {
-      state total = R::identity();
-      for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
-      out[o * s.inner + i] = R::finish(total);
-    }
-  finish_range(after, index_t{0}, s.outer * s.inner);
-}
-
-/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
-/// the epilogue runs on them part by part.
-template <class T, class R>
-void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
-            const epilogue* after) {
-  const fold_shape s = sinter::detail::order_axes(
-      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
-  sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
-  if (s.outer * s.inner == 0) return;
-  const producer<T> p(l, is_leaf);
-  if constexpr (R::template vectorised<T>) {
-    if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
-      return reduce_few_columns<R>(p, s, out, pool, after);
-  }
-  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, after);
-  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, after);
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::cpu_impl {
-
-/// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
-SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool);
 
 #if SINTER_DEFINES
 
-SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
-  constexpr index_t run = producer<std::int64_t>::run;
-  const index_t n = l.numel();
-  const producer<std::int64_t> p(l, is_leaf);
-  const auto count_range = [&](index_t begin, index_t end, std::int64_t* to) {
-    alignas(64) std::int64_t buffer[run];
-    for (index_t at = begin; at < end; at += run) {
-      const index_t m = end - at < run ? end - at : run;
-      const std::int64_t* const v = p.get(at, m, buffer);
-      for (index_t i = 0; i < m; ++i)
-        if (v[i] >= 0 && v[i] < bins) ++to[v[i]];
-    }
-  };
-  const index_t grain = 4 * bins < row_piece ? row_piece : 4 * bins;  // a task has counts of its own
-  const index_t tasks = n / grain;
-  if (tasks < 2) return count_range(0, n, counts);
-  const detail::temporary_array<std::int64_t> parts(tasks * bins);
-  pool.parallel_for(tasks, [&](index_t t) {
-    std::fill_n(&parts[t * bins], bins, 0);
-    count_range(t * grain, t + 1 < tasks ? (t + 1) * grain : n, &parts[t * bins]);
-  });
-  for (index_t t = 0; t < tasks; ++t)
-    for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
+SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                             operand* in) {
+  loop l;
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
+  l.inputs = inputs;
+  l.in = in;
+  l.fn = fn;
+  l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
+  return l;
 }
 
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
 
-// sinter/cpu/detail/gemm_in_place.hpp: the product where one matrix is narrow and the other's rows are read unpacked.
+namespace sinter::detail {
 
+template <device D>
+  requires is_cpu_v<D>
+struct backend<D> {
+  using epilogue = cpu_impl::epilogue;
+  template <class T, class K, int>
+  using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
+
+  static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
+  /// Null where nothing was chosen.
+  static const char* chosen_instructions() { return chosen_instruction_set(); }
+
+  /// out = K(leaves) over the index space `shape`.
+  template <class T, class K>
+  static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
+    static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1, kernel::counts<K>}, shape,
+                      pool());
+  }
+
+  /// Several results in one pass over `shape`; see kernel::roots.
+  template <class Roots>
+  static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+    static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs, false},
+                      shape, pool());
+  }
+
+  /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
+    [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
+    leaf_ref in[K::leaves];
+    sink_ref out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
+    for (int i = 0; i < K::outputs; ++i) {
+      out[i].data = outputs[i].data;
+      out[i].strides[0] = 1;
+      out[i].element_size = outputs[i].element_size;
+    }
+    map_many(plan, {&n, 1}, in, out);
+  }
+
+  /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
+  /// kernel::reads_result<K>, the result.
+  template <class T, bool = false, class K>
+  static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+    constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
+    static_assert(cpu_impl::pass_of<n> > 0);
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks, kernel::counts<K>}, shape,
+                      pool());
+  }
+};
+
+static_assert(is_backend<backend<cpu>, cpu>);
+
+}  // namespace sinter::detail
+// sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
+
+// sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
+
+// sinter/cpu/detail/conv_depthwise.hpp: convolutions whose channels do not mix, a vector of channels at a time.
+
+// sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
+
+// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, read piece by piece.
+//
+// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: products with
+// weights read it in the image, and the gradient of the weights copies a strip of it just before it is used.
+
+// sinter/cpu/detail/conv_shape.hpp: the extents of a convolution, and what is left to do with its results.
+
+namespace sinter::cpu_impl {
+
+/// A convolution of up to three spatial axes (depth, height, width); the leading extents of fewer axes are 1.
+///
+/// y(n, o, f) = sum over taps t and channels c of x(n, o * stride + t * dilation - padding, c) w(f, c, t), where x is 0
+/// outside its extents. x is (N, in..., C) and y is (N, out..., F), both dense with the channels last. The channels and
+/// the filters are cut into `groups` equal parts, and each part of the filters reads its part of the channels.
+/// `padding` counts what lies in front of x; what lies behind follows from `out`.
+struct conv_shape {
+  index_t batch, channels, filters, groups;
+  index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+};
+
+/// Strides of the weights (F, C / groups, kernel...), in elements.
+struct conv_weight_strides {
+  index_t filter, channel, tap[3];
+};
+
+/// The strides of row-major weights (F, C / groups, kernel...).
+constexpr conv_weight_strides dense_weights(const conv_shape& s) {
+  const index_t area = s.kernel[1] * s.kernel[2], taps = s.kernel[0] * area;
+  return {s.channels / s.groups * taps, taps, {area, s.kernel[2], 1}};
+}
+
+/// The image that a convolution reads, dense: `data`, or where that is null what make(ctx, begin, end, to) writes
+/// there, elements [begin, end) in the order of memory. It is called by several threads, more than once for some
+/// elements, and must not call `gemm` or a convolution.
+template <class T>
+struct conv_image {
+  const T* data = nullptr;
+  void (*make)(const void* ctx, index_t begin, index_t end, T* to) = nullptr;
+  const void* ctx = nullptr;
+
+  conv_image(const T* memory) : data(memory) {}
+  conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
+};
+
+/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and `after` is
+/// called on tiles of the matrix (pixels, channels).
+template <class T>
+struct conv_finish {
+  const T* bias = nullptr;
+  tile_epilogue after = {};
+};
+
+namespace detail {
+
+using ops::conv_axis;
+using ops::floor_div;
+using ops::forward_axis;
+using ops::index_range;
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
 // sinter/cpu/detail/gemm_kernel.hpp: the innermost product, a tile of C held in vector registers.
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -22344,1890 +23147,6 @@ T* scratch(int slot, std::size_t count) {
 
 namespace sinter::cpu_impl::detail {
 
-// out(r, v) = [out +] sum over k of R(r, k) V(k, v), for few v and rows of R contiguous in k. Packing R would cost more
-// than it gains when it is used so seldom; V is packed once, in blocks of k that fit the L2 cache. Either A is R (few
-// columns of C), or the transpose of B is (few rows of C: a layer's weights, a small batch).
-template <class T>
-struct in_place_product {
-  using shape = tile_shape<T>;
-  static constexpr index_t few_columns = 32, few_rows = 256, min_k = 64, max_k_block = 2048;
-  static constexpr index_t max_packed = (index_t{1} << 20) / static_cast<index_t>(sizeof(T));
-  static constexpr index_t rows_per_task = 8 * rows_in_place;
-
-  static bool suits(index_t vectors, index_t k, index_t k_stride_of_rows, index_t most) {
-    return k_stride_of_rows == 1 && vectors <= most && k >= min_k && vectors * k <= 8 * max_packed;
-  }
-
-  const gemm_args<T>& args;
-  thread_pool& pool;
-  bool swapped;
-  index_t rows, vectors;
-  const T *row_data, *vector_data;
-  index_t row_stride, vector_stride, vector_k_stride, out_row, out_vector;
-  index_t k_block = 0, width = 0;
-  T* packed = nullptr;
-
-  in_place_product(const gemm_args<T>& g, thread_pool& p, bool swap)
-      : args(g),
-        pool(p),
-        swapped(swap),
-        rows(swap ? g.n : g.m),
-        vectors(swap ? g.m : g.n),
-        row_data(swap ? g.b : g.a),
-        vector_data(swap ? g.a : g.b),
-        row_stride(swap ? g.b_col : g.a_row),
-        vector_stride(swap ? g.a_row : g.b_col),
-        vector_k_stride(swap ? g.a_col : g.b_row),
-        out_row(swap ? 1 : g.ldc),
-        out_vector(swap ? g.ldc : 1) {}
-
-  void compute() {
-    const index_t strips = ceil_div(vectors, shape::max_columns);
-    width = (strips - 1) * shape::max_columns + strip_width<T>(vectors - (strips - 1) * shape::max_columns);
-    const index_t blocks = ceil_div(args.k, smaller(max_packed / width, max_k_block));
-    k_block = ceil_div(args.k, blocks);
-    packed = scratch<T>(0, static_cast<std::size_t>(width * args.k + shape::lanes));
-    run_tasks(args, pool, strips * ceil_div(args.k, k_block),
-              [this, strips](index_t task) { pack(task / strips * k_block, task % strips); });
-    run_tasks(args, pool, ceil_div(rows, rows_per_task), [this](index_t task) { compute_rows(task * rows_per_task); });
-  }
-
-  index_t block_end(index_t k) const { return smaller(k + k_block, args.k); }
-
-  void pack(index_t k, index_t strip) {
-    const index_t first = strip * shape::max_columns, left = vectors - first, columns = strip_width<T>(left);
-    const index_t count = block_end(k) - k;
-    pack_strip(packed + k * width + first * count, columns,
-               strip_source<T>{vector_data + first * vector_stride + k * vector_k_stride, vector_stride,
-                               vector_k_stride, smaller(left, columns), left},
-               count);
-  }
-
-  void compute_rows(index_t begin) {
-    const index_t end = smaller(begin + rows_per_task, rows);
-    alignas(64) T tile[rows_in_place * shape::max_columns];
-    for (index_t k = 0; k < args.k; k = block_end(k)) {
-      const index_t count = block_end(k) - k;
-      for (index_t row = begin; row < end; row += rows_in_place) {
-        const T* lines[rows_in_place];
-        const index_t valid = smaller(end - row, rows_in_place);
-        for (index_t i = 0; i < rows_in_place; ++i)
-          lines[i] = row_data + (row + smaller(i, valid - 1)) * row_stride + k;
-        for (index_t first = 0; first < vectors; first += shape::max_columns) {
-          const T* const right = packed + k * width + first * count;
-          const index_t left = vectors - first, columns = strip_width<T>(left);
-          if (columns == shape::lanes) compute_rows_in_place<T, 1>(count, lines, right, tile);
-          else compute_rows_in_place<T, 2>(count, lines, right, tile);
-          T* const out = args.c + row * out_row + first * out_vector;
-          store_tile(tile, columns, out, valid, smaller(left, columns), args.accumulate || k > 0);
-        }
-      }
-    }
-    if (swapped) args.after(0, args.m, begin, end);
-    else args.after(begin, end, 0, args.n);
-  }
-
-  void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {
-    if (swapped && valid_rows == rows_in_place) return store_transposed(tile, columns, out, valid_columns, add);
-    for (index_t j = 0; j < valid_columns; ++j)
-      for (index_t i = 0; i < valid_rows; ++i) {
-        T& element = out[i * out_row + j * out_vector];
-        element = add ? element + tile[i * columns + j] : tile[i * columns + j];
-      }
-  }
-
-  void store_transposed(const T* tile, index_t columns, T* out, index_t valid_columns, bool add) {
-    namespace ei = Eigen::internal;
-    using packet = typename transposing<T>::packet;
-    constexpr int lanes = transposing<T>::lanes;
-    static_assert(rows_in_place % lanes == 0);
-    for (index_t j = 0; j < valid_columns; j += lanes)
-      for (index_t i = 0; i < rows_in_place; i += lanes) {
-        ei::PacketBlock<packet, lanes> block;
-        for (int line = 0; line < lanes; ++line)
-          block.packet[line] = ei::pload<packet>(tile + (i + line) * columns + j);
-        ei::ptranspose(block);
-        for (int line = 0; line < lanes && j + line < valid_columns; ++line) {
-          T* const to = out + (j + line) * out_vector + i;
-          ei::pstoreu(to, add ? ei::padd(ei::ploadu<packet>(to), block.packet[line]) : block.packet[line]);
-        }
-      }
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-// sinter/cpu/detail/gemm_narrow.hpp: products of half and bfloat16, computed in float.
-//
-// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the
-// float product is rounded to its place while it is in cache.
-
-namespace sinter::cpu_impl {
-
-template <class T>
-void gemm(const gemm_args<T>& args, thread_pool& pool);
-
-namespace detail {
-
-template <class T>
-struct narrow_product {
-  const gemm_args<T>& args;
-  thread_pool& pool;
-
-  void compute() const {
-    const auto& x = args;
-    const floats a(x.m * x.k), b(x.k * x.n), c(x.m * x.n);
-    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()),
-                  of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
-    if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
-    rounding finish{args, c.data()};
-    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
-                 x.accumulate, &rounding::tile, &finish},
-                pool);
-  }
-
- private:
-  static constexpr int lanes = math::native_lanes;
-  struct strides {
-    index_t row, column;
-  };
-
-  struct floats {
-    explicit floats(index_t n) : memory(static_cast<std::size_t>(n) * sizeof(float)) {}
-    float* data() const { return static_cast<float*>(memory.data()); }
-    sinter::detail::temporary<cpu> memory;
-  };
-
-  /// The matrix in dense float memory, and where it lies there: by columns if it lay so before.
-  strides widen(const T* from, index_t rows, index_t columns, const strides& at, float* to) const {
-    if (at.row == 1 && at.column != 1) {
-      widen(from, columns, rows, {at.column, at.row}, to);
-      return {1, rows};
-    }
-    const index_t together = 65536 / columns + 1;
-    pool.parallel_for(ceil_div(rows, together), [&](index_t task) {
-      for (index_t r = task * together, end = smaller(r + together, rows); r < end; ++r) {
-        const T* const x = from + r * at.row;
-        float* const y = to + r * columns;
-        index_t c = 0;
-        for (; at.column == 1 && c + lanes <= columns; c += lanes) math::read<lanes>(x + c).store(y + c);
-        for (; c < columns; ++c) y[c] = x[c * at.column];
-      }
-    });
-    return {columns, 1};
-  }
-
-  /// The epilogue of the float product, before that of the product itself.
-  struct rounding {
-    const gemm_args<T>& args;
-    const float* made;
-
-    static void tile(void* self, index_t r0, index_t r1, index_t c0, index_t c1) {
-      const auto& [args, made] = *static_cast<const rounding*>(self);
-      for (index_t r = r0; r < r1; ++r) {
-        const float* const x = made + r * args.n;
-        T* const y = args.c + r * args.ldc;
-        index_t c = c0;
-        for (; c + lanes <= c1; c += lanes) math::write(y + c, math::simd<float, lanes>::load(x + c));
-        for (; c < c1; ++c) y[c] = x[c];
-      }
-      args.after(r0, r1, c0, c1);
-    }
-  };
-};
-
-}  // namespace detail
-}  // namespace sinter::cpu_impl
-// sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
-
-#include <unistd.h>
-
-namespace sinter::cpu_impl::detail {
-
-/// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
-inline index_t quarter_of_l2() {
-  static constinit std::atomic<index_t> known{0};  // not a static that is locked while it begins: see make_once
-  index_t bytes = known.load(std::memory_order_relaxed);
-  if (bytes != 0) return bytes;
-  bytes = index_t{1} << 18;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
-#endif
-  known.store(bytes, std::memory_order_relaxed);
-  return bytes;
-}
-
-// All threads pack A, in panels of rows; then each takes chunks of B's columns, packs the chunk block by block of k
-// into its own L2 cache, and multiplies all panels by it: a panel's block stays in L1 while it meets the strips of the
-// chunk.
-template <class T>
-struct packed_product {
-  using shape = tile_shape<T>;
-  static constexpr index_t max_k_block = 1536 / static_cast<index_t>(sizeof(T)), max_k_span = 10 * max_k_block;
-  static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
-  static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
-
-  const gemm_args<T>& args;
-  thread_pool& pool;
-  index_t k0 = 0, k1 = 0, m0 = 0, m1 = 0;
-  index_t panels = 0, row_groups = 1, chunks = 1;
-  T* packed_a = nullptr;
-
-  void compute() {
-    const index_t spans = ceil_div(args.k, max_k_span);
-    for (index_t span = 0; span < spans; ++span) {
-      k0 = share_begin(args.k, spans, span);
-      k1 = share_begin(args.k, spans, span + 1);
-      const index_t row_blocks = ceil_div(args.m, max_packed_a / (k1 - k0));
-      for (index_t block = 0; block < row_blocks; ++block) {
-        m0 = share_begin(args.m, row_blocks, block);
-        m1 = share_begin(args.m, row_blocks, block + 1);
-        compute_rows();
-      }
-    }
-  }
-
-  // Panels have even numbers of rows, as equal as can be; the last one may be padded.
-  index_t panel_begin(index_t panel) const { return 2 * share_begin(ceil_div(m1 - m0, 2), panels, panel); }
-
-  // A packet of room behind each panel, see pack_across.
-  T* panel_data(index_t panel) const { return packed_a + panel_begin(panel) * (k1 - k0) + panel * shape::lanes; }
-
-  // Each thread has as many chunks as the others, or nearly.
-  void plan_chunks() {
-    const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
-    const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
-    const index_t strips_per_chunk = ceil_div(quarter_of_l2(), strip_bytes);
-    chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
-    if (chunks > strips) chunks = strips;
-    row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
-  }
-
-  void compute_rows() {
-    panels = ceil_div(m1 - m0, shape::max_rows);
-    plan_chunks();
-    packed_a = scratch<T>(0, static_cast<std::size_t>(panel_begin(panels) * (k1 - k0) + panels * shape::lanes));
-    run_tasks(args, pool, ceil_div(panels, panels_per_task), [this](index_t task) {
-      const index_t begin = task * panels_per_task, end = smaller(begin + panels_per_task, panels);
-      // Rows that lie side by side share cache lines and pages between panels.
-      const index_t k_step = args.a_row == 1 ? steps_per_pass : k1 - k0;
-      for (index_t k = k0; k < k1; k += k_step)
-        for (index_t panel = begin; panel < end; ++panel) pack_panel(panel, k, smaller(k + k_step, k1));
-    });
-    run_tasks(args, pool, row_groups * chunks, [this](index_t task) { compute_chunk(task / chunks, task % chunks); });
-  }
-
-  void pack_panel(index_t panel, index_t k, index_t k_end) {
-    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
-    pack_strip(panel_data(panel) + (k - k0) * width, width,
-               strip_source<T>{args.a + row * args.a_row + k * args.a_col, args.a_row, args.a_col,
-                               smaller(m1 - row, width), args.m - row},
-               k_end - k);
-  }
-
-  void compute_chunk(index_t row_group, index_t chunk) {
-    const index_t strips = ceil_div(args.n, shape::max_columns), blocks = ceil_div(k1 - k0, max_k_block);
-    const index_t n0 = share_begin(strips, chunks, chunk) * shape::max_columns;
-    const index_t n1 = smaller(share_begin(strips, chunks, chunk + 1) * shape::max_columns, args.n);
-    const index_t begin = share_begin(panels, row_groups, row_group);
-    const index_t end = share_begin(panels, row_groups, row_group + 1);
-    T* const packed_b = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
-    for (index_t block = 0; block < blocks; ++block) {
-      const index_t kb = share_begin(k1 - k0, blocks, block), ke = share_begin(k1 - k0, blocks, block + 1);
-      for (index_t column = n0; column < n1; column += shape::max_columns)
-        if (!packs_on_the_way(n1 - column)) pack_columns(packed_b + (column - n0) * (ke - kb), column, n1, kb, ke);
-      for (index_t panel = begin; panel < end; ++panel) compute_panel(panel, packed_b, n0, n1, kb, ke, panel == begin);
-    }
-  }
-
-  // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
-  bool packs_on_the_way(index_t columns_left) const { return args.b_col == 1 && columns_left >= shape::max_columns; }
-
-  void pack_columns(T* packed, index_t column, index_t n1, index_t kb, index_t ke) {
-    const index_t width = strip_width<T>(n1 - column);
-    pack_strip(packed, width,
-               strip_source<T>{args.b + (k0 + kb) * args.b_row + column * args.b_col, args.b_col, args.b_row,
-                               smaller(n1 - column, width), args.n - column},
-               ke - kb);
-  }
-
-  void compute_panel(index_t panel, T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool first_panel) {
-    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
-    const index_t rows = smaller(m1 - row, width), k_count = ke - kb;
-    const bool add = args.accumulate || k0 + kb > 0;
-    const T* const a = panel_data(panel) + kb * width;
-    const T* const a_next = panel_data(panel + 1 < panels ? panel + 1 : 0) + kb * width;
-    const index_t share_of_next = k_count * width / ceil_div(n1 - n0, shape::max_columns);
-    const tile_functions<T>& kernels = kernels_for<T>(width);
-    for (index_t column = n0; column < n1; column += shape::max_columns) {
-      const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
-      const T* const next = a_next + (column - n0) / shape::max_columns * share_of_next;
-      T* const strip = packed_b + (column - n0) * k_count;
-      const bool packs = first_panel && packs_on_the_way(n1 - column);
-      const T* const b = packs ? args.b + (k0 + kb) * args.b_row + column : strip;
-      const tile_function<T> tile = packs                     ? kernels.wide_packing
-                                    : columns == shape::lanes ? kernels.narrow
-                                                              : kernels.wide;
-      T* const c = args.c + row * args.ldc + column;
-      if (rows == width && valid == columns) {
-        tile(k_count, a, b, c, args.ldc, add, next, args.b_row, strip);
-      } else {
-        alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(k_count, a, b, whole, columns, false, next, args.b_row, strip);
-        for (index_t i = 0; i < rows; ++i)
-          for (index_t j = 0; j < valid; ++j) {
-            T& element = c[i * args.ldc + j];
-            element = add ? element + whole[i * columns + j] : whole[i * columns + j];
-          }
-      }
-    }
-    if (k0 + ke == args.k) args.after(row, row + rows, n0, n1);
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter::cpu_impl {
-
-namespace detail {
-
-// Integers wrap: their products are taken modulo 2^32 or 2^64.
-template <class T>
-void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
-  using word = std::conditional_t<floating_element<T>, compute_type<T>,
-                                  std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
-  run_tasks(args, pool, args.m, [&args](index_t i) {
-    T* const row = args.c + i * args.ldc;
-    for (index_t j = 0; j < args.n; ++j) {
-      word sum = args.accumulate ? static_cast<word>(row[j]) : word(0);
-      for (index_t p = 0; p < args.k; ++p)
-        sum += static_cast<word>(args.a[i * args.a_row + p * args.a_col]) *
-               static_cast<word>(args.b[p * args.b_row + j * args.b_col]);
-      row[j] = static_cast<T>(sum);
-    }
-    args.after(i, i + 1, 0, args.n);
-  });
-}
-
-}  // namespace detail
-
-/// Computes the product on the threads of `pool`. Every bit of the result is the same for any number of threads: how k
-/// is cut into blocks follows from the shape and strides alone, an element of C is one chain of multiply-adds over
-/// rising k within a block, whatever tile it lies in, and the blocks are added in order.
-template <class T>
-void gemm(const gemm_args<T>& args, thread_pool& pool) {
-  if (args.m <= 0 || args.n <= 0) return;
-  if constexpr (narrow_element<T>) {
-    if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
-  } else if constexpr (floating_element<T>) {
-    using in_place = detail::in_place_product<T>;
-    if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
-      return in_place(args, pool, false).compute();
-    if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows)) return in_place(args, pool, true).compute();
-    if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
-  }
-  detail::product_of_any_type(args, pool);
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
-
-namespace sinter::cpu_impl {
-
-/// One gather: element c of `y` (or `index`, of the same shape) belongs to element c of `x` with coordinate `axis`
-/// replaced by index[c]. Strides in elements.
-struct gather_shape {
-  int rank = 0;
-  int axis = 0;
-  index_t shape[max_rank] = {};
-  index_t x_strides[max_rank] = {};
-  index_t index_strides[max_rank] = {};
-  index_t y_strides[max_rank] = {};
-};
-
-/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x
-/// (whose coordinate on the axis is 0), index and y.
-struct gather_part {
-  index_t x = 0, index = 0, y = 0;
-  index_t rows = 0, columns = 1;
-};
-
-/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x
-/// with another. The last axis of g is its own, or what all axes behind it became.
-template <class F>
-void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
-  constexpr index_t wanted = 16384;
-  const int last = g.rank - 1;
-  const index_t n = g.shape[g.axis], inner = g.axis == last ? 1 : g.shape[last];
-  index_t outer = 1;
-  for (int d = 0; d < last; ++d) outer *= d == g.axis ? 1 : g.shape[d];
-  if (outer * n * inner == 0) return;
-  index_t rows = n, columns = std::min(inner, wanted);
-  if (whole_axis) columns = std::min(inner, std::max<index_t>(wanted / n, 64));
-  else rows = std::min(n, wanted / columns);
-  const index_t down = (n + rows - 1) / rows, across = (inner + columns - 1) / columns;
-  const index_t parts = outer * down * across, grain = std::max<index_t>(wanted / (rows * columns), 1);
-  pool.parallel_for((parts + grain - 1) / grain, [&](index_t t) {
-    for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
-      const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
-      const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
-      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k),
-                    std::min(columns, inner - j)};
-      index_t rest = whole ? number : number / (across * down);
-      for (int d = last; d >= 0; --d) {
-        if (d == g.axis) continue;
-        index_t c = j;
-        if (d != last) {
-          c = rest;
-          if (g.shape[d] != outer) {
-            c = rest % g.shape[d];
-            rest /= g.shape[d];
-          }
-        }
-        p.x += c * g.x_strides[d];
-        p.index += c * g.index_strides[d];
-        p.y += c * g.y_strides[d];
-      }
-      f(p);
-    }
-  });
-}
-
-/// The axes behind that of the gather as one, where strides allow.
-inline gather_shape join_axes_behind(gather_shape g) {
-  const int first = g.axis + 1;
-  index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
-  if (first < g.rank)
-    g.rank =
-        first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
-  return g;
-}
-
-/// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
-template <class T, class U, class F>
-void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool,
-                const F& f) {
-  const gather_shape g = join_axes_behind(shape);
-  const int last = g.rank - 1;
-  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
-  const index_t dx = g.x_strides[last], di = g.index_strides[last], dy = g.y_strides[last];
-  for_parts(g, whole_axis, pool, [&](const gather_part& p) {
-    if (g.axis == last) {
-      for (index_t k = 0; k < p.rows; ++k) f(x + p.x + index[p.index + k * si] * sx, 1, y + p.y + k * sy, 1, 1);
-      return;
-    }
-    for (index_t k = 0; k < p.rows; ++k) {
-      const std::int64_t* const i = index + p.index + k * si;
-      U* const to = y + p.y + k * sy;
-      if (di == 0 && p.columns > 1) f(x + p.x + *i * sx, dx, to, dy, p.columns);
-      else
-        for (index_t j = 0; j < p.columns; ++j) f(x + p.x + i[j * di] * sx + j * dx, 1, to + j * dy, 1, 1);
-    }
-  });
-}
-
-template <class T>
-void gather(const gather_shape& g, const T* x, const std::int64_t* index, T* y, thread_pool& pool) {
-  for_picked(g, x, index, y, false, pool, [](const T* from, index_t step, T* to, index_t to_step, index_t n) {
-    if (n == 1) *to = *from;
-    else if (step == 1 && to_step == 1) std::copy_n(from, n, to);
-    else
-      for (index_t j = 0; j < n; ++j) to[j * to_step] = from[j * step];
-  });
-}
-
-/// x[index] += y, in order along each line. Sums may be of a wider type T than what is added.
-template <class T, class U>
-void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U* y, thread_pool& pool) {
-  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const U* from, index_t from_step, index_t n) {
-    index_t j = 0;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (step == 1 && from_step == 1) {
-        for (; j + lanes <= n; j += lanes) {
-          if constexpr (std::is_same_v<T, U>)
-            math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
-          else
-            for (index_t k = j; k < j + lanes; ++k) to[k] += static_cast<T>(from[k]);
-        }
-      }
-    }
-    for (; j < n; ++j) to[j * step] += static_cast<T>(from[j * from_step]);
-  });
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
-// several are run, and what the library was compiled for.
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
-namespace sinter {
-
-/// Sets of vector instructions, from the smallest.
-enum class instruction_set { baseline, avx2, avx512 };
-
-inline const char* name_of(instruction_set set) {
-  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
-  return names[static_cast<int>(set)];
-}
-
-namespace detail {
-
-/// Does this processor, and its operating system, have the set?
-inline bool processor_has([[maybe_unused]] instruction_set set) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;  // not every compiler knows its name
-  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (set == instruction_set::avx2) return avx2;
-  if (set == instruction_set::avx512)
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#endif
-  return set == instruction_set::baseline;
-}
-
-/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
-/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
-inline instruction_set choose_instruction_set() {
-  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
-  const char* const wanted = std::getenv("SINTER_ISA");
-  bool is_known = false;
-  for (const instruction_set set : all) {
-    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
-    if (processor_has(set)) return set;
-    is_known = true;
-  }
-  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which %s; it has", wanted,
-               is_known ? "this processor does not have" : "is none of the sets that this processor may have");
-  for (const instruction_set set : all)
-    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
-  std::fprintf(stderr, "\n");
-  std::_Exit(1);
-}
-
-/// Set by the parts of the program that exist for several sets; null where there are none.
-inline const char*& chosen_instruction_set() {
-  static constinit const char* name = nullptr;
-  return name;
-}
-
-}  // namespace detail
-
-/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
-///
-///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
-inline std::string build_info() {
-  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
-  const char* const chosen = detail::chosen_instruction_set();
-  if (chosen == nullptr) return text + "; kernels for the same";
-  return text + "; kernels for " + chosen;
-}
-
-}  // namespace sinter
-// sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
-// vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
-
-// sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
-//
-// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
-// While a row is worked on, the next one is fetched.
-
-namespace sinter::cpu_impl {
-
-/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
-/// for both, so that inside no vector asks.
-struct inside {
-  index_t first;
-};
-struct at_end {
-  index_t first;
-};
-
-/// A vector of a row of n values; past its end stand zeros.
-template <class T>
-SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t) {
-  return math::read<lanes>(x + i.first);
-}
-template <class T>
-vector<T> load_row(const T* x, at_end i, index_t n) {
-  alignas(64) T pad[lanes] = {};
-  for (int k = 0; i.first + k < n; ++k) pad[k] = x[i.first + k];
-  return math::read<lanes>(pad);
-}
-
-template <class T>
-SINTER_INLINE void store_row(T* x, inside i, index_t, vector<T> v) {
-  math::write(x + i.first, v);
-}
-template <class T>
-void store_row(T* x, at_end i, index_t n, vector<T> v) {
-  alignas(64) T pad[lanes];
-  math::write(pad, v);
-  for (index_t k = 0; i.first + k < n; ++k) x[i.first + k] = pad[k];
-}
-
-/// v, with `fill` past the end of a row of n values.
-template <class T>
-SINTER_INLINE vector<T> within_row(inside, index_t, vector<T> v, compute_type<T>) {
-  return v;
-}
-template <class T>
-vector<T> within_row(at_end i, index_t n, vector<T> v, compute_type<T> fill) {
-  using C = compute_type<T>;
-  alignas(64) C pad[lanes];
-  math::write(pad, v);
-  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? pad[k] : fill;
-  return math::read<lanes>(pad);
-}
-
-/// combine over f at 0, lanes, ... below n, in four independent chains, so that no addition waits for the one before.
-template <class T, class Combine, class F>
-SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combine, const F& f) {
-  vector<T> s0(identity), s1(identity), s2(identity), s3(identity);
-  index_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = combine(s0, f(inside{i}));
-    s1 = combine(s1, f(inside{i + lanes}));
-    s2 = combine(s2, f(inside{i + 2 * lanes}));
-    s3 = combine(s3, f(inside{i + 3 * lanes}));
-  }
-  for (; i + lanes <= n; i += lanes) s0 = combine(s0, f(inside{i}));
-  if (i < n) s0 = combine(s0, f(at_end{i}));
-  return combine(combine(s0, s1), combine(s2, s3));
-}
-
-template <class T, class F>
-SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
-  return math::hsum(
-      fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
-}
-
-/// The same for an f of many instructions, which is compiled once and not four times: the chains take turns.
-template <class T, class F>
-SINTER_INLINE compute_type<T> row_sum_of_long(index_t n, const F& f) {
-  vector<T> s0(compute_type<T>(0)), s1 = s0, s2 = s0, s3 = s0;
-  index_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const vector<T> s = s0 + f(inside{i});
-    s0 = s1;
-    s1 = s2;
-    s2 = s3;
-    s3 = s;
-  }
-  if (i < n) s0 = s0 + f(at_end{i});
-  return math::hsum((s0 + s1) + (s2 + s3));
-}
-
-/// y = f at 0, lanes, ...
-template <class T, class F>
-SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
-  if (stream) {
-    for (index_t i = 0; i < n; i += lanes) math::write_past_caches(y + i, f(inside{i}));
-    return;
-  }
-  index_t i = 0;
-  for (; i + lanes <= n; i += lanes) math::write(y + i, f(inside{i}));
-  if (i < n) store_row(y, at_end{i}, n, f(at_end{i}));
-}
-
-/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
-/// does.
-template <class T>
-struct unfinished_row {
-  const compute_type<T>* from;
-  row_end end;
-
-  SINTER_INLINE void put(T* y, index_t n, bool stream) const {
-    const last_step<T> finish(end);
-    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n)); });
-  }
-};
-
-/// The values of a row in memory.
-template <class T>
-struct row_values {
-  const T* x;
-  index_t n;
-  template <class Place>
-  SINTER_INLINE vector<T> operator()(Place i) const {
-    return load_row<T>(x, i, n);
-  }
-};
-template <class V>
-inline constexpr bool is_in_memory = false;
-template <class T>
-inline constexpr bool is_in_memory<row_values<T>> = true;
-
-/// The sums and maxima of a row, for the formulas of ops/row_op.hpp.
-template <class T>
-struct row_folds {
-  using value_type = compute_type<T>;
-  using C = value_type;
-  index_t n;
-
-  SINTER_INLINE C count() const { return static_cast<C>(n); }
-  SINTER_INLINE bool any_row(bool is) const { return is; }
-  template <class V>
-  SINTER_INLINE C sum(const V& v) const {
-    return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });
-  }
-  template <class V>
-  SINTER_INLINE C max(const V& v) const {
-    constexpr C lowest = -std::numeric_limits<C>::infinity();
-    const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
-    return math::hmax(fold_vectors(n, lowest, greater,
-                                   [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), lowest); }));
-  }
-};
-
-/// One row of a forward pass: n values, of which those of narrow elements are float.
-template <class T>
-struct row : row_folds<T> {
-  using C = compute_type<T>;
-  static constexpr bool always_keeps = true;
-  const C* values;
-  C* held;        ///< room for a row in cache; may be `values`
-  const C* next;  ///< what will be read after this row
-  C* of_row;      ///< what backward asks of this row
-
-  SINTER_INLINE row_values<C> x() const { return {values, this->n}; }
-  SINTER_INLINE C first(const row_values<C>& v) const { return v.x[0]; }
-  /// The row itself lies in memory already.
-  SINTER_INLINE row_values<C> keep(const row_values<C>& v) const { return v; }
-  /// With these the next row is fetched, where they are not the row as it lies in memory.
-  template <class V>
-  SINTER_INLINE C sum(const V& v) const {
-    if constexpr (is_in_memory<V>) return row_folds<T>::sum(v);
-    else
-      return row_folds<T>::sum([&](auto i) SINTER_INLINE_LAMBDA {
-        fetch_next(i);
-        return v(i);
-      });
-  }
-  template <class V>
-  SINTER_INLINE ops::values_and_sum<row_values<C>, C> keep_and_sum(const V& v) const {
-    const C sum = row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
-      fetch_next(i);
-      const vector<T> one = v(i);
-      store_row(held, i, this->n, one);
-      return within_row<T>(i, this->n, one, C(0));
-    });
-    return {{held, this->n}, sum};
-  }
-  template <class V>
-  SINTER_INLINE ops::shifted_sum<C> sum_of_exp(const V& v) const {
-    const C shift = ops::row_shift(this->max(v));
-    return {shift, row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
-              fetch_next(i);
-              return within_row<T>(i, this->n, math::exp(v(i) - vector<T>(shift)), C(0));
-            })};
-  }
-  SINTER_INLINE unfinished_row<T> finish(const row_values<C>& v, ops::last_step<C> end) const {
-    return {v.x, {.shift = end.shift, .scale = end.scale, .rest = end.rest}};
-  }
-  SINTER_INLINE void save(C c) const { *of_row = c; }
-
- private:
-  template <class Place>
-  SINTER_INLINE void fetch_next(Place i) const {
-    __builtin_prefetch(next + i.first);
-  }
-};
-
-/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
-template <class T>
-struct reverse_row : row_folds<T> {
-  const T* y;
-  const T* g;
-  T* dx;
-  const compute_type<T>* of_row;
-  bool add;
-  bool stream;
-
-  SINTER_INLINE row_values<T> result() const { return {y, this->n}; }
-  SINTER_INLINE row_values<T> gradient() const { return {g, this->n}; }
-  SINTER_INLINE compute_type<T> saved() const { return *of_row; }
-  template <class V>
-  SINTER_INLINE void put(const V& v) const {
-    if (add)
-      put_row(dx, this->n, false, [&](auto i) SINTER_INLINE_LAMBDA { return v(i) + load_row<T>(dx, i, this->n); });
-    else put_row(dx, this->n, stream, v);
-  }
-};
-
-static_assert(ops::is_forward_row<row<float>> && ops::is_reverse_row<reverse_row<float>>);
-
-/// f(first, last) for groups of rows of n values that are enough work to be worth a task.
-template <class F>
-void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
-  const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
-  pool.parallel_for((rows + grain - 1) / grain,
-                    [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
-}
-
-/// Longer rows are worked on where they stand: no buffer would hold them in cache.
-inline constexpr index_t longest_held_row = 65536;
-
-/// Does a result of rows of n values at `to` go past the cache? Only whole, aligned vectors do.
-template <class T>
-bool streams_rows(const T* to, index_t rows, index_t n) {
-  return n <= longest_held_row && n % lanes == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
-         rows * n * static_cast<index_t>(sizeof(T)) >= stream_bytes;
-}
-
-/// A row-sized buffer of this thread.
-template <int Use, class T>
-T* row_buffer(index_t n) {
-  return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
-}
-
-/// Room for a row while it is worked on: in cache, or for longer ones where the result goes, if that is as wide.
-template <class T>
-compute_type<T>* row_room([[maybe_unused]] T* y, index_t n) {
-  if constexpr (!narrow_element<T>) {
-    if (n > longest_held_row) return y;
-  }
-  return row_buffer<1, compute_type<T>>(n);
-}
-
-template <class T>
-row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows, index_t n, compute_type<T>* held) {
-  row<T> r{};
-  r.n = n;
-  r.held = held;
-  r.values = p.get(at * n, n, held);
-  r.next = p.direct() && at + 1 < rows ? r.values + n : r.values;
-  return r;
-}
-
-/// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
-/// row. An epilogue takes the last step of a row with it, and writes it to its place.
-template <class Op, class T>
-void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-              const epilogue* after, thread_pool& pool) {
-  if (rows * n == 0) return;
-  const producer<compute_type<T>> p(l, is_leaf);
-  const bool stream = streams_rows(out, rows, n);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    std::optional<epilogue::rows> finish;
-    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
-    for (index_t at = first; at < last; ++at) {
-      T* const y = out + at * n;
-      row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
-      r.of_row = saved != nullptr ? saved + at : nullptr;
-      const unfinished_row<T> made = op.forward(r);
-      if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
-      else made.put(y, n, stream);
-    }
-  });
-}
-
-template <class Op, class T>
-void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n,
-                  bool add, thread_pool& pool) {
-  const bool stream = !add && streams_rows(dx, rows, n);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at)
-      op.reverse(reverse_row<T>{
-          {n}, y + at * n, g + at * n, dx + at * n, saved != nullptr ? saved + at : nullptr, add, stream});
-  });
-}
-
-/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class T>
-void run_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse,
-                       index_t rows, index_t n, thread_pool& pool) {
-  const producer<compute_type<T>> p(l, is_leaf);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      const auto [shift, sum] = r.sum_of_exp(r.x());
-      const compute_type<T> rest = math::log(sum);
-      lse[2 * at] = shift;
-      lse[2 * at + 1] = rest;
-      loss[at] = static_cast<T>(rest - (r.values[labels[at]] - shift));
-    }
-  });
-}
-
-/// dx = g[row] (exp(x - lse) - [column == label])
-template <class T>
-void reverse_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse,
-                           const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
-  using C = compute_type<T>;
-  const producer<C> p(l, is_leaf);
-  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      T* const d = dx + at * n;
-      const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
-      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i)
-                             SINTER_INLINE_LAMBDA { return math::exp((r.x()(i) - shift) - rest) * vector<T>(scale); };
-      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
-      else put_row(d, n, false, value);
-      d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
-    }
-  });
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::cpu_impl {
-
-/// As many rows of n values as a vector has lanes: value j of row k is x[j step + k].
-template <class C>
-struct lane_values {
-  const C* x;
-  index_t step;
-  SINTER_INLINE vector<C> operator()(index_t j) const { return math::read<lanes>(x + j * step); }
-};
-
-/// The sums and maxima of the rows, for the formulas of ops/row_op.hpp.
-template <class C>
-struct lane_folds {
-  using value_type = vector<C>;
-  index_t n;
-
-  SINTER_INLINE vector<C> count() const { return vector<C>(static_cast<C>(n)); }
-  SINTER_INLINE bool any_row(math::mask_t<vector<C>> is) const { return math::any(is); }
-  /// In runs, so that few additions follow one another.
-  template <class V>
-  SINTER_INLINE vector<C> sum(const V& v) const {
-    vector<C> total(C(0));
-    for (index_t j = 0; j < n;) {
-      vector<C> part(C(0));
-      for (const index_t end = n - j < 64 ? n : j + 64; j < end; ++j) part = part + v(j);
-      total = total + part;
-    }
-    return total;
-  }
-  template <class V>
-  SINTER_INLINE vector<C> max(const V& v) const {
-    vector<C> most = v(0);
-    for (index_t j = 1; j < n; ++j) most = math::max(most, v(j));
-    return most;
-  }
-};
-
-/// What a row-wise op leaves of the rows: their values, and the last step.
-template <class C>
-struct unfinished_lanes {
-  lane_values<C> values;
-  ops::last_step<vector<C>> end;
-  SINTER_INLINE vector<C> operator()(index_t j) const { return (values(j) - end.shift) * end.scale - end.rest; }
-};
-
-template <class C>
-struct forward_lanes : lane_folds<C> {
-  static constexpr bool always_keeps = true;
-  lane_values<C> values;
-  C* held;    ///< room for the rows
-  C* of_row;  ///< what backward asks of them
-
-  SINTER_INLINE lane_values<C> x() const { return values; }
-  SINTER_INLINE vector<C> first(const lane_values<C>& v) const { return v(0); }
-  SINTER_INLINE lane_values<C> keep(const lane_values<C>& v) const { return v; }
-  template <class V>
-  SINTER_INLINE ops::values_and_sum<lane_values<C>, vector<C>> keep_and_sum(const V& v) const {
-    const auto sum = lane_folds<C>::sum([&](index_t j) SINTER_INLINE_LAMBDA {
-      const vector<C> one = v(j);
-      math::write(held + j * lanes, one);
-      return one;
-    });
-    return {{held, lanes}, sum};
-  }
-  template <class V>
-  SINTER_INLINE ops::shifted_sum<vector<C>> sum_of_exp(const V& v) const {
-    const vector<C> shift = ops::row_shift(this->max(v));
-    return {shift, this->sum([&](index_t j) SINTER_INLINE_LAMBDA { return math::exp(v(j) - shift); })};
-  }
-  SINTER_INLINE unfinished_lanes<C> finish(const lane_values<C>& v, ops::last_step<vector<C>> end) const {
-    return {v, end};
-  }
-  SINTER_INLINE void save(vector<C> c) const { math::write(of_row, c); }
-};
-
-/// Where the rows of a result go: value j of row k to y[j step + k].
-template <class C>
-struct lane_results {
-  C* y;
-  index_t step;
-  bool add, stream;
-
-  template <class V>
-  SINTER_INLINE void put(index_t n, const V& v) const {
-    if (stream)
-      for (index_t j = 0; j < n; ++j) math::write_past_caches(y + j * step, v(j));
-    else if (add)
-      for (index_t j = 0; j < n; ++j) math::write(y + j * step, math::read<lanes>(y + j * step) + v(j));
-    else
-      for (index_t j = 0; j < n; ++j) math::write(y + j * step, v(j));
-  }
-};
-
-template <class C>
-struct reverse_lanes : lane_folds<C> {
-  lane_values<C> y, g;
-  const C* of_row;
-  lane_results<C> dx;
-
-  SINTER_INLINE lane_values<C> result() const { return y; }
-  SINTER_INLINE lane_values<C> gradient() const { return g; }
-  SINTER_INLINE vector<C> saved() const { return math::read<lanes>(of_row); }
-  template <class V>
-  SINTER_INLINE void put(const V& v) const {
-    dx.put(this->n, v);
-  }
-};
-
-template <class Op, class C>
-[[gnu::noinline]] void run_forward(const Op& op, const forward_lanes<C>& rows, const lane_results<C>& to) {
-  to.put(rows.n, op.forward(rows));
-}
-template <class Op, class C>
-[[gnu::noinline]] void run_reverse(const Op& op, const reverse_lanes<C>& rows) {
-  op.reverse(rows);
-}
-
-/// Where the rows of a tile lie in a tensor: value j of row k at j step + k apart.
-struct tile_place {
-  index_t step, apart;
-  index_t rows;  ///< of the tile that there are; the others are zero
-};
-
-/// values[j lanes + k] = value j of row k.
-template <class T>
-void read_tile(const T* x, const tile_place& at, index_t n, compute_type<T>* values) {
-  if (at.rows == lanes && at.apart == 1) {
-    for (index_t j = 0; j < n; ++j) math::write(values + j * lanes, math::read<lanes>(x + j * at.step));
-    return;
-  }
-  for (index_t j = 0; j < n; ++j)
-    for (index_t k = 0; k < lanes; ++k)
-      values[j * lanes + k] = k < at.rows ? compute_type<T>(x[j * at.step + k * at.apart]) : compute_type<T>(0);
-}
-template <class T>
-void write_tile(T* y, const tile_place& at, index_t n, bool add, const compute_type<T>* values) {
-  using C = compute_type<T>;
-  if (at.rows == lanes && at.apart == 1)
-    return lane_results<T>{y, at.step, add, false}.put(n, lane_values<C>{values, lanes});
-  for (index_t j = 0; j < n; ++j)
-    for (index_t k = 0; k < at.rows; ++k) {
-      T& to = y[j * at.step + k * at.apart];
-      to = static_cast<T>(add ? C(to) + values[j * lanes + k] : values[j * lanes + k]);
-    }
-}
-
-/// One thread's work on tiles of rows of n values. Values of C that lie side by side are read and written where they
-/// are, others through a copy.
-template <class Op, class C>
-struct tile_worker {
-  const Op& op;
-  index_t n;
-  C* room = row_buffer<3, C>(3 * n * lanes);
-
-  C* copy(int number) const { return room + number * n * lanes; }
-  template <class T>
-  static bool in_place(const tile_place& at) {
-    return std::is_same_v<T, C> && at.apart == 1 && at.rows == lanes;
-  }
-  template <class T>
-  lane_values<C> values(const T* x, const tile_place& at, int number) const {
-    if constexpr (std::is_same_v<T, C>)
-      if (in_place<T>(at)) return {x, at.step};
-    read_tile(x, at, n, copy(number));
-    return {copy(number), lanes};
-  }
-  template <class T, class F>
-  void results(T* y, const tile_place& at, bool add, bool stream, const F& f) const {
-    if constexpr (std::is_same_v<T, C>)
-      if (in_place<T>(at)) return f(lane_results<C>{y, at.step, add, stream});
-    f(lane_results<C>{copy(2), lanes, false, false});
-    write_tile(y, at, n, add, copy(2));
-  }
-
-  template <class X, class Y>
-  void forward(const X* x, Y* y, C* saved, const tile_place& at, bool stream) const {
-    alignas(64) C of_row[lanes] = {};
-    const forward_lanes<C> rows{{n}, values(x, at, 0), copy(1), of_row};
-    results(y, at, false, stream, [&](const lane_results<C>& to) { run_forward(op, rows, to); });
-    if (saved != nullptr) std::copy(of_row, of_row + at.rows, saved);
-  }
-  template <class T>
-  void reverse(const T* y, const T* g, const C* saved, T* dx, const tile_place& at, bool add, bool stream) const {
-    alignas(64) C of_row[lanes] = {};
-    if (saved != nullptr) std::copy(saved, saved + at.rows, of_row);
-    const lane_values<C> result = values(y, at, 0), gradient = values(g, at, 1);
-    results(dx, at, add, stream,
-            [&](const lane_results<C>& to) { run_reverse(op, reverse_lanes<C>{{n}, result, gradient, of_row, to}); });
-  }
-};
-
-using sinter::detail::fold_shape;
-
-/// Longer columns do not stay in cache.
-inline constexpr index_t longest_column = 4096;
-/// Are the rows along the middle axis of `s` worked on as columns?
-inline bool are_columns(const fold_shape& s) { return s.inner >= lanes && s.reduced <= longest_column; }
-
-/// f(worker, first element, saved numbers before it, place) for the tiles of all columns.
-template <class T, class Op, class F>
-void each_tile_of_columns(const Op& op, const fold_shape& s, thread_pool& pool, const F& f) {
-  const index_t n = s.reduced, tiles = (s.inner + lanes - 1) / lanes;
-  if (s.outer * n * s.inner == 0) return;
-  in_row_groups(s.outer * tiles, n * lanes, pool, [&](index_t first, index_t last) {
-    const tile_worker<Op, compute_type<T>> worker{op, n};
-    for (index_t t = first; t < last; ++t) {
-      const index_t outer = t / tiles, column = t % tiles * lanes, rest = s.inner - column;
-      f(worker, outer * n * s.inner + column, outer * s.inner + column,
-        tile_place{s.inner, 1, rest < lanes ? rest : lanes});
-    }
-  });
-}
-template <class T>
-bool streams_columns(const T* to, const fold_shape& s) {
-  return streams_rows(to, s.outer * s.reduced, s.inner);
-}
-
-/// y = op(x) and its reverse, of rows along the middle axis; see are_columns().
-template <class Op, class T>
-void run_columns(const Op& op, const fold_shape& s, const T* x, T* y, compute_type<T>* saved, thread_pool& pool) {
-  const bool stream = streams_columns(y, s);
-  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
-    worker.forward(x + at, y + at, saved != nullptr ? saved + row : nullptr, place, stream);
-  });
-}
-template <class Op, class T>
-void reverse_columns(const Op& op, const fold_shape& s, const T* y, const T* g, const compute_type<T>* saved, T* dx,
-                     bool add, thread_pool& pool) {
-  const bool stream = !add && streams_columns(dx, s);
-  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
-    worker.reverse(y + at, g + at, saved != nullptr ? saved + row : nullptr, dx + at, place, add, stream);
-  });
-}
-
-/// Rows that fill no vectors, or too few beside the one that they do not fill, are worked on many at a time.
-inline bool are_short_rows(index_t n) { return n % lanes != 0 && n <= 40; }
-
-/// f(first, last) for runs of short rows that fit in a producer's buffer; the first is a multiple of `lanes`.
-template <class F>
-void in_runs_of_rows(index_t rows, index_t n, index_t most, thread_pool& pool, const F& f) {
-  const index_t together = most / n / lanes * lanes, grain = 4 * together;
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    f(t * grain, end, together);
-  });
-}
-
-/// run_rows of short rows.
-template <class Op, class T>
-void run_short_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
-                    const epilogue* after, thread_pool& pool) {
-  using C = compute_type<T>;
-  if (rows * n == 0) return;
-  const producer<C> p(l, is_leaf);
-  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t together) {
-    alignas(64) typename producer<C>::buffer_type produced, made;
-    const tile_worker<Op, C> worker{op, n};
-    std::optional<epilogue::rows> finish;
-    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(C)), streams_rows(out, rows, n));
-    for (index_t first = begin; first < end; first += together) {
-      const index_t count = end - first < together ? end - first : together;
-      const C* const x = p.get(first * n, count * n, produced);
-      for (index_t row = 0; row < count; row += lanes) {
-        const tile_place place{1, n, count - row < lanes ? count - row : lanes};
-        C* const of_row = saved != nullptr ? saved + first + row : nullptr;
-        if (finish) worker.forward(x + row * n, made + row * n, of_row, place, false);
-        else worker.forward(x + row * n, out + (first + row) * n, of_row, place, false);
-      }
-      if (finish) finish->run(first * n, (first + count) * n, made, row_end{});
-    }
-  });
-}
-template <class Op, class T>
-void reverse_short_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
-                        index_t n, bool add, thread_pool& pool) {
-  using C = compute_type<T>;
-  if (rows * n == 0) return;
-  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t) {
-    const tile_worker<Op, C> worker{op, n};
-    for (index_t row = begin; row < end; row += lanes) {
-      const tile_place place{1, n, end - row < lanes ? end - row : lanes};
-      worker.reverse(y + row * n, g + row * n, saved != nullptr ? saved + row : nullptr, dx + row * n, place, add,
-                     false);
-    }
-  });
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
-//
-// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next
-// starts each from the fold of those before it.
-
-namespace sinter::cpu_impl {
-
-/// The fold of n values as exact as the scan itself, in chains that do not wait for each other.
-template <class R, class T>
-typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
-  constexpr index_t run = producer<T>::run, chains = 8;
-  alignas(64) typename producer<T>::buffer_type buffer;
-  typename R::state s[chains];
-  for (auto& chain : s) chain = R::identity();
-  for (index_t i = 0; i < n; i += run) {
-    const index_t m = n - i < run ? n - i : run;
-    const T* const x = p.get(begin + i, m, buffer);
-    index_t k = 0;
-    for (; k + chains <= m; k += chains)
-      for (index_t c = 0; c < chains; ++c) R::push(s[c], x[k + c], first + i + k + c);
-    for (; k < m; ++k) R::push(s[0], x[k], first + i + k);
-  }
-  for (index_t c = 1; c < chains; ++c) s[0] = R::merge(s[0], s[c]);
-  return s[0];
-}
-
-/// partial[line * pieces + i] becomes the fold of all pieces of the line before i.
-template <class R>
-void fold_before(const detail::temporary_array<typename R::state>& partial, index_t lines, index_t pieces) {
-  for (index_t line = 0; line < lines; ++line) {
-    auto before = R::identity();
-    for (index_t i = line * pieces; i < (line + 1) * pieces; ++i) {
-      const auto piece = partial[i];
-      partial[i] = before;
-      before = R::merge(before, piece);
-    }
-  }
-}
-
-/// Goes on from `s` over n values, which are elements `at`, at + 1, ... of the result.
-template <class R, class T, class Out>
-typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t first, index_t at, const Out& out) {
-  for (index_t i = 0; i < n; ++i) {
-    R::push(s, x[i], first + i);
-    out.put(at + i, s);
-  }
-  return s;
-}
-
-/// Lines of n neighbours; the epilogue runs on elements that are in place.
-template <class R, class T, class Out>
-void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool,
-               const epilogue* after) {
-  constexpr index_t run = producer<T>::run;
-  const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
-    alignas(64) typename producer<T>::buffer_type buffer;
-    for (index_t i = begin; i < end; i += run) {
-      const index_t m = end - i < run ? end - i : run;
-      s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
-    }
-    finish_range(after, row * n + begin, row * n + end);
-  };
-  if (n > row_piece && rows < 16) {
-    const index_t pieces = (n + row_piece - 1) / row_piece;
-    const auto end_of = [&](index_t piece) { return piece + 1 < pieces ? (piece + 1) * row_piece : n; };
-    const detail::temporary_array<typename R::state> partial(rows * pieces);
-    pool.parallel_for(rows * pieces, [&](index_t t) {
-      const index_t piece = t % pieces, begin = piece * row_piece;
-      partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
-    });
-    fold_before<R>(partial, rows, pieces);
-    pool.parallel_for(rows * pieces,
-                      [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
-    return;
-  }
-  const index_t grain = 32768 / n + 1;
-  const index_t together = n <= run / 2 ? run / n : 1;  // short rows are produced several at a time
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    for (index_t row = t * grain; row < end; row += together) {
-      if (together == 1) {
-        scan(row, 0, n, R::identity());
-        continue;
-      }
-      alignas(64) typename producer<T>::buffer_type buffer;
-      const index_t m = end - row < together ? end - row : together;
-      const T* const x = p.get(row * n, m * n, buffer);
-      for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
-      finish_range(after, row * n, (row + m) * n);
-    }
-  });
-}
-
-/// Lines that lie side by side, `s.inner` of them.
-template <class R, class T, class Out>
-void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
-  using state = typename R::state;
-  constexpr index_t width = columns_at_once, run = producer<T>::run;
-  const index_t blocks = (s.inner + width - 1) / width;
-  const index_t pieces = pieces_of_columns(s, blocks);
-  const index_t rows = (s.reduced + pieces - 1) / pieces;
-  const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
-  const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state)
-  // for element i.
-  const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
-    const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
-    const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
-    const index_t line = outer * s.inner + column;
-    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    alignas(64) typename producer<T>::buffer_type buffer;
-    state total[width];
-    for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
-    for (index_t row = piece * rows; row < end; row += together) {
-      const index_t m = end - row < together ? end - row : together;
-      const index_t at = (outer * s.reduced + row) * s.inner + column;
-      const T* const x = p.get(at, m * n, buffer);
-      for (index_t k = 0; k < m; ++k)
-        for (index_t i = 0; i < n; ++i) {
-          R::push(total[i], x[k * n + i], row + k);
-          each(at + k * n + i, total[i]);
-        }
-    }
-    for (index_t i = 0; i < n; ++i) finish((line + i) * pieces + piece, total[i]);
-  };
-  const auto nothing = [](index_t, const state&) {};
-  const index_t tasks = s.outer * blocks * pieces;
-  if (pieces > 1) {
-    pool.parallel_for(tasks, [&](index_t t) {
-      run_piece(t, [](index_t) { return R::identity(); }, nothing, [&](index_t i, const state& v) { partial[i] = v; });
-    });
-    fold_before<R>(partial, s.outer * s.inner, pieces);
-  }
-  pool.parallel_for(tasks, [&](index_t t) {
-    run_piece(
-        t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); },
-        [&](index_t i, const state& v) { out.put(i, v); }, nothing);
-  });
-}
-
-/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
-/// order.
-template <class R, class T, class Out>
-void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const epilogue* after) {
-  const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
-  if (s.outer * s.reduced * s.inner == 0) return;
-  const producer<T> p(l, is_leaf);
-  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, after);
-  else scan_columns<R>(p, s, out, pool);
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/sort.hpp: the order of the elements along an axis.
-
-// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
-
-namespace sinter::detail {
-
-/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
-template <class T>
-SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
-  using key = bits_of<T>;
-  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
-  key k = 0;
-  if constexpr (floating_element<T>) {
-    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
-    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
-  } else {
-    k = static_cast<key>(x);
-    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
-  }
-  return descending ? static_cast<key>(~k) : k;
-}
-
-}  // namespace sinter::detail
-
-namespace sinter::cpu_impl {
-
-/// An element while it is sorted. Of equal keys the smaller index comes first, so every way of sorting gives one order.
-template <class Key>
-struct sort_item {
-  Key key;
-  std::uint32_t index;
-  friend bool operator<(const sort_item& a, const sort_item& b) {
-    return a.key < b.key || (a.key == b.key && a.index < b.index);
-  }
-};
-
-/// f(number, begin, end) for the parts of n items: one, or where there is a pool, many at a time.
-inline constexpr index_t sort_part = 65536;
-template <class F>
-void in_parts(index_t n, thread_pool* pool, const F& f) {
-  if (pool == nullptr) return f(index_t{0}, index_t{0}, n);
-  pool->parallel_for((n + sort_part - 1) / sort_part,
-                     [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
-}
-
-/// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
-template <class Key>
-sort_item<Key>* radix_sort(sort_item<Key>* from, sort_item<Key>* to, index_t n, thread_pool* pool) {
-  using places = std::array<index_t, 256>;
-  std::vector<places> begin(static_cast<std::size_t>(pool != nullptr ? (n + sort_part - 1) / sort_part : 1));
-  for (int shift = 0; shift < 8 * static_cast<int>(sizeof(Key)); shift += 8) {
-    const auto digit = [shift](const sort_item<Key>& i) { return static_cast<std::size_t>(i.key >> shift) & 255; };
-    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
-      places count{};
-      for (index_t i = first; i < last; ++i) ++count[digit(from[i])];
-      begin[static_cast<std::size_t>(part)] = count;
-    });
-    index_t like_first = 0;
-    for (const places& count : begin) like_first += count[digit(from[0])];
-    if (like_first == n) continue;
-    index_t at = 0;
-    for (std::size_t d = 0; d < 256; ++d)
-      for (places& part : begin) at += std::exchange(part[d], at);
-    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
-      places place = begin[static_cast<std::size_t>(part)];
-      for (index_t i = first; i < last; ++i) to[place[digit(from[i])]++] = from[i];
-    });
-    std::swap(from, to);
-  }
-  return from;
-}
-
-/// The first k of n items in order; `spare` is room for n.
-template <class Key>
-sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t n, index_t k, thread_pool* pool) {
-  if (k < n / 16) std::partial_sort(items, items + k, items + n);
-  else if (n < 256) std::sort(items, items + n);
-  else return radix_sort(items, spare, n, pool);
-  return items;
-}
-
-/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k,
-/// inner). Lines are shared among the threads, or where they are few and long, the parts of each.
-template <class T>
-void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
-          thread_pool& pool) {
-  using item = sort_item<sinter::detail::bits_of<T>>;
-  const producer<T> p(l, is_leaf);
-  const index_t n = s.reduced;
-  constexpr index_t most_width = 16;
-  const index_t width = s.inner < most_width ? s.inner : most_width;  // lines that lie side by side are read together
-  const index_t blocks = (s.inner + width - 1) / width, all = s.outer * blocks;
-  const auto sort_blocks = [&](index_t begin, index_t end, thread_pool* parts) {
-    const detail::temporary_array<T> lines(n * width);
-    const detail::temporary_array<item> items(n), spare(n);
-    for (index_t b = begin; b < end; ++b) {
-      const index_t outer = b / blocks, column = b % blocks * width;
-      const index_t m = s.inner - column < width ? s.inner - column : width;
-      if (s.inner > 1)
-        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
-          T row[most_width];
-          for (index_t i = first; i < last; ++i) {
-            const T* const from = p.get((outer * n + i) * s.inner + column, m, row);
-            for (index_t c = 0; c < m; ++c) lines[c * n + i] = from[c];
-          }
-        });
-      for (index_t c = 0; c < m; ++c) {
-        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
-          T* const line = &lines[c * n];
-          const T* const x = s.inner > 1 ? line + first : p.get(outer * n + first, last - first, line + first);
-          for (index_t i = first; i < last; ++i) {
-            line[i] = x[i - first];
-            items[i] = {sinter::detail::sort_key(line[i], descending), static_cast<std::uint32_t>(i)};
-          }
-        });
-        const item* const sorted = sort_items(&items[0], &spare[0], n, k, parts);
-        in_parts(k, parts, [&](index_t, index_t first, index_t last) {
-          for (index_t i = first; i < last; ++i) {
-            const index_t at = (outer * k + i) * s.inner + column + c;
-            values[at] = lines[c * n + sorted[i].index];
-            indices[at] = sorted[i].index;
-          }
-        });
-      }
-    }
-  };
-  if (all < 4 && n >= 2 * sort_part) return sort_blocks(0, all, &pool);
-  const index_t grain = 8192 / (n * width) + 1;
-  pool.parallel_for((all + grain - 1) / grain,
-                    [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::cpu_impl {
-
-using sinter::detail::matrix_ref;
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in);
-
-/// One output that is a dense array, wherever the range that is run starts.
-inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
-  l.outputs = 1;
-  l.out = out;
-  out[0] = to_operand(sink, 0);
-  sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
-}
-
-/// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
-struct map_call {
-  kernel_fn fn;
-  const void* plan;
-  const leaf_ref* leaves;
-  int inputs;
-  const sink_ref* sinks;
-  int outputs;
-  bool counts;  ///< does the formula ask for the number of an element?
-};
-
-template <int Most>
-void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  operand in[std::size_t{Most}], out[std::size_t{Most}];
-  const auto [fn, plan, leaves, inputs, sinks, outputs, counts] = call;
-  loop l = make_loop(fn, plan, shape, leaves, inputs, in);
-  l.outputs = outputs;
-  l.out = out;
-  bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
-  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
-  for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
-  if (!counts) order_by_memory(l);
-  run_loop(l, pool, stream);
-}
-
-inline void run_map(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  constexpr int few = 8;
-  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
-  else run_map_of<max_operands>(call, shape, pool);
-}
-
-/// c (+)= a b; c is dense along its rows.
-template <class T>
-void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
-                thread_pool& pool) {
-  gemm_args<T> args{};
-  args.m = c.rows;
-  args.n = c.columns;
-  args.k = a.columns;
-  args.a = static_cast<const T*>(a.data);
-  args.a_row = a.row_stride;
-  args.a_col = a.column_stride;
-  args.b = static_cast<const T*>(b.data);
-  args.b_row = b.row_stride;
-  args.b_col = b.column_stride;
-  args.c = static_cast<T*>(c.data);
-  args.ldc = c.row_stride;
-  args.accumulate = accumulate;
-  args.after = tiles_of(e);
-  gemm(args, pool);
-}
-
-/// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
-template <class E, class F>
-void with_producer(const E& e, const F& f) {
-  using K = sinter::detail::lowered<false, E>;
-  using T = compute_type<element_of<E>>;
-  const sinter::detail::leaves_of<E> leaves(e);
-  operand in[pass_of<K::leaves + 1>];
-  operand out[1];
-  const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, T>, &plan, {e.shape().data(), E::rank}, leaves, K::leaves, in);
-  sink_ref dense;
-  dense.element_size = sizeof(T);
-  set_dense_output(l, dense, out);
-  f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
-}
-
-#if SINTER_DEFINES
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cpu_v<D>
-struct backend<D> {
-  using epilogue = cpu_impl::epilogue;
-  template <class T, class K, int>
-  using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
-
-  static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
-  /// Null where nothing was chosen.
-  static const char* chosen_instructions() { return chosen_instruction_set(); }
-
-  /// out = K(leaves) over the index space `shape`.
-  template <class T, class K>
-  static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
-    static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1, kernel::counts<K>}, shape,
-                      pool());
-  }
-
-  /// Several results in one pass over `shape`; see kernel::roots.
-  template <class Roots>
-  static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
-    static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs, false},
-                      shape, pool());
-  }
-
-  /// out = R folded over the values of K along the axes marked in `reduced`.
-  template <class R, class T, class K>
-  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced,
-                     typename R::result* out, const epilogue* e) {
-    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
-    cpu_impl::operand to[1];
-    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
-    sink_ref dense;
-    dense.element_size = sizeof(T);
-    cpu_impl::set_dense_output(l, dense, to);
-    cpu_impl::reduce<T>(R{}, kernel::is_leaf<K>, l, reduced, out, pool(), e);
-  }
-
-  /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
-  template <class R, class E, class Out>
-  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), after);
-    });
-  }
-
-  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
-  template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
-                   const tensor<std::int64_t, R, D>& indices) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
-                     values.data(), indices.data(), pool());
-    });
-  }
-
-  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
-  template <class E>
-  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool());
-    });
-  }
-
-  // Row-persistent ops; `to` is dense and its rows are n neighbours each. `saved` is empty or has a value per row.
-  template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
-    const index_t count = n > 0 ? to.numel() / n : 0;
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      if (cpu_impl::are_short_rows(n))
-        cpu_impl::run_short_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
-      else cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
-    });
-  }
-  template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t count = n > 0 ? y.numel() / n : 0;
-    if (cpu_impl::are_short_rows(n))
-      cpu_impl::reverse_short_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count,
-                                   n, add, pool());
-    else
-      cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count, n, add,
-                             pool());
-  }
-  /// Are rows along an axis that is not the last worked on where they lie? The tensors are then dense.
-  template <int R>
-  static bool takes_columns(const extents<R>& shape, int axis) {
-    return cpu_impl::are_columns(around_axis(shape.data(), R, axis));
-  }
-  template <class Op, class T, auto S>
-  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
-                      const tensor<compute_type<T>, 1, D>& saved) {
-    cpu_impl::run_columns(op, around_axis(x.shape().data(), x.rank, op.axis), access::data(x), access::data(to),
-                          access::data(saved), pool());
-  }
-  template <class Op, class T, auto S>
-  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    cpu_impl::reverse_columns(op, around_axis(y.shape().data(), y.rank, op.axis), access::data(y), access::data(g),
-                              access::data(saved), access::data(dx), add, pool());
-  }
-
-  /// Throws index_error unless all n values lie in [0, extent).
-  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
-    for (index_t i = 0; i < n; ++i)
-      if (values[i] < 0 || values[i] >= extent) refuse_index(op, what, values[i], i, extent);
-  }
-
-  template <class T, class U, int R>
-  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis,
-                                                const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y) {
-    cpu_impl::gather_shape g;
-    g.rank = R;
-    g.axis = axis;
-    for (int d = 0; d < R; ++d) {
-      g.shape[d] = index.shape()[d];
-      g.x_strides[d] = x.strides()[d];
-      g.index_strides[d] = index.strides()[d];
-      g.y_strides[d] = y.strides()[d];
-    }
-    return g;
-  }
-  template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                     const tensor<T, R, D>& y) {
-    cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
-  }
-  template <class T, class U, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                          const tensor<U, R, D>& y, index_order) {
-    cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
-  }
-
-  template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
-                            const tensor<compute_type<T>, 1, D>& lse) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1],
-                                     pool());
-    });
-  }
-  template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
-                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0],
-                                         e.shape()[1], add, pool());
-    });
-  }
-
-  /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
-  template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
-                     const flat_values (&outputs)[K::outputs]) {
-    [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
-    leaf_ref in[K::leaves];
-    sink_ref out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
-    for (int i = 0; i < K::outputs; ++i) {
-      out[i].data = outputs[i].data;
-      out[i].strides[0] = 1;
-      out[i].element_size = outputs[i].element_size;
-    }
-    map_many(plan, {&n, 1}, in, out);
-  }
-
-  template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                     const epilogue* e) {
-    for (index_t i = 0; i < c.batches; ++i)
-      cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
-  }
-
-  /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
-  /// kernel::reads_result<K>, the result.
-  template <class T, bool = false, class K>
-  static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
-    constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks, kernel::counts<K>}, shape,
-                      pool());
-  }
-};
-
-static_assert(is_backend<backend<cpu>, cpu>);
-
-}  // namespace sinter::detail
-// sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
-
-// sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
-
-// sinter/cpu/detail/conv_depthwise.hpp: convolutions whose channels do not mix, a vector of channels at a time.
-
-// sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
-
-// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, read piece by piece.
-//
-// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: products with
-// weights read it in the image, and the gradient of the weights copies a strip of it just before it is used.
-
-// sinter/cpu/detail/conv_shape.hpp: the extents of a convolution, and what is left to do with its results.
-
-namespace sinter::cpu_impl {
-
-/// A convolution of up to three spatial axes (depth, height, width); the leading extents of fewer axes are 1.
-///
-/// y(n, o, f) = sum over taps t and channels c of x(n, o * stride + t * dilation - padding, c) w(f, c, t), where x is 0
-/// outside its extents. x is (N, in..., C) and y is (N, out..., F), both dense with the channels last. The channels and
-/// the filters are cut into `groups` equal parts, and each part of the filters reads its part of the channels.
-/// `padding` counts what lies in front of x; what lies behind follows from `out`.
-struct conv_shape {
-  index_t batch, channels, filters, groups;
-  index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
-};
-
-/// Strides of the weights (F, C / groups, kernel...), in elements.
-struct conv_weight_strides {
-  index_t filter, channel, tap[3];
-};
-
-/// The strides of row-major weights (F, C / groups, kernel...).
-constexpr conv_weight_strides dense_weights(const conv_shape& s) {
-  const index_t area = s.kernel[1] * s.kernel[2], taps = s.kernel[0] * area;
-  return {s.channels / s.groups * taps, taps, {area, s.kernel[2], 1}};
-}
-
-/// The image that a convolution reads, dense: `data`, or where that is null what make(ctx, begin, end, to) writes
-/// there, elements [begin, end) in the order of memory. It is called by several threads, more than once for some
-/// elements, and must not call `gemm` or a convolution.
-template <class T>
-struct conv_image {
-  const T* data = nullptr;
-  void (*make)(const void* ctx, index_t begin, index_t end, T* to) = nullptr;
-  const void* ctx = nullptr;
-
-  conv_image(const T* memory) : data(memory) {}
-  conv_image(void (*how)(const void*, index_t, index_t, T*), const void* with) : make(how), ctx(with) {}
-};
-
-/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and `after` is
-/// called on tiles of the matrix (pixels, channels).
-template <class T>
-struct conv_finish {
-  const T* bias = nullptr;
-  tile_epilogue after = {};
-};
-
-namespace detail {
-
-using ops::conv_axis;
-using ops::floor_div;
-using ops::forward_axis;
-using ops::index_range;
-
-}  // namespace detail
-}  // namespace sinter::cpu_impl
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
-namespace sinter::cpu_impl::detail {
-
 /// Columns of the matrix of patches, or pixels of its transpose, in a block at most.
 template <class T>
 inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
@@ -24528,6 +23447,155 @@ void copy_patches(const patches<T>& p, index_t row, index_t rows, const patch_pi
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+// sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
+
+#include <unistd.h>
+
+namespace sinter::cpu_impl::detail {
+
+/// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
+inline index_t quarter_of_l2() {
+  static constinit std::atomic<index_t> known{0};  // not a static that is locked while it begins: see make_once
+  index_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes != 0) return bytes;
+  bytes = index_t{1} << 18;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
+#endif
+  known.store(bytes, std::memory_order_relaxed);
+  return bytes;
+}
+
+// All threads pack A, in panels of rows; then each takes chunks of B's columns, packs the chunk block by block of k
+// into its own L2 cache, and multiplies all panels by it: a panel's block stays in L1 while it meets the strips of the
+// chunk.
+template <class T>
+struct packed_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t max_k_block = 1536 / static_cast<index_t>(sizeof(T)), max_k_span = 10 * max_k_block;
+  static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
+  static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
+
+  const gemm_args<T>& args;
+  thread_pool& pool;
+  index_t k0 = 0, k1 = 0, m0 = 0, m1 = 0;
+  index_t panels = 0, row_groups = 1, chunks = 1;
+  T* packed_a = nullptr;
+
+  void compute() {
+    const index_t spans = ceil_div(args.k, max_k_span);
+    for (index_t span = 0; span < spans; ++span) {
+      k0 = share_begin(args.k, spans, span);
+      k1 = share_begin(args.k, spans, span + 1);
+      const index_t row_blocks = ceil_div(args.m, max_packed_a / (k1 - k0));
+      for (index_t block = 0; block < row_blocks; ++block) {
+        m0 = share_begin(args.m, row_blocks, block);
+        m1 = share_begin(args.m, row_blocks, block + 1);
+        compute_rows();
+      }
+    }
+  }
+
+  // Panels have even numbers of rows, as equal as can be; the last one may be padded.
+  index_t panel_begin(index_t panel) const { return 2 * share_begin(ceil_div(m1 - m0, 2), panels, panel); }
+
+  // A packet of room behind each panel, see pack_across.
+  T* panel_data(index_t panel) const { return packed_a + panel_begin(panel) * (k1 - k0) + panel * shape::lanes; }
+
+  // Each thread has as many chunks as the others, or nearly.
+  void plan_chunks() {
+    const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
+    const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
+    const index_t strips_per_chunk = ceil_div(quarter_of_l2(), strip_bytes);
+    chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
+    if (chunks > strips) chunks = strips;
+    row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
+  }
+
+  void compute_rows() {
+    panels = ceil_div(m1 - m0, shape::max_rows);
+    plan_chunks();
+    packed_a = scratch<T>(0, static_cast<std::size_t>(panel_begin(panels) * (k1 - k0) + panels * shape::lanes));
+    run_tasks(args, pool, ceil_div(panels, panels_per_task), [this](index_t task) {
+      const index_t begin = task * panels_per_task, end = smaller(begin + panels_per_task, panels);
+      // Rows that lie side by side share cache lines and pages between panels.
+      const index_t k_step = args.a_row == 1 ? steps_per_pass : k1 - k0;
+      for (index_t k = k0; k < k1; k += k_step)
+        for (index_t panel = begin; panel < end; ++panel) pack_panel(panel, k, smaller(k + k_step, k1));
+    });
+    run_tasks(args, pool, row_groups * chunks, [this](index_t task) { compute_chunk(task / chunks, task % chunks); });
+  }
+
+  void pack_panel(index_t panel, index_t k, index_t k_end) {
+    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
+    pack_strip(panel_data(panel) + (k - k0) * width, width,
+               strip_source<T>{args.a + row * args.a_row + k * args.a_col, args.a_row, args.a_col,
+                               smaller(m1 - row, width), args.m - row},
+               k_end - k);
+  }
+
+  void compute_chunk(index_t row_group, index_t chunk) {
+    const index_t strips = ceil_div(args.n, shape::max_columns), blocks = ceil_div(k1 - k0, max_k_block);
+    const index_t n0 = share_begin(strips, chunks, chunk) * shape::max_columns;
+    const index_t n1 = smaller(share_begin(strips, chunks, chunk + 1) * shape::max_columns, args.n);
+    const index_t begin = share_begin(panels, row_groups, row_group);
+    const index_t end = share_begin(panels, row_groups, row_group + 1);
+    T* const packed_b = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
+    for (index_t block = 0; block < blocks; ++block) {
+      const index_t kb = share_begin(k1 - k0, blocks, block), ke = share_begin(k1 - k0, blocks, block + 1);
+      for (index_t column = n0; column < n1; column += shape::max_columns)
+        if (!packs_on_the_way(n1 - column)) pack_columns(packed_b + (column - n0) * (ke - kb), column, n1, kb, ke);
+      for (index_t panel = begin; panel < end; ++panel) compute_panel(panel, packed_b, n0, n1, kb, ke, panel == begin);
+    }
+  }
+
+  // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
+  bool packs_on_the_way(index_t columns_left) const { return args.b_col == 1 && columns_left >= shape::max_columns; }
+
+  void pack_columns(T* packed, index_t column, index_t n1, index_t kb, index_t ke) {
+    const index_t width = strip_width<T>(n1 - column);
+    pack_strip(packed, width,
+               strip_source<T>{args.b + (k0 + kb) * args.b_row + column * args.b_col, args.b_col, args.b_row,
+                               smaller(n1 - column, width), args.n - column},
+               ke - kb);
+  }
+
+  void compute_panel(index_t panel, T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool first_panel) {
+    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
+    const index_t rows = smaller(m1 - row, width), k_count = ke - kb;
+    const bool add = args.accumulate || k0 + kb > 0;
+    const T* const a = panel_data(panel) + kb * width;
+    const T* const a_next = panel_data(panel + 1 < panels ? panel + 1 : 0) + kb * width;
+    const index_t share_of_next = k_count * width / ceil_div(n1 - n0, shape::max_columns);
+    const tile_functions<T>& kernels = kernels_for<T>(width);
+    for (index_t column = n0; column < n1; column += shape::max_columns) {
+      const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
+      const T* const next = a_next + (column - n0) / shape::max_columns * share_of_next;
+      T* const strip = packed_b + (column - n0) * k_count;
+      const bool packs = first_panel && packs_on_the_way(n1 - column);
+      const T* const b = packs ? args.b + (k0 + kb) * args.b_row + column : strip;
+      const tile_function<T> tile = packs                     ? kernels.wide_packing
+                                    : columns == shape::lanes ? kernels.narrow
+                                                              : kernels.wide;
+      T* const c = args.c + row * args.ldc + column;
+      if (rows == width && valid == columns) {
+        tile(k_count, a, b, c, args.ldc, add, next, args.b_row, strip);
+      } else {
+        alignas(64) T whole[shape::max_rows * shape::max_columns];
+        tile(k_count, a, b, whole, columns, false, next, args.b_row, strip);
+        for (index_t i = 0; i < rows; ++i)
+          for (index_t j = 0; j < valid; ++j) {
+            T& element = c[i * args.ldc + j];
+            element = add ? element + whole[i * columns + j] : whole[i * columns + j];
+          }
+      }
+    }
+    if (k0 + ke == args.k) args.after(row, row + rows, n0, n1);
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -24549,7 +23617,7 @@ struct strip_layout {
   using shape = tile_shape<T>;
 
   index_t k, columns, strips, blocks, k_block;
-  index_t row_width;  ///< in whole packets
+  index_t row_width;  ///< columns of all strips, each rounded up to whole packets
 
   strip_layout(index_t k_count, index_t column_count)
       : k(k_count),
@@ -24570,7 +23638,7 @@ struct strip_layout {
   }
 };
 
-/// Those weights in that layout.
+/// A weight_source's matrix, packed as strip_layout says.
 template <class T>
 class packed_weights : public strip_layout<T> {
  public:
@@ -24617,10 +23685,11 @@ class packed_weights : public strip_layout<T> {
   temporary_array<T> memory_;
 };
 
-/// Rows that the kernel reads each where it lies: as many as there are registers for, addresses included.
+/// How many rows of patches a call of the kernel multiplies. Each row needs registers for its sums and one for its
+/// address.
 inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
 
-/// A piece of each of those rows: `length` elements that lie side by side.
+/// For each of those rows, `length` neighbouring elements of it.
 template <class T>
 struct row_pieces {
   index_t length;
@@ -24658,13 +23727,13 @@ void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* 
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
 
-/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes of o * step.
+/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes d of o[d] * step[d].
 template <class T>
 struct result_rows {
   T* data;
   index_t image, step[3];
-  index_t row_length;  ///< of the matrix that the epilogue is told of, a divisor of all the steps
-  index_t offset;      ///< of data in that matrix
+  index_t row_length;  ///< of the matrix that the epilogue works on; it divides all steps
+  index_t offset;      ///< of `data` in that matrix
 };
 
 /// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
@@ -24706,8 +23775,8 @@ struct patch_product {
     patch_line line[std::size_t{segment_rows}];
     index_t to[std::size_t{segment_rows}];  ///< of the result
     index_t count;
-    bool dense;  ///< as many results as there can be, row_length apart
-    bool whole;  ///< as many, and all taps meet the image
+    bool dense;  ///< all rows of the panel are there, and their results lie row_length apart
+    bool whole;  ///< all rows are there, and all their taps lie in the image
   };
 
   void compute_rows(index_t row_block, index_t part) const {
@@ -24715,7 +23784,8 @@ struct patch_product {
     const patches<T> here = a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     const index_t most = a.most_pieces(b.k_block);
-    // The pieces of a block of k, where they are for the rows of a panel, and room for those that have to be assembled.
+    // In this order: the pieces of a block of k, the addresses of these pieces in each row of a panel, and room for
+    // pieces that are assembled because they reach beyond the image.
     static_assert(sizeof(patch_piece) % sizeof(T) == 0 && sizeof(row_pieces<T>) % sizeof(T) == 0);
     const index_t head = most * static_cast<index_t>((sizeof(patch_piece) + sizeof(row_pieces<T>)) / sizeof(T));
     T* const memory = scratch<T>(1, static_cast<std::size_t>(head + segment_rows * b.k_block));
@@ -26791,8 +25861,7 @@ struct kernels<Op, D> {
       Op inside = op;
       inside.options.padding = 0;
       with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode)));
-    } else if (Op::rank_of_images == 5 || op.options.groups != 1 ||
-               !are_same_strides(x.shape(), result_strides(x), strides_in(channels_last, x.shape()))) {
+    } else if (op.evaluates_first(x)) {
       with_value(op, eval(untrack(x)));
     } else {
       cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
@@ -26804,7 +25873,7 @@ struct kernels<Op, D> {
   /// Does the kernel put something else than zeros around an image? It is there already around one in memory.
   static bool pads_by_copy(const Op& op) {
     if constexpr (Op::transposed) return false;
-    else return op.options.padding_mode != pad_mode::constant;
+    else return op.pads_by_copy();
   }
 
   template <class T>
@@ -26917,6 +25986,785 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/count.hpp: how often each of the first integers occurs.
+
+// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
+//
+// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes
+// out in double.
+
+namespace sinter::cpu_impl {
+
+/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
+template <class T>
+class producer {
+ public:
+  static constexpr index_t run = 4096;
+  using buffer_type = T[run];
+
+  producer(const loop& l, bool is_leaf) : p_(l) {
+    if (is_leaf) {
+      index_t step = 1;
+      bool dense = true;
+      for (int d = p_.shape().rank - 1; d >= 0; --d) {
+        dense = dense && p_.shape().in[0].strides[d] == step;
+        step *= p_.shape().shape[d];
+      }
+      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
+    }
+  }
+
+  /// Values [begin, begin + n); `buffer` holds n of them.
+  const T* get(index_t begin, index_t n, T* buffer) const {
+    if (direct_ != nullptr) return direct_ + begin;
+    char* const base[1] = {reinterpret_cast<char*>(buffer)};
+    const bool add[1] = {false};
+    p_.run(begin, begin + n, base, add, true);
+    return buffer;
+  }
+  bool direct() const { return direct_ != nullptr; }
+
+ private:
+  prepared_loop p_;
+  const T* direct_ = nullptr;
+};
+
+/// What a vector of values adds to a fold of R.
+template <class R, class V>
+SINTER_INLINE V term_of(V x) {
+  if constexpr (requires { R::term(x); }) return R::term(x);
+  else return x;
+}
+
+/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range of T?
+template <class R, class T>
+SINTER_INLINE bool left_range(T folded) {
+  if constexpr (requires { R::is_in_range(folded); }) return !R::is_in_range(folded);
+  else return false;
+}
+template <class R, class T>
+SINTER_INLINE bool any_left_range(const T* folded, index_t n) {  // a multiple of the lanes
+  using V = vector<T>;
+  if constexpr (requires(V v) { R::is_in_range(v); }) {
+    auto in_range = V(T(0)) == V(T(0));
+    for (index_t i = 0; i < n; i += lanes) in_range = math::logical_and(in_range, R::is_in_range(V::load(folded + i)));
+    return !math::all(in_range);
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+bool are_zeros(const T* x, index_t n) {
+  auto zero = vector<T>::load(x) == T(0);
+  for (index_t i = lanes; i < n; i += lanes) zero = math::logical_and(zero, vector<T>::load(x + i) == T(0));
+  return math::all(zero);
+}
+
+/// The state of n values, a multiple of the lanes, that are pushed one by one; eight at a time, as they do not depend
+/// on each other. Terms that are too small to fold are often those of zeros.
+template <class R, class T>
+[[gnu::noinline]] typename R::state push_each(const T* x, index_t n, index_t first) {
+  if constexpr (requires(vector<T> v) { R::term(v); })
+    if (are_zeros(x, n)) return R::identity();
+  constexpr index_t chains = 8;
+  typename R::state s[std::size_t{chains}];
+  for (auto& each : s) each = R::identity();
+  index_t i = 0;
+  for (; i + chains <= n; i += chains)
+    for (index_t k = 0; k < chains; ++k) R::push(s[k], x[i + k], first + i + k);
+  for (; i < n; ++i) R::push(s[0], x[i], first + i);
+  for (index_t k = 1; k < chains; ++k) s[0] = R::merge(s[0], s[k]);
+  return s[0];
+}
+
+/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
+template <class R, class T>
+typename R::state fold(const T* x, index_t n, index_t first) {
+  typename R::state s = R::identity();
+  index_t i = 0;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    constexpr index_t step = 4 * lanes;
+    constexpr index_t block = 16 * step;
+    while (n - i >= step) {
+      const index_t end = n - i < block ? n - step : i + block - step;
+      const index_t begin = i;
+      const auto term = [x](index_t at) SINTER_INLINE_LAMBDA { return term_of<R>(V::load(x + at)); };
+      V a = term(i), b = term(i + lanes), c = term(i + 2 * lanes), d = term(i + 3 * lanes);
+      for (i += step; i <= end; i += step) {
+        a = R::combine(a, term(i));
+        b = R::combine(b, term(i + lanes));
+        c = R::combine(c, term(i + 2 * lanes));
+        d = R::combine(d, term(i + 3 * lanes));
+      }
+      const T folded = R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)));
+      s = R::merge(s, left_range<R>(folded) ? push_each<R>(x + begin, i - begin, first + begin) : R::of(folded));
+    }
+  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
+    s = R::template fold_run<vector<T>>(x, n, first, lanes);
+    i = n;
+  }
+  for (; i < n; ++i) R::push(s, x[i], first + i);
+  return s;
+}
+
+using sinter::detail::finish_fold_of, sinter::detail::fold_shape;
+
+/// Elements of a row that one task takes where rows are longer.
+inline constexpr index_t row_piece = 65536;
+
+template <class R, class T>
+void reduce_rows(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                 const epilogue* after) {
+  constexpr index_t run = producer<T>::run;
+  using state = typename R::state;
+  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
+    alignas(64) typename producer<T>::buffer_type buffer;
+    state total = R::identity();
+    for (index_t i = begin; i < end; i += run) {
+      const index_t n = end - i < run ? end - i : run;
+      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
+    }
+    return total;
+  };
+  if (s.reduced > row_piece) {
+    const index_t pieces = (s.reduced + row_piece - 1) / row_piece;
+    detail::temporary_array<state> partial(s.outer * pieces);
+    pool.parallel_for(s.outer * pieces, [&](index_t t) {
+      const index_t begin = t % pieces * row_piece;
+      partial[t] = fold_range(t / pieces, begin, begin + row_piece < s.reduced ? begin + row_piece : s.reduced);
+    });
+    for (index_t row = 0; row < s.outer; ++row) {
+      state total = R::identity();
+      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
+      out[row] = finish_fold_of<R>(total, s.reduced);
+    }
+    finish_range(after, index_t{0}, s.outer);
+    return;
+  }
+  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
+  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
+    const index_t begin = t * rows;
+    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
+    if (s.reduced <= run / 2) {
+      // Short rows are produced several at a time.
+      alignas(64) typename producer<T>::buffer_type buffer;
+      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
+      for (index_t row = begin; row < end; row += together) {
+        const index_t n = end - row < together ? end - row : together;
+        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
+        for (index_t i = 0; i < n; ++i)
+          out[row + i] =
+              finish_fold_of<R>(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)), s.reduced);
+      }
+    } else {
+      for (index_t row = begin; row < end; ++row)
+        out[row] = finish_fold_of<R>(fold_range(row, 0, s.reduced), s.reduced);
+    }
+    finish_range(after, begin, end);
+  });
+}
+
+inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
+
+/// How many pieces the rows are cut in where there are too few blocks of columns to share.
+inline index_t pieces_of_columns(const fold_shape& s, index_t blocks) {
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  return pieces < 1 ? 1 : pieces;
+}
+
+/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
+template <class R, class Rows>
+void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
+  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    alignas(64) T folded[columns_at_once];
+    const index_t whole = n - n % lanes;
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      if (row == begin)
+        for (index_t i = 0; i < whole; i += lanes) term_of<R>(V::load(x + i)).store(folded + i);
+      else
+        for (index_t i = 0; i < whole; i += lanes)
+          R::combine(V::load(folded + i), term_of<R>(V::load(x + i))).store(folded + i);
+      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    if (!any_left_range<R>(folded, whole)) {
+      for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+      return;
+    }
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < whole; ++i) R::push(total[i], x[i], row);
+    }
+  } else {
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+  }
+}
+
+template <class R, class T>
+void reduce_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                    const epilogue* after) {
+  using state = typename R::state;
+  constexpr index_t width = columns_at_once;
+  const index_t blocks = (s.inner + width - 1) / width;
+  const index_t pieces = pieces_of_columns(s, blocks);  // whose states merge in order
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
+    const index_t piece = t % pieces;
+    const index_t block = t / pieces % blocks;
+    const index_t outer = t / pieces / blocks;
+    const index_t column = block * width;
+    const index_t n = s.inner - column < width ? s.inner - column : width;
+    alignas(64) T buffer[width];
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    const auto row_at = [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); };
+    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few
+    // additions follow one another.
+    constexpr int levels = std::is_same_v<T, double> && R::template vectorised<T> ? 5 : 1;
+    state part[std::size_t{levels}][width];
+    for (auto& level : part)
+      for (index_t i = 0; i < n; ++i) level[i] = R::identity();
+    index_t runs = 0;
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row) {
+      fold_columns<R>(part[0], n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end, row_at);
+      index_t done_runs = ++runs;
+      for (int k = 0; k + 1 < levels && done_runs % 16 == 0; ++k, done_runs /= 16)
+        for (index_t i = 0; i < n; ++i) {
+          part[k + 1][i] = R::merge(part[k + 1][i], part[k][i]);
+          part[k][i] = R::identity();
+        }
+    }
+    state* const total = part[levels - 1];
+    for (int k = levels - 2; k >= 0; --k)
+      for (index_t i = 0; i < n; ++i) total[i] = R::merge(total[i], part[k][i]);
+    const index_t at = outer * s.inner + column;
+    if (pieces == 1) {
+      if constexpr (requires { R::template finish_all<vector<T>>(total, out, n, lanes); })
+        R::template finish_all<vector<T>>(total, out + at, n, lanes);
+      else
+        for (index_t i = 0; i < n; ++i) out[at + i] = finish_fold_of<R>(total[i], s.reduced);
+      finish_range(after, at, at + n);
+    } else {
+      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
+    }
+  });
+  if (pieces == 1) return;
+  const index_t n = s.outer * s.inner;
+  for (index_t i = 0; i < n; ++i) {
+    state total = R::identity();
+    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
+    out[i] = finish_fold_of<R>(total, s.reduced);
+  }
+  finish_range(after, index_t{0}, n);
+}
+
+/// So many rows of few columns are folded as one of many columns.
+inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
+
+/// reduce_columns of long columns, so few that they do not fill a vector.
+template <class R, class T>
+void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::result* out, thread_pool& pool,
+                        const epilogue* after) {
+  using state = typename R::state;
+  const index_t together = rows_together(s), wide = together * s.inner;
+  const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
+  const detail::temporary_array<state> partial(s.outer * pieces * s.inner);
+  pool.parallel_for(s.outer * pieces, [&](index_t t) {
+    const index_t first = t % pieces * rows, n = s.reduced - first < rows ? s.reduced - first : rows;
+    const index_t at = (t / pieces * s.reduced + first) * s.inner;
+    alignas(64) T buffer[columns_at_once];
+    state total[columns_at_once];
+    for (index_t i = 0; i < wide; ++i) total[i] = R::identity();
+    const auto row_at = [&](index_t row) { return p.get(at + row * wide, wide, buffer); };
+    const index_t whole = n / together;
+    for (index_t row = 0; row < whole; row += rows_in_a_row)
+      fold_columns<R>(total, wide, row, row + rows_in_a_row < whole ? row + rows_in_a_row : whole, row_at);
+    const index_t rest = (n - whole * together) * s.inner;
+    if (rest > 0) {
+      const T* const x = p.get(at + whole * wide, rest, buffer);
+      for (index_t i = 0; i < rest; ++i) R::push(total[i], x[i], 0);
+    }
+    for (index_t k = together; k > 1;) {  // the states of a column, in pairs
+      const index_t half = (k + 1) / 2;
+      for (index_t i = half * s.inner; i < k * s.inner; ++i)
+        total[i - half * s.inner] = R::merge(total[i - half * s.inner], total[i]);
+      k = half;
+    }
+    for (index_t i = 0; i < s.inner; ++i) partial[t * s.inner + i] = total[i];
+  });
+  for (index_t o = 0; o < s.outer; ++o)
+    for (index_t i = 0; i < s.inner; ++i) {
+      state total = R::identity();
+      for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
+      out[o * s.inner + i] = finish_fold_of<R>(total, s.reduced);
+    }
+  finish_range(after, index_t{0}, s.outer * s.inner);
+}
+
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
+/// the epilogue runs on them part by part.
+template <class T, class R>
+void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
+            const epilogue* after) {
+  const fold_shape s = sinter::detail::order_axes(
+      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
+  sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
+  if (s.outer * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if constexpr (R::template vectorised<T>) {
+    if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
+      return reduce_few_columns<R>(p, s, out, pool, after);
+  }
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, after);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, after);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
+  constexpr index_t run = producer<std::int64_t>::run;
+  const index_t n = l.numel();
+  const producer<std::int64_t> p(l, is_leaf);
+  const auto count_range = [&](index_t begin, index_t end, std::int64_t* to) {
+    alignas(64) std::int64_t buffer[run];
+    for (index_t at = begin; at < end; at += run) {
+      const index_t m = end - at < run ? end - at : run;
+      const std::int64_t* const v = p.get(at, m, buffer);
+      for (index_t i = 0; i < m; ++i)
+        if (v[i] >= 0 && v[i] < bins) ++to[v[i]];
+    }
+  };
+  const index_t grain = 4 * bins < row_piece ? row_piece : 4 * bins;  // a task has counts of its own
+  const index_t tasks = n / grain;
+  if (tasks < 2) return count_range(0, n, counts);
+  const detail::temporary_array<std::int64_t> parts(tasks * bins);
+  pool.parallel_for(tasks, [&](index_t t) {
+    std::fill_n(&parts[t * bins], bins, 0);
+    count_range(t * grain, t + 1 < tasks ? (t + 1) * grain : n, &parts[t * bins]);
+  });
+  for (index_t t = 0; t < tasks; ++t)
+    for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::count_op, D> {
+  template <class E>
+  static void run(ops::count_op, const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), cpu_impl::pool_of<D>());
+    });
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/cross_entropy.hpp: cross-entropy on the host: a row is read once, and stays in cache until it is done.
+
+// sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
+//
+// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
+// While a row is worked on, the next one is fetched.
+
+namespace sinter::cpu_impl {
+
+/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
+/// for both, so that inside no vector asks.
+struct inside {
+  index_t first;
+};
+struct at_end {
+  index_t first;
+};
+
+/// A vector of a row of n values; past its end stand zeros.
+template <class T>
+SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t) {
+  return math::read<lanes>(x + i.first);
+}
+template <class T>
+vector<T> load_row(const T* x, at_end i, index_t n) {
+  alignas(64) T pad[lanes] = {};
+  for (int k = 0; i.first + k < n; ++k) pad[k] = x[i.first + k];
+  return math::read<lanes>(pad);
+}
+
+template <class T>
+SINTER_INLINE void store_row(T* x, inside i, index_t, vector<T> v) {
+  math::write(x + i.first, v);
+}
+template <class T>
+void store_row(T* x, at_end i, index_t n, vector<T> v) {
+  alignas(64) T pad[lanes];
+  math::write(pad, v);
+  for (index_t k = 0; i.first + k < n; ++k) x[i.first + k] = pad[k];
+}
+
+/// v, with `fill` past the end of a row of n values.
+template <class T>
+SINTER_INLINE vector<T> within_row(inside, index_t, vector<T> v, compute_type<T>) {
+  return v;
+}
+template <class T>
+vector<T> within_row(at_end i, index_t n, vector<T> v, compute_type<T> fill) {
+  using C = compute_type<T>;
+  alignas(64) C pad[lanes];
+  math::write(pad, v);
+  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? pad[k] : fill;
+  return math::read<lanes>(pad);
+}
+
+/// combine over f at 0, lanes, ... below n, in four independent chains, so that no addition waits for the one before.
+template <class T, class Combine, class F>
+SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combine, const F& f) {
+  vector<T> s0(identity), s1(identity), s2(identity), s3(identity);
+  index_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = combine(s0, f(inside{i}));
+    s1 = combine(s1, f(inside{i + lanes}));
+    s2 = combine(s2, f(inside{i + 2 * lanes}));
+    s3 = combine(s3, f(inside{i + 3 * lanes}));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = combine(s0, f(inside{i}));
+  if (i < n) s0 = combine(s0, f(at_end{i}));
+  return combine(combine(s0, s1), combine(s2, s3));
+}
+
+template <class T, class F>
+SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
+  return math::hsum(
+      fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
+}
+
+/// The same for an f of many instructions, which is compiled once and not four times: the chains take turns.
+template <class T, class F>
+SINTER_INLINE compute_type<T> row_sum_of_long(index_t n, const F& f) {
+  vector<T> s0(compute_type<T>(0)), s1 = s0, s2 = s0, s3 = s0;
+  index_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const vector<T> s = s0 + f(inside{i});
+    s0 = s1;
+    s1 = s2;
+    s2 = s3;
+    s3 = s;
+  }
+  if (i < n) s0 = s0 + f(at_end{i});
+  return math::hsum((s0 + s1) + (s2 + s3));
+}
+
+/// y = f at 0, lanes, ...
+template <class T, class F>
+SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
+  if (stream) {
+    for (index_t i = 0; i < n; i += lanes) math::write_past_caches(y + i, f(inside{i}));
+    return;
+  }
+  index_t i = 0;
+  for (; i + lanes <= n; i += lanes) math::write(y + i, f(inside{i}));
+  if (i < n) store_row(y, at_end{i}, n, f(at_end{i}));
+}
+
+/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
+/// does.
+template <class T>
+struct unfinished_row {
+  const compute_type<T>* from;
+  row_end end;
+
+  SINTER_INLINE void put(T* y, index_t n, bool stream) const {
+    const last_step<T> finish(end);
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n)); });
+  }
+};
+
+/// The values of a row in memory.
+template <class T>
+struct row_values {
+  const T* x;
+  index_t n;
+  template <class Place>
+  SINTER_INLINE vector<T> operator()(Place i) const {
+    return load_row<T>(x, i, n);
+  }
+};
+template <class V>
+inline constexpr bool is_in_memory = false;
+template <class T>
+inline constexpr bool is_in_memory<row_values<T>> = true;
+
+/// The sums and maxima of a row, for the formulas of ops/row_op.hpp.
+template <class T>
+struct row_folds {
+  using value_type = compute_type<T>;
+  using C = value_type;
+  index_t n;
+
+  SINTER_INLINE C count() const { return static_cast<C>(n); }
+  SINTER_INLINE bool any_row(bool is) const { return is; }
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });
+  }
+  template <class V>
+  SINTER_INLINE C max(const V& v) const {
+    constexpr C lowest = -std::numeric_limits<C>::infinity();
+    const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
+    return math::hmax(fold_vectors(n, lowest, greater,
+                                   [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), lowest); }));
+  }
+};
+
+/// One row of a forward pass: n values, of which those of narrow elements are float.
+template <class T>
+struct row : row_folds<T> {
+  using C = compute_type<T>;
+  static constexpr bool always_keeps = true;
+  const C* values;
+  C* held;        ///< room for a row in cache; may be `values`
+  const C* next;  ///< what will be read after this row
+  C* of_row;      ///< what backward asks of this row
+
+  SINTER_INLINE row_values<C> x() const { return {values, this->n}; }
+  SINTER_INLINE C first(const row_values<C>& v) const { return v.x[0]; }
+  /// The row itself lies in memory already.
+  SINTER_INLINE row_values<C> keep(const row_values<C>& v) const { return v; }
+  /// With these the next row is fetched, where they are not the row as it lies in memory.
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    if constexpr (is_in_memory<V>) return row_folds<T>::sum(v);
+    else
+      return row_folds<T>::sum([&](auto i) SINTER_INLINE_LAMBDA {
+        fetch_next(i);
+        return v(i);
+      });
+  }
+  template <class V>
+  SINTER_INLINE ops::values_and_sum<row_values<C>, C> keep_and_sum(const V& v) const {
+    const C sum = row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+      fetch_next(i);
+      const vector<T> one = v(i);
+      store_row(held, i, this->n, one);
+      return within_row<T>(i, this->n, one, C(0));
+    });
+    return {{held, this->n}, sum};
+  }
+  template <class V>
+  SINTER_INLINE ops::shifted_sum<C> sum_of_exp(const V& v) const {
+    const C shift = ops::row_shift(this->max(v));
+    return {shift, row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+              fetch_next(i);
+              return within_row<T>(i, this->n, math::exp(v(i) - vector<T>(shift)), C(0));
+            })};
+  }
+  SINTER_INLINE unfinished_row<T> finish(const row_values<C>& v, ops::last_step<C> end) const {
+    return {v.x, {.shift = end.shift, .scale = end.scale, .rest = end.rest}};
+  }
+  SINTER_INLINE void save(C c) const { *of_row = c; }
+
+ private:
+  template <class Place>
+  SINTER_INLINE void fetch_next(Place i) const {
+    __builtin_prefetch(next + i.first);
+  }
+};
+
+/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
+template <class T>
+struct reverse_row : row_folds<T> {
+  const T* y;
+  const T* g;
+  T* dx;
+  const compute_type<T>* of_row;
+  bool add;
+  bool stream;
+
+  SINTER_INLINE row_values<T> result() const { return {y, this->n}; }
+  SINTER_INLINE row_values<T> gradient() const { return {g, this->n}; }
+  SINTER_INLINE compute_type<T> saved() const { return *of_row; }
+  template <class V>
+  SINTER_INLINE void put(const V& v) const {
+    if (add)
+      put_row(dx, this->n, false, [&](auto i) SINTER_INLINE_LAMBDA { return v(i) + load_row<T>(dx, i, this->n); });
+    else put_row(dx, this->n, stream, v);
+  }
+};
+
+static_assert(ops::is_forward_row<row<float>> && ops::is_reverse_row<reverse_row<float>>);
+
+/// f(first, last) for groups of rows of n values that are enough work to be worth a task.
+template <class F>
+void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
+  const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
+  pool.parallel_for((rows + grain - 1) / grain,
+                    [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
+}
+
+/// Longer rows are worked on where they stand: no buffer would hold them in cache.
+inline constexpr index_t longest_held_row = 65536;
+
+/// Does a result of rows of n values at `to` go past the cache? Only whole, aligned vectors do.
+template <class T>
+bool streams_rows(const T* to, index_t rows, index_t n) {
+  return n <= longest_held_row && n % lanes == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
+         rows * n * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+}
+
+/// A row-sized buffer of this thread.
+template <int Use, class T>
+T* row_buffer(index_t n) {
+  return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
+}
+
+/// Room for a row while it is worked on: in cache, or for longer ones where the result goes, if that is as wide.
+template <class T>
+compute_type<T>* row_room([[maybe_unused]] T* y, index_t n) {
+  if constexpr (!narrow_element<T>) {
+    if (n > longest_held_row) return y;
+  }
+  return row_buffer<1, compute_type<T>>(n);
+}
+
+template <class T>
+row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows, index_t n, compute_type<T>* held) {
+  row<T> r{};
+  r.n = n;
+  r.held = held;
+  r.values = p.get(at * n, n, held);
+  r.next = p.direct() && at + 1 < rows ? r.values + n : r.values;
+  return r;
+}
+
+/// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
+/// row. An epilogue takes the last step of a row with it, and writes it to its place.
+template <class Op, class T>
+void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
+              const epilogue* after, thread_pool& pool) {
+  if (rows * n == 0) return;
+  const producer<compute_type<T>> p(l, is_leaf);
+  const bool stream = streams_rows(out, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    std::optional<epilogue::rows> finish;
+    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
+    for (index_t at = first; at < last; ++at) {
+      T* const y = out + at * n;
+      row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
+      r.of_row = saved != nullptr ? saved + at : nullptr;
+      const unfinished_row<T> made = op.forward(r);
+      if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
+      else made.put(y, n, stream);
+    }
+  });
+}
+
+template <class Op, class T>
+void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n,
+                  bool add, thread_pool& pool) {
+  const bool stream = !add && streams_rows(dx, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at)
+      op.reverse(reverse_row<T>{
+          {n}, y + at * n, g + at * n, dx + at * n, saved != nullptr ? saved + at : nullptr, add, stream});
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
+template <class T>
+void run_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse,
+                       index_t rows, index_t n, thread_pool& pool) {
+  const producer<compute_type<T>> p(l, is_leaf);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
+      const auto [shift, sum] = r.sum_of_exp(r.x());
+      const compute_type<T> rest = math::log(sum);
+      lse[2 * at] = shift;
+      lse[2 * at + 1] = rest;
+      loss[at] = static_cast<T>(rest - (r.values[labels[at]] - shift));
+    }
+  });
+}
+
+/// dx = g[row] (exp(x - lse) - [column == label])
+template <class T>
+void reverse_cross_entropy(const loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse,
+                           const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  const producer<C> p(l, is_leaf);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
+      T* const d = dx + at * n;
+      const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
+      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
+      const auto value = [&](auto i)
+                             SINTER_INLINE_LAMBDA { return math::exp((r.x()(i) - shift) - rest) * vector<T>(scale); };
+      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
+      else put_row(d, n, false, value);
+      d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::cross_entropy_op, D> {
+  template <class T, class Epilogue, class E>
+  static tensor<compute_type<T>, 1, D> forward(ops::cross_entropy_op, const tensor<T, 1, D>& loss, const Epilogue*,
+                                               const E& x, const tensor<std::int64_t, 1, D>& labels) {
+    // They may have changed since the expression was made.
+    check_indices({"cross_entropy", "label"}, labels, x.shape()[1]);
+    const auto lse = tensor<compute_type<T>, 1, D>::uninitialized({{2 * loss.numel()}});
+    cpu_impl::with_producer(x, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), x.shape()[0], x.shape()[1],
+                                     cpu_impl::pool_of<D>());
+    });
+    return lse;
+  }
+  template <class Backward>
+  static void reverse(ops::cross_entropy_op, const Backward& b) {
+    const auto& x = b.template operand<0>();
+    const auto& labels = b.template operand<1>();
+    check_indices({"backward of 'cross_entropy'", "label"}, labels, x.shape()[1]);
+    const auto dx = b.template place_of<0>();
+    using T = element_of<decltype(dx.to)>;
+    cpu_impl::with_producer(x, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), b.saved.data(), b.gradient().data(), dx.to.data(),
+                                         x.shape()[0], x.shape()[1], dx.add, cpu_impl::pool_of<D>());
+    });
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
 
 namespace sinter {
@@ -26961,6 +26809,644 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 }
 
 }  // namespace sinter
+// sinter/cpu/folds.hpp: the kernels of reductions and scans on the host.
+
+// sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
+//
+// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next
+// starts each from the fold of those before it.
+
+namespace sinter::cpu_impl {
+
+/// The fold of n values as exact as the scan itself, in chains that do not wait for each other.
+template <class R, class T>
+typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
+  constexpr index_t run = producer<T>::run, chains = 8;
+  alignas(64) typename producer<T>::buffer_type buffer;
+  typename R::state s[chains];
+  for (auto& chain : s) chain = R::identity();
+  for (index_t i = 0; i < n; i += run) {
+    const index_t m = n - i < run ? n - i : run;
+    const T* const x = p.get(begin + i, m, buffer);
+    index_t k = 0;
+    for (; k + chains <= m; k += chains)
+      for (index_t c = 0; c < chains; ++c) R::push(s[c], x[k + c], first + i + k + c);
+    for (; k < m; ++k) R::push(s[0], x[k], first + i + k);
+  }
+  for (index_t c = 1; c < chains; ++c) s[0] = R::merge(s[0], s[c]);
+  return s[0];
+}
+
+/// partial[line * pieces + i] becomes the fold of all pieces of the line before i.
+template <class R>
+void fold_before(const detail::temporary_array<typename R::state>& partial, index_t lines, index_t pieces) {
+  for (index_t line = 0; line < lines; ++line) {
+    auto before = R::identity();
+    for (index_t i = line * pieces; i < (line + 1) * pieces; ++i) {
+      const auto piece = partial[i];
+      partial[i] = before;
+      before = R::merge(before, piece);
+    }
+  }
+}
+
+/// Goes on from `s` over n values, which are elements `at`, at + 1, ... of the result.
+template <class R, class T, class Out>
+typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t first, index_t at, const Out& out) {
+  for (index_t i = 0; i < n; ++i) {
+    R::push(s, x[i], first + i);
+    out.put(at + i, s);
+  }
+  return s;
+}
+
+/// Lines of n neighbours; the epilogue runs on elements that are in place.
+template <class R, class T, class Out>
+void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool,
+               const epilogue* after) {
+  constexpr index_t run = producer<T>::run;
+  const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
+    alignas(64) typename producer<T>::buffer_type buffer;
+    for (index_t i = begin; i < end; i += run) {
+      const index_t m = end - i < run ? end - i : run;
+      s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
+    }
+    finish_range(after, row * n + begin, row * n + end);
+  };
+  if (n > row_piece && rows < 16) {
+    const index_t pieces = (n + row_piece - 1) / row_piece;
+    const auto end_of = [&](index_t piece) { return piece + 1 < pieces ? (piece + 1) * row_piece : n; };
+    const detail::temporary_array<typename R::state> partial(rows * pieces);
+    pool.parallel_for(rows * pieces, [&](index_t t) {
+      const index_t piece = t % pieces, begin = piece * row_piece;
+      partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
+    });
+    fold_before<R>(partial, rows, pieces);
+    pool.parallel_for(rows * pieces,
+                      [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
+    return;
+  }
+  const index_t grain = 32768 / n + 1;
+  const index_t together = n <= run / 2 ? run / n : 1;  // short rows are produced several at a time
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
+    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
+    for (index_t row = t * grain; row < end; row += together) {
+      if (together == 1) {
+        scan(row, 0, n, R::identity());
+        continue;
+      }
+      alignas(64) typename producer<T>::buffer_type buffer;
+      const index_t m = end - row < together ? end - row : together;
+      const T* const x = p.get(row * n, m * n, buffer);
+      for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
+      finish_range(after, row * n, (row + m) * n);
+    }
+  });
+}
+
+/// Lines that lie side by side, `s.inner` of them.
+template <class R, class T, class Out>
+void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
+  using state = typename R::state;
+  constexpr index_t width = columns_at_once, run = producer<T>::run;
+  const index_t blocks = (s.inner + width - 1) / width;
+  const index_t pieces = pieces_of_columns(s, blocks);
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
+  const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state)
+  // for element i.
+  const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
+    const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
+    const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
+    const index_t line = outer * s.inner + column;
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    alignas(64) typename producer<T>::buffer_type buffer;
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
+    for (index_t row = piece * rows; row < end; row += together) {
+      const index_t m = end - row < together ? end - row : together;
+      const index_t at = (outer * s.reduced + row) * s.inner + column;
+      const T* const x = p.get(at, m * n, buffer);
+      for (index_t k = 0; k < m; ++k)
+        for (index_t i = 0; i < n; ++i) {
+          R::push(total[i], x[k * n + i], row + k);
+          each(at + k * n + i, total[i]);
+        }
+    }
+    for (index_t i = 0; i < n; ++i) finish((line + i) * pieces + piece, total[i]);
+  };
+  const auto nothing = [](index_t, const state&) {};
+  const index_t tasks = s.outer * blocks * pieces;
+  if (pieces > 1) {
+    pool.parallel_for(tasks, [&](index_t t) {
+      run_piece(t, [](index_t) { return R::identity(); }, nothing, [&](index_t i, const state& v) { partial[i] = v; });
+    });
+    fold_before<R>(partial, s.outer * s.inner, pieces);
+  }
+  pool.parallel_for(tasks, [&](index_t t) {
+    run_piece(
+        t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); },
+        [&](index_t i, const state& v) { out.put(i, v); }, nothing);
+  });
+}
+
+/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
+/// order.
+template <class R, class T, class Out>
+void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const epilogue* after) {
+  const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
+  if (s.outer * s.reduced * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, after);
+  else scan_columns<R>(p, s, out, pool);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// out = R folded over the values of K, of elements T, along the axes marked in `reduced`.
+template <class R, class T, class K>
+void fold_formula(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced,
+                  typename R::result* out, const epilogue* after, thread_pool& pool) {
+  operand in[pass_of<K::leaves + 1>], to[1];
+  loop l = make_loop(forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
+  sink_ref dense;
+  dense.element_size = sizeof(T);
+  set_dense_output(l, dense, to);
+  reduce<T>(R{}, sinter::detail::kernel::is_leaf<K>, l, reduced, out, pool, after);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <class Fold, int N, int R, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::reduce_op<Fold, N, R>, D> {
+  template <class T, class X>
+  static void forward(const ops::reduce_op<Fold, N, R>& op, const tensor<T, R, D>& y,
+                      const typename backend<D>::epilogue* after, const X& x) {
+    using U = element_of<X>;
+    cpu_impl::fold_formula<typename Fold::template reducer<U>, U>(
+        lower<false>(x), {x.shape().data(), N}, leaves_of<X>(x), op.axes.has, y.data(), after, backend<D>::pool());
+  }
+};
+
+template <class Op, device D>
+  requires(std::derived_from<Op, ops::scan_op> && is_cpu_v<D>)
+struct kernels<Op, D> {
+  template <class T, int R, class X>
+  static void forward(const Op& op, const tensor<T, R, D>& y, const typename backend<D>::epilogue* after, const X& x) {
+    using reducer = typename Op::template reducer<element_of<X>>;
+    scan<reducer>(x, op.axis, scan_results<reducer>{y.data()}, after);
+  }
+  /// Values and indices of a fold that finds both.
+  template <class T, int R, class X>
+  static void run(const Op& op, const X& x, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    scan<typename Op::template reducer<T>>(x, op.axis, scan_extremes<T>{values.data(), indices.data()}, nullptr);
+  }
+
+ private:
+  template <class Reducer, class X, class Out>
+  static void scan(const X& x, int axis, const Out& out, const typename backend<D>::epilogue* after) {
+    cpu_impl::with_producer(x, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::scan<Reducer, element_of<X>>(l, is_leaf, axis, out, backend<D>::pool(), after);
+    });
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
+
+// sinter/cpu/detail/gemm_in_place.hpp: the product where one matrix is narrow and the other's rows are read unpacked.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+// out(r, v) = [out +] sum over k of R(r, k) V(k, v), for few v and rows of R contiguous in k. Packing R would cost more
+// than it gains when it is used so seldom; V is packed once, in blocks of k that fit the L2 cache. Either A is R (few
+// columns of C), or the transpose of B is (few rows of C: a layer's weights, a small batch).
+template <class T>
+struct in_place_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t few_columns = 32, few_rows = 256, min_k = 64, max_k_block = 2048;
+  static constexpr index_t max_packed = (index_t{1} << 20) / static_cast<index_t>(sizeof(T));
+  static constexpr index_t rows_per_task = 8 * rows_in_place;
+
+  static bool suits(index_t vectors, index_t k, index_t k_stride_of_rows, index_t most) {
+    return k_stride_of_rows == 1 && vectors <= most && k >= min_k && vectors * k <= 8 * max_packed;
+  }
+
+  const gemm_args<T>& args;
+  thread_pool& pool;
+  bool swapped;
+  index_t rows, vectors;
+  const T *row_data, *vector_data;
+  index_t row_stride, vector_stride, vector_k_stride, out_row, out_vector;
+  index_t k_block = 0, width = 0;
+  T* packed = nullptr;
+
+  in_place_product(const gemm_args<T>& g, thread_pool& p, bool swap)
+      : args(g),
+        pool(p),
+        swapped(swap),
+        rows(swap ? g.n : g.m),
+        vectors(swap ? g.m : g.n),
+        row_data(swap ? g.b : g.a),
+        vector_data(swap ? g.a : g.b),
+        row_stride(swap ? g.b_col : g.a_row),
+        vector_stride(swap ? g.a_row : g.b_col),
+        vector_k_stride(swap ? g.a_col : g.b_row),
+        out_row(swap ? 1 : g.ldc),
+        out_vector(swap ? g.ldc : 1) {}
+
+  void compute() {
+    const index_t strips = ceil_div(vectors, shape::max_columns);
+    width = (strips - 1) * shape::max_columns + strip_width<T>(vectors - (strips - 1) * shape::max_columns);
+    const index_t blocks = ceil_div(args.k, smaller(max_packed / width, max_k_block));
+    k_block = ceil_div(args.k, blocks);
+    packed = scratch<T>(0, static_cast<std::size_t>(width * args.k + shape::lanes));
+    run_tasks(args, pool, strips * ceil_div(args.k, k_block),
+              [this, strips](index_t task) { pack(task / strips * k_block, task % strips); });
+    run_tasks(args, pool, ceil_div(rows, rows_per_task), [this](index_t task) { compute_rows(task * rows_per_task); });
+  }
+
+  index_t block_end(index_t k) const { return smaller(k + k_block, args.k); }
+
+  void pack(index_t k, index_t strip) {
+    const index_t first = strip * shape::max_columns, left = vectors - first, columns = strip_width<T>(left);
+    const index_t count = block_end(k) - k;
+    pack_strip(packed + k * width + first * count, columns,
+               strip_source<T>{vector_data + first * vector_stride + k * vector_k_stride, vector_stride,
+                               vector_k_stride, smaller(left, columns), left},
+               count);
+  }
+
+  void compute_rows(index_t begin) {
+    const index_t end = smaller(begin + rows_per_task, rows);
+    alignas(64) T tile[rows_in_place * shape::max_columns];
+    for (index_t k = 0; k < args.k; k = block_end(k)) {
+      const index_t count = block_end(k) - k;
+      for (index_t row = begin; row < end; row += rows_in_place) {
+        const T* lines[rows_in_place];
+        const index_t valid = smaller(end - row, rows_in_place);
+        for (index_t i = 0; i < rows_in_place; ++i)
+          lines[i] = row_data + (row + smaller(i, valid - 1)) * row_stride + k;
+        for (index_t first = 0; first < vectors; first += shape::max_columns) {
+          const T* const right = packed + k * width + first * count;
+          const index_t left = vectors - first, columns = strip_width<T>(left);
+          if (columns == shape::lanes) compute_rows_in_place<T, 1>(count, lines, right, tile);
+          else compute_rows_in_place<T, 2>(count, lines, right, tile);
+          T* const out = args.c + row * out_row + first * out_vector;
+          store_tile(tile, columns, out, valid, smaller(left, columns), args.accumulate || k > 0);
+        }
+      }
+    }
+    if (swapped) args.after(0, args.m, begin, end);
+    else args.after(begin, end, 0, args.n);
+  }
+
+  void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {
+    if (swapped && valid_rows == rows_in_place) return store_transposed(tile, columns, out, valid_columns, add);
+    for (index_t j = 0; j < valid_columns; ++j)
+      for (index_t i = 0; i < valid_rows; ++i) {
+        T& element = out[i * out_row + j * out_vector];
+        element = add ? element + tile[i * columns + j] : tile[i * columns + j];
+      }
+  }
+
+  void store_transposed(const T* tile, index_t columns, T* out, index_t valid_columns, bool add) {
+    namespace ei = Eigen::internal;
+    using packet = typename transposing<T>::packet;
+    constexpr int lanes = transposing<T>::lanes;
+    static_assert(rows_in_place % lanes == 0);
+    for (index_t j = 0; j < valid_columns; j += lanes)
+      for (index_t i = 0; i < rows_in_place; i += lanes) {
+        ei::PacketBlock<packet, lanes> block;
+        for (int line = 0; line < lanes; ++line)
+          block.packet[line] = ei::pload<packet>(tile + (i + line) * columns + j);
+        ei::ptranspose(block);
+        for (int line = 0; line < lanes && j + line < valid_columns; ++line) {
+          T* const to = out + (j + line) * out_vector + i;
+          ei::pstoreu(to, add ? ei::padd(ei::ploadu<packet>(to), block.packet[line]) : block.packet[line]);
+        }
+      }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+// sinter/cpu/detail/gemm_narrow.hpp: products of half and bfloat16, computed in float.
+//
+// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the
+// float product is rounded to its place while it is in cache.
+
+namespace sinter::cpu_impl {
+
+template <class T>
+void gemm(const gemm_args<T>& args, thread_pool& pool);
+
+namespace detail {
+
+template <class T>
+struct narrow_product {
+  const gemm_args<T>& args;
+  thread_pool& pool;
+
+  void compute() const {
+    const auto& x = args;
+    const floats a(x.m * x.k), b(x.k * x.n), c(x.m * x.n);
+    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()),
+                  of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
+    if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
+    rounding finish{args, c.data()};
+    const tile_epilogue round{&rounding::tile, &finish};
+    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
+                 x.accumulate, round},
+                pool);
+  }
+
+ private:
+  static constexpr int lanes = math::native_lanes;
+  struct strides {
+    index_t row, column;
+  };
+
+  struct floats {
+    explicit floats(index_t n) : memory(static_cast<std::size_t>(n) * sizeof(float)) {}
+    float* data() const { return static_cast<float*>(memory.data()); }
+    sinter::detail::temporary<cpu> memory;
+  };
+
+  /// The matrix in dense float memory, and where it lies there: by columns if it lay so before.
+  strides widen(const T* from, index_t rows, index_t columns, const strides& at, float* to) const {
+    if (at.row == 1 && at.column != 1) {
+      widen(from, columns, rows, {at.column, at.row}, to);
+      return {1, rows};
+    }
+    const index_t together = 65536 / columns + 1;
+    pool.parallel_for(ceil_div(rows, together), [&](index_t task) {
+      for (index_t r = task * together, end = smaller(r + together, rows); r < end; ++r) {
+        const T* const x = from + r * at.row;
+        float* const y = to + r * columns;
+        index_t c = 0;
+        for (; at.column == 1 && c + lanes <= columns; c += lanes) math::read<lanes>(x + c).store(y + c);
+        for (; c < columns; ++c) y[c] = x[c * at.column];
+      }
+    });
+    return {columns, 1};
+  }
+
+  /// The epilogue of the float product, before that of the product itself.
+  struct rounding {
+    const gemm_args<T>& args;
+    const float* made;
+
+    static void tile(void* self, index_t r0, index_t r1, index_t c0, index_t c1) {
+      const auto& [args, made] = *static_cast<const rounding*>(self);
+      for (index_t r = r0; r < r1; ++r) {
+        const float* const x = made + r * args.n;
+        T* const y = args.c + r * args.ldc;
+        index_t c = c0;
+        for (; c + lanes <= c1; c += lanes) math::write(y + c, math::simd<float, lanes>::load(x + c));
+        for (; c < c1; ++c) y[c] = x[c];
+      }
+      args.after(r0, r1, c0, c1);
+    }
+  };
+};
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+namespace detail {
+
+// Integers wrap: their products are taken modulo 2^32 or 2^64.
+template <class T>
+void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
+                                  std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  run_tasks(args, pool, args.m, [&args](index_t i) {
+    T* const row = args.c + i * args.ldc;
+    for (index_t j = 0; j < args.n; ++j) {
+      word sum = args.accumulate ? static_cast<word>(row[j]) : word(0);
+      for (index_t p = 0; p < args.k; ++p)
+        sum += static_cast<word>(args.a[i * args.a_row + p * args.a_col]) *
+               static_cast<word>(args.b[p * args.b_row + j * args.b_col]);
+      row[j] = static_cast<T>(sum);
+    }
+    args.after(i, i + 1, 0, args.n);
+  });
+}
+
+}  // namespace detail
+
+/// Computes the product on the threads of `pool`. Every bit of the result is the same for any number of threads: how k
+/// is cut into blocks follows from the shape and strides alone, an element of C is one chain of multiply-adds over
+/// rising k within a block, whatever tile it lies in, and the blocks are added in order.
+template <class T>
+void gemm(const gemm_args<T>& args, thread_pool& pool) {
+  if (args.m <= 0 || args.n <= 0) return;
+  if constexpr (narrow_element<T>) {
+    if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
+  } else if constexpr (floating_element<T>) {
+    using in_place = detail::in_place_product<T>;
+    if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
+      return in_place(args, pool, false).compute();
+    if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows)) return in_place(args, pool, true).compute();
+    if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
+  }
+  detail::product_of_any_type(args, pool);
+}
+
+}  // namespace sinter::cpu_impl
+// sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
+
+namespace sinter::cpu_impl {
+
+/// One gather: element c of `y` (or `index`, of the same shape) belongs to element c of `x` with coordinate `axis`
+/// replaced by index[c]. Strides in elements.
+struct gather_shape {
+  int rank = 0;
+  int axis = 0;
+  index_t shape[max_rank] = {};
+  index_t x_strides[max_rank] = {};
+  index_t index_strides[max_rank] = {};
+  index_t y_strides[max_rank] = {};
+};
+
+/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x
+/// (whose coordinate on the axis is 0), index and y.
+struct gather_part {
+  index_t x = 0, index = 0, y = 0;
+  index_t rows = 0, columns = 1;
+};
+
+/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x
+/// with another. The last axis of g is its own, or what all axes behind it became.
+template <class F>
+void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
+  constexpr index_t wanted = 16384;
+  const int last = g.rank - 1;
+  const index_t n = g.shape[g.axis], inner = g.axis == last ? 1 : g.shape[last];
+  index_t outer = 1;
+  for (int d = 0; d < last; ++d) outer *= d == g.axis ? 1 : g.shape[d];
+  if (outer * n * inner == 0) return;
+  index_t rows = n, columns = std::min(inner, wanted);
+  if (whole_axis) columns = std::min(inner, std::max<index_t>(wanted / n, 64));
+  else rows = std::min(n, wanted / columns);
+  const index_t down = (n + rows - 1) / rows, across = (inner + columns - 1) / columns;
+  const index_t parts = outer * down * across, grain = std::max<index_t>(wanted / (rows * columns), 1);
+  pool.parallel_for((parts + grain - 1) / grain, [&](index_t t) {
+    for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
+      const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
+      const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
+      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k),
+                    std::min(columns, inner - j)};
+      index_t rest = whole ? number : number / (across * down);
+      for (int d = last; d >= 0; --d) {
+        if (d == g.axis) continue;
+        index_t c = j;
+        if (d != last) {
+          c = rest;
+          if (g.shape[d] != outer) {
+            c = rest % g.shape[d];
+            rest /= g.shape[d];
+          }
+        }
+        p.x += c * g.x_strides[d];
+        p.index += c * g.index_strides[d];
+        p.y += c * g.y_strides[d];
+      }
+      f(p);
+    }
+  });
+}
+
+/// The axes behind that of the gather as one, where strides allow.
+inline gather_shape join_axes_behind(gather_shape g) {
+  const int first = g.axis + 1;
+  index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
+  if (first < g.rank)
+    g.rank =
+        first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
+  return g;
+}
+
+/// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
+template <class T, class U, class F>
+void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool,
+                const F& f) {
+  const gather_shape g = join_axes_behind(shape);
+  const int last = g.rank - 1;
+  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
+  const index_t dx = g.x_strides[last], di = g.index_strides[last], dy = g.y_strides[last];
+  for_parts(g, whole_axis, pool, [&](const gather_part& p) {
+    if (g.axis == last) {
+      for (index_t k = 0; k < p.rows; ++k) f(x + p.x + index[p.index + k * si] * sx, 1, y + p.y + k * sy, 1, 1);
+      return;
+    }
+    for (index_t k = 0; k < p.rows; ++k) {
+      const std::int64_t* const i = index + p.index + k * si;
+      U* const to = y + p.y + k * sy;
+      if (di == 0 && p.columns > 1) f(x + p.x + *i * sx, dx, to, dy, p.columns);
+      else
+        for (index_t j = 0; j < p.columns; ++j) f(x + p.x + i[j * di] * sx + j * dx, 1, to + j * dy, 1, 1);
+    }
+  });
+}
+
+template <class T>
+void gather(const gather_shape& g, const T* x, const std::int64_t* index, T* y, thread_pool& pool) {
+  for_picked(g, x, index, y, false, pool, [](const T* from, index_t step, T* to, index_t to_step, index_t n) {
+    if (n == 1) *to = *from;
+    else if (step == 1 && to_step == 1) std::copy_n(from, n, to);
+    else
+      for (index_t j = 0; j < n; ++j) to[j * to_step] = from[j * step];
+  });
+}
+
+/// x[index] += y, in order along each line. Sums may be of a wider type T than what is added.
+template <class T, class U>
+void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U* y, thread_pool& pool) {
+  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const U* from, index_t from_step, index_t n) {
+    index_t j = 0;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (step == 1 && from_step == 1) {
+        for (; j + lanes <= n; j += lanes) {
+          if constexpr (std::is_same_v<T, U>)
+            math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+          else
+            for (index_t k = j; k < j + lanes; ++k) to[k] += static_cast<T>(from[k]);
+        }
+      }
+    }
+    for (; j < n; ++j) to[j * step] += static_cast<T>(from[j * from_step]);
+  });
+}
+
+template <class T, class U, int R, device D>
+gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                             const tensor<U, R, D>& y) {
+  gather_shape g;
+  g.rank = R;
+  g.axis = axis;
+  for (int d = 0; d < R; ++d) {
+    g.shape[d] = index.shape()[d];
+    g.x_strides[d] = x.strides()[d];
+    g.index_strides[d] = index.strides()[d];
+    g.y_strides[d] = y.strides()[d];
+  }
+  return g;
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    cpu_impl::gather(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                     cpu_impl::pool_of<D>());
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::scatter_add, D> {
+  template <class T, class U, int R>
+  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+                  const tensor<U, R, D>& y) {
+    cpu_impl::scatter_add(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                          cpu_impl::pool_of<D>());
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::index_check, D> {
+  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+    for (index_t i = 0; i < n; ++i)
+      if (values[i] < 0 || values[i] >= extent) refuse_index(check, values[i], i, extent);
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/instances.hpp: kernels of common types, which a program with sinter::compiled holds once.
 
 // sinter/cpu/variants.hpp: the kernels that sinter::compiled holds for several sets of vector instructions.
@@ -27549,6 +28035,8 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
           index_t n, bool add, thread_pool& pool),                                                                    \
          (l, is_leaf, labels, lse, g, dx, rows, n, add, pool))                                                        \
   SINTER_VARIANT_REDUCTION(KERNEL, T, sum_reducer, T)                                                                 \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, mean_reducer, T)                                                                \
+  SINTER_VARIANT_REDUCTION(KERNEL, T, norm_reducer, T)                                                                \
   SINTER_VARIANT_REDUCTION(KERNEL, T, prod_reducer, T)                                                                \
   SINTER_VARIANT_REDUCTION(KERNEL, T, logsumexp_reducer, T)                                                           \
   SINTER_VARIANT_REDUCTION(KERNEL, T, max_reducer, T)                                                                 \
@@ -27612,6 +28100,537 @@ SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_
 
 }  // namespace sinter::cpu_impl
 #endif
+// sinter/cpu/matmul.hpp: matrix products on the host.
+
+namespace sinter::cpu_impl {
+
+using sinter::detail::matrix_ref;
+
+/// c (+)= a b; c is dense along its rows.
+template <class T>
+void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
+              thread_pool& pool) {
+  gemm_args<T> args{};
+  args.m = c.rows;
+  args.n = c.columns;
+  args.k = a.columns;
+  args.a = static_cast<const T*>(a.data);
+  args.a_row = a.row_stride;
+  args.a_col = a.column_stride;
+  args.b = static_cast<const T*>(b.data);
+  args.b_row = b.row_stride;
+  args.b_col = b.column_stride;
+  args.c = static_cast<T*>(c.data);
+  args.ldc = c.row_stride;
+  args.accumulate = accumulate;
+  args.after = tiles_of(e);
+  gemm(args, pool);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <int R, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::matmul_op<R>, D> : product_kernels<R, D> {
+  template <class T>
+  static void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                       const typename backend<D>::epilogue* after) {
+    for (index_t i = 0; i < c.batches; ++i)
+      cpu_impl::multiply<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, after,
+                            backend<D>::pool());
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
+// vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
+
+namespace sinter::cpu_impl {
+
+/// As many rows of n values as a vector has lanes: value j of row k is x[j step + k].
+template <class C>
+struct lane_values {
+  const C* x;
+  index_t step;
+  SINTER_INLINE vector<C> operator()(index_t j) const { return math::read<lanes>(x + j * step); }
+};
+
+/// The sums and maxima of the rows, for the formulas of ops/row_op.hpp.
+template <class C>
+struct lane_folds {
+  using value_type = vector<C>;
+  index_t n;
+
+  SINTER_INLINE vector<C> count() const { return vector<C>(static_cast<C>(n)); }
+  SINTER_INLINE bool any_row(math::mask_t<vector<C>> is) const { return math::any(is); }
+  /// In runs, so that few additions follow one another.
+  template <class V>
+  SINTER_INLINE vector<C> sum(const V& v) const {
+    vector<C> total(C(0));
+    for (index_t j = 0; j < n;) {
+      vector<C> part(C(0));
+      for (const index_t end = n - j < 64 ? n : j + 64; j < end; ++j) part = part + v(j);
+      total = total + part;
+    }
+    return total;
+  }
+  template <class V>
+  SINTER_INLINE vector<C> max(const V& v) const {
+    vector<C> most = v(0);
+    for (index_t j = 1; j < n; ++j) most = math::max(most, v(j));
+    return most;
+  }
+};
+
+/// What a row-wise op leaves of the rows: their values, and the last step.
+template <class C>
+struct unfinished_lanes {
+  lane_values<C> values;
+  ops::last_step<vector<C>> end;
+  SINTER_INLINE vector<C> operator()(index_t j) const { return (values(j) - end.shift) * end.scale - end.rest; }
+};
+
+template <class C>
+struct forward_lanes : lane_folds<C> {
+  static constexpr bool always_keeps = true;
+  lane_values<C> values;
+  C* held;    ///< room for the rows
+  C* of_row;  ///< what backward asks of them
+
+  SINTER_INLINE lane_values<C> x() const { return values; }
+  SINTER_INLINE vector<C> first(const lane_values<C>& v) const { return v(0); }
+  SINTER_INLINE lane_values<C> keep(const lane_values<C>& v) const { return v; }
+  template <class V>
+  SINTER_INLINE ops::values_and_sum<lane_values<C>, vector<C>> keep_and_sum(const V& v) const {
+    const auto sum = lane_folds<C>::sum([&](index_t j) SINTER_INLINE_LAMBDA {
+      const vector<C> one = v(j);
+      math::write(held + j * lanes, one);
+      return one;
+    });
+    return {{held, lanes}, sum};
+  }
+  template <class V>
+  SINTER_INLINE ops::shifted_sum<vector<C>> sum_of_exp(const V& v) const {
+    const vector<C> shift = ops::row_shift(this->max(v));
+    return {shift, this->sum([&](index_t j) SINTER_INLINE_LAMBDA { return math::exp(v(j) - shift); })};
+  }
+  SINTER_INLINE unfinished_lanes<C> finish(const lane_values<C>& v, ops::last_step<vector<C>> end) const {
+    return {v, end};
+  }
+  SINTER_INLINE void save(vector<C> c) const { math::write(of_row, c); }
+};
+
+/// Where the rows of a result go: value j of row k to y[j step + k].
+template <class C>
+struct lane_results {
+  C* y;
+  index_t step;
+  bool add, stream;
+
+  template <class V>
+  SINTER_INLINE void put(index_t n, const V& v) const {
+    if (stream)
+      for (index_t j = 0; j < n; ++j) math::write_past_caches(y + j * step, v(j));
+    else if (add)
+      for (index_t j = 0; j < n; ++j) math::write(y + j * step, math::read<lanes>(y + j * step) + v(j));
+    else
+      for (index_t j = 0; j < n; ++j) math::write(y + j * step, v(j));
+  }
+};
+
+template <class C>
+struct reverse_lanes : lane_folds<C> {
+  lane_values<C> y, g;
+  const C* of_row;
+  lane_results<C> dx;
+
+  SINTER_INLINE lane_values<C> result() const { return y; }
+  SINTER_INLINE lane_values<C> gradient() const { return g; }
+  SINTER_INLINE vector<C> saved() const { return math::read<lanes>(of_row); }
+  template <class V>
+  SINTER_INLINE void put(const V& v) const {
+    dx.put(this->n, v);
+  }
+};
+
+template <class Op, class C>
+[[gnu::noinline]] void run_forward(const Op& op, const forward_lanes<C>& rows, const lane_results<C>& to) {
+  to.put(rows.n, op.forward(rows));
+}
+template <class Op, class C>
+[[gnu::noinline]] void run_reverse(const Op& op, const reverse_lanes<C>& rows) {
+  op.reverse(rows);
+}
+
+/// Where the rows of a tile lie in a tensor: value j of row k at j step + k apart.
+struct tile_place {
+  index_t step, apart;
+  index_t rows;  ///< of the tile that there are; the others are zero
+};
+
+/// values[j lanes + k] = value j of row k.
+template <class T>
+void read_tile(const T* x, const tile_place& at, index_t n, compute_type<T>* values) {
+  if (at.rows == lanes && at.apart == 1) {
+    for (index_t j = 0; j < n; ++j) math::write(values + j * lanes, math::read<lanes>(x + j * at.step));
+    return;
+  }
+  for (index_t j = 0; j < n; ++j)
+    for (index_t k = 0; k < lanes; ++k)
+      values[j * lanes + k] = k < at.rows ? compute_type<T>(x[j * at.step + k * at.apart]) : compute_type<T>(0);
+}
+template <class T>
+void write_tile(T* y, const tile_place& at, index_t n, bool add, const compute_type<T>* values) {
+  using C = compute_type<T>;
+  if (at.rows == lanes && at.apart == 1)
+    return lane_results<T>{y, at.step, add, false}.put(n, lane_values<C>{values, lanes});
+  for (index_t j = 0; j < n; ++j)
+    for (index_t k = 0; k < at.rows; ++k) {
+      T& to = y[j * at.step + k * at.apart];
+      to = static_cast<T>(add ? C(to) + values[j * lanes + k] : values[j * lanes + k]);
+    }
+}
+
+/// One thread's work on tiles of rows of n values. Values of C that lie side by side are read and written where they
+/// are, others through a copy.
+template <class Op, class C>
+struct tile_worker {
+  const Op& op;
+  index_t n;
+  C* room = row_buffer<3, C>(3 * n * lanes);
+
+  C* copy(int number) const { return room + number * n * lanes; }
+  template <class T>
+  static bool in_place(const tile_place& at) {
+    return std::is_same_v<T, C> && at.apart == 1 && at.rows == lanes;
+  }
+  template <class T>
+  lane_values<C> values(const T* x, const tile_place& at, int number) const {
+    if constexpr (std::is_same_v<T, C>)
+      if (in_place<T>(at)) return {x, at.step};
+    read_tile(x, at, n, copy(number));
+    return {copy(number), lanes};
+  }
+  template <class T, class F>
+  void results(T* y, const tile_place& at, bool add, bool stream, const F& f) const {
+    if constexpr (std::is_same_v<T, C>)
+      if (in_place<T>(at)) return f(lane_results<C>{y, at.step, add, stream});
+    f(lane_results<C>{copy(2), lanes, false, false});
+    write_tile(y, at, n, add, copy(2));
+  }
+
+  template <class X, class Y>
+  void forward(const X* x, Y* y, C* saved, const tile_place& at, bool stream) const {
+    alignas(64) C of_row[lanes] = {};
+    const forward_lanes<C> rows{{n}, values(x, at, 0), copy(1), of_row};
+    results(y, at, false, stream, [&](const lane_results<C>& to) { run_forward(op, rows, to); });
+    if (saved != nullptr) std::copy(of_row, of_row + at.rows, saved);
+  }
+  template <class T>
+  void reverse(const T* y, const T* g, const C* saved, T* dx, const tile_place& at, bool add, bool stream) const {
+    alignas(64) C of_row[lanes] = {};
+    if (saved != nullptr) std::copy(saved, saved + at.rows, of_row);
+    const lane_values<C> result = values(y, at, 0), gradient = values(g, at, 1);
+    results(dx, at, add, stream,
+            [&](const lane_results<C>& to) { run_reverse(op, reverse_lanes<C>{{n}, result, gradient, of_row, to}); });
+  }
+};
+
+using sinter::detail::fold_shape;
+
+/// Longer columns do not stay in cache.
+inline constexpr index_t longest_column = 4096;
+/// Are the rows along the middle axis of `s` worked on as columns?
+inline bool are_columns(const fold_shape& s) { return s.inner >= lanes && s.reduced <= longest_column; }
+
+/// f(worker, first element, saved numbers before it, place) for the tiles of all columns.
+template <class T, class Op, class F>
+void each_tile_of_columns(const Op& op, const fold_shape& s, thread_pool& pool, const F& f) {
+  const index_t n = s.reduced, tiles = (s.inner + lanes - 1) / lanes;
+  if (s.outer * n * s.inner == 0) return;
+  in_row_groups(s.outer * tiles, n * lanes, pool, [&](index_t first, index_t last) {
+    const tile_worker<Op, compute_type<T>> worker{op, n};
+    for (index_t t = first; t < last; ++t) {
+      const index_t outer = t / tiles, column = t % tiles * lanes, rest = s.inner - column;
+      f(worker, outer * n * s.inner + column, outer * s.inner + column,
+        tile_place{s.inner, 1, rest < lanes ? rest : lanes});
+    }
+  });
+}
+template <class T>
+bool streams_columns(const T* to, const fold_shape& s) {
+  return streams_rows(to, s.outer * s.reduced, s.inner);
+}
+
+/// y = op(x) and its reverse, of rows along the middle axis; see are_columns().
+template <class Op, class T>
+void run_columns(const Op& op, const fold_shape& s, const T* x, T* y, compute_type<T>* saved, thread_pool& pool) {
+  const bool stream = streams_columns(y, s);
+  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
+    worker.forward(x + at, y + at, saved != nullptr ? saved + row : nullptr, place, stream);
+  });
+}
+template <class Op, class T>
+void reverse_columns(const Op& op, const fold_shape& s, const T* y, const T* g, const compute_type<T>* saved, T* dx,
+                     bool add, thread_pool& pool) {
+  const bool stream = !add && streams_columns(dx, s);
+  each_tile_of_columns<T>(op, s, pool, [&](const auto& worker, index_t at, index_t row, const tile_place& place) {
+    worker.reverse(y + at, g + at, saved != nullptr ? saved + row : nullptr, dx + at, place, add, stream);
+  });
+}
+
+/// Rows that fill no vectors, or too few beside the one that they do not fill, are worked on many at a time.
+inline bool are_short_rows(index_t n) { return n % lanes != 0 && n <= 40; }
+
+/// f(first, last) for runs of short rows that fit in a producer's buffer; the first is a multiple of `lanes`.
+template <class F>
+void in_runs_of_rows(index_t rows, index_t n, index_t most, thread_pool& pool, const F& f) {
+  const index_t together = most / n / lanes * lanes, grain = 4 * together;
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
+    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
+    f(t * grain, end, together);
+  });
+}
+
+/// run_rows of short rows.
+template <class Op, class T>
+void run_short_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
+                    const epilogue* after, thread_pool& pool) {
+  using C = compute_type<T>;
+  if (rows * n == 0) return;
+  const producer<C> p(l, is_leaf);
+  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t together) {
+    alignas(64) typename producer<C>::buffer_type produced, made;
+    const tile_worker<Op, C> worker{op, n};
+    std::optional<epilogue::rows> finish;
+    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(C)), streams_rows(out, rows, n));
+    for (index_t first = begin; first < end; first += together) {
+      const index_t count = end - first < together ? end - first : together;
+      const C* const x = p.get(first * n, count * n, produced);
+      for (index_t row = 0; row < count; row += lanes) {
+        const tile_place place{1, n, count - row < lanes ? count - row : lanes};
+        C* const of_row = saved != nullptr ? saved + first + row : nullptr;
+        if (finish) worker.forward(x + row * n, made + row * n, of_row, place, false);
+        else worker.forward(x + row * n, out + (first + row) * n, of_row, place, false);
+      }
+      if (finish) finish->run(first * n, (first + count) * n, made, row_end{});
+    }
+  });
+}
+template <class Op, class T>
+void reverse_short_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
+                        index_t n, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  if (rows * n == 0) return;
+  in_runs_of_rows(rows, n, producer<C>::run, pool, [&](index_t begin, index_t end, index_t) {
+    const tile_worker<Op, C> worker{op, n};
+    for (index_t row = begin; row < end; row += lanes) {
+      const tile_place place{1, n, end - row < lanes ? end - row : lanes};
+      worker.reverse(y + row * n, g + row * n, saved != nullptr ? saved + row : nullptr, dx + row * n, place, add,
+                     false);
+    }
+  });
+}
+
+/// See row_kernels in ops/row_op.hpp.
+template <device D>
+struct row_passes {
+  template <class Op, class E, class T, auto S>
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+    const index_t count = n > 0 ? to.numel() / n : 0;
+    with_producer(e, [&](loop& l, bool is_leaf) {
+      if (are_short_rows(n)) run_short_rows(l, is_leaf, op, to.data(), saved.data(), count, n, after, pool_of<D>());
+      else run_rows(l, is_leaf, op, to.data(), saved.data(), count, n, after, pool_of<D>());
+    });
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    const index_t count = n > 0 ? y.numel() / n : 0;
+    if (are_short_rows(n))
+      reverse_short_rows(op, y.data(), g.data(), saved.data(), dx.data(), count, n, add, pool_of<D>());
+    else cpu_impl::reverse_rows(op, y.data(), g.data(), saved.data(), dx.data(), count, n, add, pool_of<D>());
+  }
+  template <int R>
+  static bool takes_columns(const extents<R>& shape, int axis) {
+    return are_columns(sinter::detail::around_axis(shape.data(), R, axis));
+  }
+  template <class Op, class T, auto S>
+  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
+                      const tensor<compute_type<T>, 1, D>& saved) {
+    run_columns(op, sinter::detail::around_axis(x.shape().data(), x.rank, op.axis), x.data(), to.data(), saved.data(),
+                pool_of<D>());
+  }
+  template <class Op, class T, auto S>
+  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    cpu_impl::reverse_columns(op, sinter::detail::around_axis(y.shape().data(), y.rank, op.axis), y.data(), g.data(),
+                              saved.data(), dx.data(), add, pool_of<D>());
+  }
+};
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::row_op> Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> : row_kernels<Op, D, cpu_impl::row_passes<D>> {};
+
+}  // namespace sinter::detail
+// sinter/cpu/sort.hpp: the order of the elements along an axis.
+
+// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
+
+namespace sinter::detail {
+
+/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
+template <class T>
+SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
+  using key = bits_of<T>;
+  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
+  key k = 0;
+  if constexpr (floating_element<T>) {
+    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
+    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
+  } else {
+    k = static_cast<key>(x);
+    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
+  }
+  return descending ? static_cast<key>(~k) : k;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::cpu_impl {
+
+/// An element while it is sorted. Of equal keys the smaller index comes first, so every way of sorting gives one order.
+template <class Key>
+struct sort_item {
+  Key key;
+  std::uint32_t index;
+  friend bool operator<(const sort_item& a, const sort_item& b) {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  }
+};
+
+/// f(number, begin, end) for the parts of n items: one, or where there is a pool, many at a time.
+inline constexpr index_t sort_part = 65536;
+template <class F>
+void in_parts(index_t n, thread_pool* pool, const F& f) {
+  if (pool == nullptr) return f(index_t{0}, index_t{0}, n);
+  pool->parallel_for((n + sort_part - 1) / sort_part,
+                     [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
+}
+
+/// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
+template <class Key>
+sort_item<Key>* radix_sort(sort_item<Key>* from, sort_item<Key>* to, index_t n, thread_pool* pool) {
+  using places = std::array<index_t, 256>;
+  std::vector<places> begin(static_cast<std::size_t>(pool != nullptr ? (n + sort_part - 1) / sort_part : 1));
+  for (int shift = 0; shift < 8 * static_cast<int>(sizeof(Key)); shift += 8) {
+    const auto digit = [shift](const sort_item<Key>& i) { return static_cast<std::size_t>(i.key >> shift) & 255; };
+    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
+      places count{};
+      for (index_t i = first; i < last; ++i) ++count[digit(from[i])];
+      begin[static_cast<std::size_t>(part)] = count;
+    });
+    index_t like_first = 0;
+    for (const places& count : begin) like_first += count[digit(from[0])];
+    if (like_first == n) continue;
+    index_t at = 0;
+    for (std::size_t d = 0; d < 256; ++d)
+      for (places& part : begin) at += std::exchange(part[d], at);
+    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
+      places place = begin[static_cast<std::size_t>(part)];
+      for (index_t i = first; i < last; ++i) to[place[digit(from[i])]++] = from[i];
+    });
+    std::swap(from, to);
+  }
+  return from;
+}
+
+/// The first k of n items in order; `spare` is room for n.
+template <class Key>
+sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t n, index_t k, thread_pool* pool) {
+  if (k < n / 16) std::partial_sort(items, items + k, items + n);
+  else if (n < 256) std::sort(items, items + n);
+  else return radix_sort(items, spare, n, pool);
+  return items;
+}
+
+/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k,
+/// inner). Lines are shared among the threads, or where they are few and long, the parts of each.
+template <class T>
+void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+          thread_pool& pool) {
+  using item = sort_item<sinter::detail::bits_of<T>>;
+  const producer<T> p(l, is_leaf);
+  const index_t n = s.reduced;
+  constexpr index_t most_width = 16;
+  const index_t width = s.inner < most_width ? s.inner : most_width;  // lines that lie side by side are read together
+  const index_t blocks = (s.inner + width - 1) / width, all = s.outer * blocks;
+  const auto sort_blocks = [&](index_t begin, index_t end, thread_pool* parts) {
+    const detail::temporary_array<T> lines(n * width);
+    const detail::temporary_array<item> items(n), spare(n);
+    for (index_t b = begin; b < end; ++b) {
+      const index_t outer = b / blocks, column = b % blocks * width;
+      const index_t m = s.inner - column < width ? s.inner - column : width;
+      if (s.inner > 1)
+        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
+          T row[most_width];
+          for (index_t i = first; i < last; ++i) {
+            const T* const from = p.get((outer * n + i) * s.inner + column, m, row);
+            for (index_t c = 0; c < m; ++c) lines[c * n + i] = from[c];
+          }
+        });
+      for (index_t c = 0; c < m; ++c) {
+        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
+          T* const line = &lines[c * n];
+          const T* const x = s.inner > 1 ? line + first : p.get(outer * n + first, last - first, line + first);
+          for (index_t i = first; i < last; ++i) {
+            line[i] = x[i - first];
+            items[i] = {sinter::detail::sort_key(line[i], descending), static_cast<std::uint32_t>(i)};
+          }
+        });
+        const item* const sorted = sort_items(&items[0], &spare[0], n, k, parts);
+        in_parts(k, parts, [&](index_t, index_t first, index_t last) {
+          for (index_t i = first; i < last; ++i) {
+            const index_t at = (outer * k + i) * s.inner + column + c;
+            values[at] = lines[c * n + sorted[i].index];
+            indices[at] = sorted[i].index;
+          }
+        });
+      }
+    }
+  };
+  if (all < 4 && n >= 2 * sort_part) return sort_blocks(0, all, &pool);
+  const index_t grain = 8192 / (n * width) + 1;
+  pool.parallel_for((all + grain - 1) / grain,
+                    [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::sort_op, D> {
+  template <class E, class T, int R>
+  static void run(const ops::sort_op& op, const E& e, const tensor<T, R, D>& values,
+                  const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, op.axis), op.descending, values.shape()[op.axis],
+                     values.data(), indices.data(), cpu_impl::pool_of<D>());
+    });
+  }
+};
+
+}  // namespace sinter::detail
 #if SINTER_WITH_PARALLEL
 // sinter/cpu/stage_threads.hpp: threads of stages that wait for one another, each alive from its first use on.
 
@@ -27902,26 +28921,54 @@ struct explainer {
   std::string operands(const E& e) {
     std::string text;
     if constexpr (requires { e.operands; })
-      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + formula(one); });
+      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + operand(e, one); });
     if constexpr (requires { e.a; }) text = formula(e.a);
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);
-    if constexpr (requires { e.e; }) text = formula(e.e);
-    if constexpr (requires { e.labels; }) text += ", " + formula(e.labels);
     return text;
+  }
+
+  /// An operand of a kernel op: the name of a kernel where the op needs the value of a formula.
+  template <class E, class X>
+  std::string operand(const E& e, const X& x) {
+    if constexpr (!is_tensor<X> && !is_variable<X> && requires { e.op.evaluates_first(x); }) {
+      if (e.op.evaluates_first(x)) {
+        constexpr auto size = static_cast<index_t>(sizeof(element_of<X>));
+        const index_t value = x.shape().numel() * size;
+        std::string name = kernel(value, [&] { return formula(x); });
+        if (!e.op.pads_by_copy()) {
+          read += value;
+          return name;
+        }
+        const index_t copy = e.op.padded(x.shape(), e.operands.template get<1>().shape()).numel() * size;
+        name = kernel(copy, [&] {
+          read = value;
+          return "pad(" + name + ")";
+        });
+        read += copy;
+        return name;
+      }
+    }
+    return formula(x);
   }
 
   /// Lists the kernel of a point and returns its name.
   template <class E>
   std::string point(const E& e) {
+    if constexpr (requires { requires E::has_variants; }) variants = true;
+    return kernel(e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>)),
+                  [&] { return std::string(E::explained_as()) + "(" + operands(e) + ")"; });
+  }
+  /// Lists a kernel that computes formula() and writes so many bytes; returns its name.
+  template <class F>
+  std::string kernel(index_t written, const F& formula) {
     const addresses outer_seen = std::move(seen);
     const index_t outer_read = read;
     seen.clear();
     read = 0;
-    const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
+    const std::string text = formula();
     const std::string name = "k" + std::to_string(++names);
-    if constexpr (requires { requires E::has_variants; }) variants = true;
-    kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
+    kernels.push_back({name + " = " + text, read + written});
     seen = outer_seen;
     read = outer_read;
     return name;
@@ -28004,214 +29051,6 @@ std::string explain(const E& e) {
          (allocates<E> ? ", allocates" : ", allocates nothing in between") +
          (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }
-
-}  // namespace sinter
-// sinter/expr/fuse.hpp: several assignments in one pass over memory.
-
-namespace sinter {
-
-namespace detail {
-
-namespace kernel {
-
-/// Several results per element. All are computed before the first is stored, so each reads the values from before.
-template <class... Root>
-struct roots;
-
-template <class T, class K>
-struct root {
-  using value_type = T;
-  using kernel_type = K;
-};
-
-template <>
-struct roots<> {
-  using leaf_types = type_list<>;
-  using output_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int outputs = 0;
-  static constexpr bool narrow = false;
-  template <int L, int O, class M>
-  SINTER_WORD void run(const M&) const {}
-};
-
-template <class T, class K, class... Rest>
-struct roots<root<T, K>, Rest...> {
-  using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
-  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
-  static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
-  static constexpr int outputs = 1 + roots<Rest...>::outputs;
-  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
-  K k;
-  roots<Rest...> rest;
-  template <int L, int O, class M>
-  SINTER_WORD void run(const M& m) const {
-    const auto v = k.template eval<L>(m, no_scope{});
-    rest.template run<L + K::leaves, O + 1>(m);
-    m.template put<O, T>(v);
-  }
-};
-
-}  // namespace kernel
-
-}  // namespace detail
-
-template <class...>
-struct assignments_on_different_devices;
-struct fuse_the_assignments_of_each_device_apart;
-struct assignment_of_a_tensor_which_only_shares_its_handle;
-struct write_plus_0_or_clone_it_outside_of_fuse;
-
-namespace detail {
-
-template <class... A>
-constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
-    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
-  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
-    return not_operands{};
-  } else if constexpr (!devices_agree<typename A::tensor_type...>) {
-    return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
-                   fuse_the_assignments_of_each_device_apart>{};
-  } else {
-    return fitting<void>{};
-  }
-}
-template <class... A>
-using fuse_mistake = decltype(find_fuse_mistake<A...>());
-
-/// Handles to the storage of `to` among the leaves of e.
-template <class E, class Tensor>
-int count_handles(const E& e, const Tensor& to) {
-  const leaves_of<E> leaves(e);
-  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
-    return l.memory->get() == access::storage_of(to).get();
-  }));
-}
-
-/// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
-template <class A, class Own, class... Ready>
-auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
-  using Tensor = typename A::tensor_type;
-  auto& target = a.target();
-  if constexpr (!A::rebinds) {
-    return Tensor(target);
-  } else {
-    const bool reuse = target.defined() && is_replaceable(target, own, 1 + (count_handles(ready, target) + ...)) &&
-                       !(needs_temporary(ready, target) || ...);
-    return reuse ? Tensor(target) : new_result(own);
-  }
-}
-
-template <class A, class Tensor>
-void fuse_finish(A& a, const Tensor& written) {
-  if constexpr (A::rebinds) a.target() = written;
-  else note_write(*access::storage_of(written).get());
-}
-
-/// The index space of an assignment.
-template <class A>
-const auto& fuse_space(A& a) {
-  if constexpr (A::rebinds) return a.source().shape();
-  else return a.target().shape();
-}
-
-template <class A, class... Rest>
-void check_fuse_shapes(A& first, Rest&... rest) {
-  [[maybe_unused]] const auto compare = [&](const auto& shape) {
-    if (!(shape == fuse_space(first)))
-      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
-                           " cannot share a pass; all must have one shape"});
-  };
-  (compare(fuse_space(rest)), ...);
-}
-
-template <class E>
-auto evaluate_apart(const E& e) {
-  const auto t = new_result(e);
-  write(e, t);
-  return t;
-}
-template <class A, class Tensor>
-void write_back(A& a, const Tensor& value) {
-  if constexpr (A::rebinds) a.target() = value;
-  else assign_into(a.target(), value);
-}
-
-/// The shape that assignments have in common.
-template <class Tensor, class... Rest>
-shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
-  return to.shape();
-}
-
-/// Do two assignments write to the same memory? Then they take effect one after the other.
-template <class A, class... Rest>
-bool targets_meet(A& first, Rest&... rest) {
-  [[maybe_unused]] const auto meets = [&](auto& other) {
-    const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
-    return s && t && share_memory(*s.get(), *t.get());
-  };
-  if ((meets(rest) || ... || false)) return true;
-  if constexpr (sizeof...(Rest) > 1) return targets_meet(rest...);
-  else return false;
-}
-
-/// Runs the assignments over their sources without points.
-template <class... A, class... Ready>
-void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan,
-              A&... a, const Ready&... ready) {
-  using Plan = bare<decltype(plan)>;
-  using D = typename first_device<typename A::tensor_type...>::type;
-  // A view that some source reads at other indices than it writes: values first, then the writes.
-  const auto clashes = [&](auto& one) {
-    if constexpr (bare<decltype(one)>::rebinds) return false;
-    else return (needs_temporary(ready, one.target()) || ...);
-  };
-  if ((clashes(a) || ...) || targets_meet(a...)) {
-    [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
-    return;
-  }
-  const auto destination = [&](auto& one, const auto& own) { return fuse_destination(one, own, ready...); };
-  leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
-  leaf_ref* next = leaves;
-  ((next = list_leaves<true>(ready, next)), ...);
-  [&](const auto&... to) {
-    const sink_ref sinks[] = {sink_of(to)...};
-    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
-    (fuse_finish(a, to), ...);
-  }(destination(a, ready)...);
-}
-
-template <class Root, class... Roots, class E, class... Rest>
-kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
-  if constexpr (sizeof...(Roots) == 0) return {lower<false>(e), {}};
-  else return {lower<false>(e), chain_plans<Roots...>(rest...)};
-}
-
-}  // namespace detail
-
-/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it;
-/// where two write to the same elements the later one stays.
-///
-///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
-template <class... A>
-  requires(detail::is_fitting<detail::fuse_mistake<A...>>)
-void fuse(A&&... a) {
-  (a.take_over(), ...);
-  detail::check_fuse_shapes(a...);
-  [&](const auto&... ready) {
-    detail::run_fuse<A...>(
-        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>,
-                                                 detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
-        a..., ready...);
-  }(detail::materialise(a.source())...);
-}
-
-template <class... A, class Problem = typename detail::fuse_mistake<A...>::problem,
-          class Fix = typename detail::fuse_mistake<A...>::fix>
-void fuse(A&&...) = delete;
 
 }  // namespace sinter
 // sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
@@ -29030,10 +29869,13 @@ function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, cons
 
 // sinter/cuda/backend.hpp: evaluation on GPUs.
 
-// sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
+// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
 
-// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
-// of it.
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
+// in accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are
+// functions that the kernels of a file share, so that of its own each has little more than its formula.
 
 // sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where
 // they lie so.
@@ -29078,7 +29920,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
-///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
+///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index_fault.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
@@ -29432,398 +30274,6 @@ struct operand_place {
 };
 
 }  // namespace sinter::cuda_impl
-
-namespace sinter::cuda_impl {
-
-/// Neighbours that are read together of leaves with elements T: 16 bytes of float, and of half.
-template <class Types>
-inline constexpr int chunk_lanes = 4;
-template <class... T>
-  requires(sizeof...(T) > 0)
-inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
-
-/// Where the leaves of an expression of at most Most outer axes lie.
-template <int N, int Most>
-struct element_places {
-  index_space<Most> space;
-  operand_table<N, Most> in;
-  bool straight = false;  ///< chunks of rows lie in one row of the space each
-  bool dense = false;     ///< leaves are flat arrays like the space, which whole chunks are read of at once
-  bool by_rows =
-      false;  ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
-  std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
-  std::uint64_t unread = 0;  ///< leaves that chunks do without
-
-  struct numbers {
-    index_t at[operand_table<N, Most>::size];
-  };
-  /// The places of element `number`, in row-major order, in each leaf.
-  SINTER_WORD numbers find(index_t number) const {
-    numbers n{};
-    index_t column = number;
-    if (space.rows > 1) {
-      const index_t row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
-      column = number - row * space.inner;
-      add_row(space, in, row, n.at);
-    }
-    for (int s = 0; s < N; ++s) n.at[s] += column * in.step[s];
-    return n;
-  }
-
-  /// To be read in chunks, of elements of those sizes, that begin at multiples of `lanes` in rows of n elements.
-  void set_rows(const int* size, int lanes, index_t rows, index_t n) {
-    straight = space.rows == 1 || (n > 0 && space.inner % n == 0) || space.inner % lanes == 0;
-    const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
-    whole = 0;
-    dense = in_step && space.rows == 1;
-    by_rows = in_step && (space.rows == 1 || (n > 0 && space.inner % n == 0));
-    for (int s = 0; s < N; ++s) {
-      const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
-      bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
-      for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
-      whole |= std::uint64_t{together} << s;
-      dense = dense && together;
-      by_rows = by_rows && (together || (unread >> s & 1) != 0);
-    }
-  }
-};
-
-/// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
-template <class... T, class Places, class F>
-SINTER_WORD void each_leaf(type_list<T...>, const Places& from, const typename Places::numbers& n, const F& f) {
-  int s = 0;
-  const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
-    if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
-    ++s;
-  };
-  (one.template operator()<T>(), ...);
-}
-/// Reads a chunk of each leaf, from element `number` on.
-template <int lanes, class Types, class Places>
-SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number, int valid) {
-  held<Types, lanes> to{};
-  auto n = from.find(number);
-  if (from.straight) {
-    each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
-      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid,
-                                                     from.in.step[s] * index_t{sizeof(U)});
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
-    });
-    return to;
-  }
-  SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) {
-    if (i >= valid) continue;
-    if (i > 0) n = from.find(number + i);
-    each_leaf(Types{}, from, n, [&](int s, const auto* p) SINTER_INLINE_LAMBDA { to.set(s, i, *in_memory(p)); });
-  }
-  return to;
-}
-/// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
-template <int lanes, class Types, class Places>
-SINTER_WORD_NOINLINE held<Types, lanes> read_elements_out_of_line(const Places& from, index_t number, int valid) {
-  return read_elements<lanes, Types>(from, number, valid);
-}
-/// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
-template <int lanes, class Types, class Places>
-SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::numbers n, index_t ahead) {
-  held<Types, lanes> to{};
-  for (index_t& at : n.at) at += ahead;
-  each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
-    const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
-  });
-  return to;
-}
-
-/// Registers in which a thread holds a chunk while it works on another, at most.
-inline constexpr int most_read_ahead = 20;
-
-/// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
-template <class Types, int lanes>
-struct chunk_machine {
-  held<Types, lanes> read;
-  index_t first;
-  int lane = 0;
-
-  template <int S, class T>
-  SINTER_WORD compute_type<T> load() const {
-    return read.template get<T>(S, lane);
-  }
-  template <class T>
-  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-    return x;
-  }
-  SINTER_WORD index_t index() const { return first + lane; }
-};
-
-/// An expression K and where its leaves lie; any thread may ask for any elements.
-template <class K, int Most>
-struct element_source : element_places<K::leaves, Most> {
-  using places = element_places<K::leaves, Most>;
-  using formula = K;
-  using leaf_types = typename K::leaf_types;
-  static constexpr int leaves = K::leaves;
-  static constexpr int usual_lanes = chunk_lanes<leaf_types>;
-  /// Blocks at a time for kernels that fold it: with many operands one, so that a thread has all its registers.
-  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
-
-  K plan;
-
-  element_source(const K& k, const pass_axes& axes)
-      : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
-
-  /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
-  element_source in_rows(int lanes, index_t rows, index_t n) const {
-    element_source s = *this;
-    s.set_rows(sizes(leaf_types{}).of, lanes, rows, n);
-    return s;
-  }
-
-  struct machine {
-    const element_source& source;
-    index_t number;
-    typename places::numbers places_in;
-
-    template <int S, class T>
-    SINTER_WORD compute_type<T> load() const {
-      return reinterpret_cast<const T*>(source.in.data[S])[places_in.at[S]];
-    }
-    template <class T>
-    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return number; }
-  };
-
-  /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const { return value(machine{*this, number, this->find(number)}); }
-
-  /// Where a row begins, by its first element.
-  struct row {
-    index_t first;
-    typename places::numbers at;
-  };
-  SINTER_WORD row row_at(index_t first) const { return {first, this->find(first)}; }
-
-  /// The machine for `valid` elements of a row from `column` on.
-  template <int lanes>
-  SINTER_WORD chunk_machine<leaf_types, lanes> machine_in(const row& r, index_t column, int valid) const {
-    chunk_machine<leaf_types, lanes> m{{}, r.first + column};
-    if constexpr (K::leaves > 0) {
-      if (this->by_rows && valid == lanes) m.read = read_whole<lanes, leaf_types, places>(*this, r.at, column);
-      else m.read = read_anyhow<lanes>(r.first + column, valid);
-    }
-    return m;
-  }
-  /// Those elements.
-  template <int lanes>
-  SINTER_WORD auto chunk_in(const row& r, index_t column, int valid) const {
-    return chunk_of(machine_in<lanes>(r, column, valid));
-  }
-  template <int lanes>
-  SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
-    chunk<decltype(value(m)), lanes> x;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) {
-      m.lane = i;
-      x.value[i] = value(m);
-    }
-    return x;
-  }
-
-  /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
-  template <int lanes, class F>
-  SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
-    using inputs = held<leaf_types, lanes>;
-    constexpr bool reads_ahead = K::leaves > 0 && inputs::registers <= most_read_ahead;
-    chunk_machine<leaf_types, lanes> m{{}, number};
-    inputs ahead{};
-    if constexpr (reads_ahead) {
-      if (this->dense && valid == lanes && second_valid == lanes) {
-        m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
-        ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
-      } else {
-        m.read = read_anyhow<lanes>(number, valid);
-        if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
-      }
-    }
-    const int count = second_valid > 0 ? 2 : 1;
-    for (int k = 0; k < count; ++k) {
-      keep_loop(k);  // the formula is there once
-      const index_t at = k == 0 ? number : second;
-      const int of_it = k == 0 ? valid : second_valid;
-      if constexpr (K::leaves > 0 && !reads_ahead)
-        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at)
-                                               : read_anyhow<lanes>(at, of_it);
-      f(chunk_of(m), at, of_it);
-      m = {ahead, second};
-    }
-  }
-
-  /// What the plan makes of the element that a machine stands at.
-  template <class Machine>
-  SINTER_WORD auto value(const Machine& m) const {
-    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
-  }
-
- private:
-  template <int lanes>
-  SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
-    using inputs = held<leaf_types, lanes>;
-    if constexpr (inputs::registers <= most_read_at_once)
-      return read_elements_out_of_line<lanes, leaf_types, places>(*this, number, valid);
-    else return read_elements<lanes, leaf_types, places>(*this, number, valid);
-  }
-  struct size_list {
-    int of[std::size_t{leaves > 0 ? leaves : 1}];
-  };
-  template <class... T>
-  static size_list sizes(type_list<T...>) {
-    return {{static_cast<int>(sizeof(T))...}};
-  }
-};
-
-/// Where chunks of the rows of a dense result go.
-template <class T>
-struct store_elements {
-  static constexpr int leaves = 0;  ///< that are read
-  T* out;
-  bool whole = false;  ///< in accesses of 16 bytes
-
-  store_elements(T* to, int lanes, index_t rows, index_t n)
-      : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
-
-  /// Writes chunks of a row.
-  struct row {
-    const store_elements& to;
-    index_t first;
-    template <int lanes>
-    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
-      write_chunk<T, lanes>(to.out + first + column, to.whole && valid == lanes, valid, sizeof(T), false, x);
-    }
-  };
-  SINTER_WORD row row_at(index_t first) const { return {*this, first}; }
-};
-
-/// A machine that is given the value of some leaves, a bit for each.
-template <class Base, class T>
-struct given_machine : Base {
-  std::uint64_t given;
-  compute_type<T> x;
-
-  template <int S, class U>
-  SINTER_WORD compute_type<U> load() const {
-    if constexpr (std::is_same_v<U, T>) {
-      if ((given >> S & 1) != 0) return x;
-    }
-    return Base::template load<S, U>();
-  }
-};
-
-/// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
-template <class T, class Source>
-struct finish_elements : store_elements<T> {
-  static constexpr int leaves = Source::leaves;
-  Source rest;
-
-  finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
-
-  struct row {
-    const finish_elements& to;
-    typename Source::row rest;
-    template <int lanes>
-    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
-      using base = chunk_machine<typename Source::leaf_types, lanes>;
-      given_machine<base, T> m{to.rest.template machine_in<lanes>(rest, column, valid), to.rest.unread, {}};
-      chunk<compute_type<T>, lanes> y;
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) {
-        m.lane = i;
-        m.x = x.value[i];
-        y.value[i] = to.rest.value(m);
-      }
-      to.store_elements<T>::row_at(rest.first)(column, valid, y);
-    }
-  };
-  SINTER_WORD row row_at(index_t first) const { return {*this, rest.row_at(first)}; }
-};
-
-/// Where single results go, in a dense tensor.
-template <class T>
-struct store_results {
-  T* out;
-  SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
-};
-/// The same with elementwise work on the way.
-template <class T, class Source>
-struct finish_results {
-  T* out;
-  Source rest;
-
-  SINTER_WORD void operator()(index_t number, T x) const {
-    using base = typename Source::machine;
-    out[number] = static_cast<T>(rest.value(
-        given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
-  }
-};
-
-/// The source over axes, at most Axes of them, that hold K's leaves.
-template <int Axes, class K>
-element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes) {
-  axes.coalesce();
-  return {plan, axes};
-}
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::cuda_impl {
-
-/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins
-/// fit, a block counts in shared memory first.
-template <class Source>
-struct count_body {
-  static constexpr index_t most_shared = 4096;
-  Source source;
-  index_t n = 0, bins = 0;
-  unsigned long long* counts = nullptr;
-
-  SINTER_WORD bool shares() const { return bins <= most_shared; }
-  launch_shape launch() const {
-    const index_t blocks = blocks_for(n, 16 * block_threads);
-    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
-  }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
-    if (mine != nullptr) {
-      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
-      g.sync();
-    }
-    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
-      const std::int64_t v = source(i);
-      if (v < 0 || v >= bins) continue;
-      if (mine != nullptr) g.add(mine + v, 1u);
-      else g.add(counts + v, 1ull);
-    }
-    if (mine == nullptr) return;
-    g.sync();
-    for (index_t b = g.thread(); b < bins; b += g.threads())
-      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
-  }
-};
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
-
-// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
-//
-// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
-// in accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are
-// functions that the kernels of a file share, so that of its own each has little more than its formula.
 
 namespace sinter::cuda_impl {
 
@@ -30379,136 +30829,6 @@ class grouped final : public sinter::detail::independent_passes::kind {
   group_body<Pass> body_{};
   index_t blocks_ = 0;
 };
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
-
-namespace sinter::cuda_impl {
-
-/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to
-/// element c of `x` with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
-template <int Axes>
-struct gather_lines {
-  index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
-  operand_table<3, outer_axes_of(Axes)> at;
-  index_t along = 0;
-  index_t extent = 0;    ///< of x along the axis
-  index_t step[3] = {};  ///< of x, index and y along the axis
-};
-
-/// y = x[index]: a thread per element; 0 where there is no such index.
-template <class T, int Axes>
-struct gather_body {
-  gather_lines<Axes> shape;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t total = shape.lines.rows * shape.along;
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
-      const index_t line = i / shape.along, k = i - line * shape.along;
-      index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
-      add_row(shape.lines, shape.at, line, at);
-      const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
-      const bool there = from >= 0 && from < shape.extent;
-      reinterpret_cast<T*>(shape.at.data[2])[at[2]] =
-          there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
-    }
-  }
-};
-
-/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
-template <class T, int Axes>
-struct scatter_add_body {
-  gather_lines<Axes> shape;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t line = g.block() * g.threads() + g.thread(); line < shape.lines.rows; line += stride) {
-      index_t at[3] = {0, 0, 0};
-      add_row(shape.lines, shape.at, line, at);
-      for (index_t k = 0; k < shape.along; ++k) {
-        const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
-        if (to < 0 || to >= shape.extent) continue;
-        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
-            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
-      }
-    }
-  }
-};
-
-/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
-template <class T, int Axes>
-struct scatter_runs_body {
-  gather_lines<Axes> shape;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t total = shape.lines.rows * shape.along;
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
-      const index_t line = i / shape.along, k = i - line * shape.along;
-      index_t at[3] = {0, 0, 0};
-      add_row(shape.lines, shape.at, line, at);
-      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
-      const index_t to = index[k * shape.step[1]];
-      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
-      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
-      T sum = y[k * shape.step[2]];
-      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
-        sum += y[next * shape.step[2]];
-      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
-    }
-  }
-};
-
-/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
-struct index_fault {
-  const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
-  const char* what = nullptr;
-  std::int64_t value = 0;
-  index_t position = 0;
-  index_t extent = 0;
-};
-
-/// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
-struct check_range_body {
-  const std::int64_t* values;
-  index_t n, extent;
-  const char* op;
-  const char* what;
-  index_fault* fault;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    index_t* const found = g.template shared<index_t>();
-    index_t first = n;
-    for (index_t i = g.thread(); i < n; i += g.threads())
-      if ((values[i] < 0 || values[i] >= extent) && i < first) first = i;
-    found[g.thread()] = first;
-    for (int step = g.threads() / 2; step > 0; step /= 2) {
-      g.sync();
-      if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
-        found[g.thread()] = found[g.thread() + step];
-    }
-    if (g.thread() == 0 && found[0] < n && fault->op == nullptr)
-      *fault = {op, what, values[found[0]], found[0], extent};
-  }
-};
-
-/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
-/// there is a fault, for what writes it.
-template <device D>
-void report_fault() {
-  index_fault* const fault = gpu<D>::fault();
-  if (static_cast<const char* volatile&>(fault->op) == nullptr) return;
-  gpu<D>::synchronize();
-  const index_fault found = std::exchange(*fault, index_fault());
-  if (found.op == nullptr) return;  // another thread was here first
-  sinter::detail::refuse_index(found.op, found.what, found.value, found.position, found.extent,
-                               "; " + device_name<D>() + " met it in a statement before this one");
-}
 
 }  // namespace sinter::cuda_impl
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
@@ -31069,6 +31389,355 @@ void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
 }  // namespace sinter::cuda_impl
 // sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
 
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
+// of it.
+
+namespace sinter::cuda_impl {
+
+/// Neighbours that are read together of leaves with elements T: 16 bytes of float, and of half.
+template <class Types>
+inline constexpr int chunk_lanes = 4;
+template <class... T>
+  requires(sizeof...(T) > 0)
+inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
+
+/// Where the leaves of an expression of at most Most outer axes lie.
+template <int N, int Most>
+struct element_places {
+  index_space<Most> space;
+  operand_table<N, Most> in;
+  bool straight = false;  ///< chunks of rows lie in one row of the space each
+  bool dense = false;     ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  bool by_rows =
+      false;  ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
+  std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
+  std::uint64_t unread = 0;  ///< leaves that chunks do without
+
+  struct numbers {
+    index_t at[operand_table<N, Most>::size];
+  };
+  /// The places of element `number`, in row-major order, in each leaf.
+  SINTER_WORD numbers find(index_t number) const {
+    numbers n{};
+    index_t column = number;
+    if (space.rows > 1) {
+      const index_t row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
+      column = number - row * space.inner;
+      add_row(space, in, row, n.at);
+    }
+    for (int s = 0; s < N; ++s) n.at[s] += column * in.step[s];
+    return n;
+  }
+
+  /// To be read in chunks, of elements of those sizes, that begin at multiples of `lanes` in rows of n elements.
+  void set_rows(const int* size, int lanes, index_t rows, index_t n) {
+    straight = space.rows == 1 || (n > 0 && space.inner % n == 0) || space.inner % lanes == 0;
+    const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
+    whole = 0;
+    dense = in_step && space.rows == 1;
+    by_rows = in_step && (space.rows == 1 || (n > 0 && space.inner % n == 0));
+    for (int s = 0; s < N; ++s) {
+      const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+      bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
+      for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
+      whole |= std::uint64_t{together} << s;
+      dense = dense && together;
+      by_rows = by_rows && (together || (unread >> s & 1) != 0);
+    }
+  }
+};
+
+/// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
+template <class... T, class Places, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const Places& from, const typename Places::numbers& n, const F& f) {
+  int s = 0;
+  const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
+    if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
+    ++s;
+  };
+  (one.template operator()<T>(), ...);
+}
+/// Reads a chunk of each leaf, from element `number` on.
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number, int valid) {
+  held<Types, lanes> to{};
+  auto n = from.find(number);
+  if (from.straight) {
+    each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid,
+                                                     from.in.step[s] * index_t{sizeof(U)});
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    });
+    return to;
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i >= valid) continue;
+    if (i > 0) n = from.find(number + i);
+    each_leaf(Types{}, from, n, [&](int s, const auto* p) SINTER_INLINE_LAMBDA { to.set(s, i, *in_memory(p)); });
+  }
+  return to;
+}
+/// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
+template <int lanes, class Types, class Places>
+SINTER_WORD_NOINLINE held<Types, lanes> read_elements_out_of_line(const Places& from, index_t number, int valid) {
+  return read_elements<lanes, Types>(from, number, valid);
+}
+/// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::numbers n, index_t ahead) {
+  held<Types, lanes> to{};
+  for (index_t& at : n.at) at += ahead;
+  each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+    const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+  });
+  return to;
+}
+
+/// Registers in which a thread holds a chunk while it works on another, at most.
+inline constexpr int most_read_ahead = 20;
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
+template <class Types, int lanes>
+struct chunk_machine {
+  held<Types, lanes> read;
+  index_t first;
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return read.template get<T>(S, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+};
+
+/// An expression K and where its leaves lie; any thread may ask for any elements.
+template <class K, int Most>
+struct element_source : element_places<K::leaves, Most> {
+  using places = element_places<K::leaves, Most>;
+  using formula = K;
+  using leaf_types = typename K::leaf_types;
+  static constexpr int leaves = K::leaves;
+  static constexpr int usual_lanes = chunk_lanes<leaf_types>;
+  /// Blocks at a time for kernels that fold it: with many operands one, so that a thread has all its registers.
+  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
+
+  K plan;
+
+  element_source(const K& k, const pass_axes& axes)
+      : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
+
+  /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
+  element_source in_rows(int lanes, index_t rows, index_t n) const {
+    element_source s = *this;
+    s.set_rows(sizes(leaf_types{}).of, lanes, rows, n);
+    return s;
+  }
+
+  struct machine {
+    const element_source& source;
+    index_t number;
+    typename places::numbers places_in;
+
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      return reinterpret_cast<const T*>(source.in.data[S])[places_in.at[S]];
+    }
+    template <class T>
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return number; }
+  };
+
+  /// Element `number` in row-major order of the space.
+  SINTER_WORD auto operator()(index_t number) const { return value(machine{*this, number, this->find(number)}); }
+
+  /// Where a row begins, by its first element.
+  struct row {
+    index_t first;
+    typename places::numbers at;
+  };
+  SINTER_WORD row row_at(index_t first) const { return {first, this->find(first)}; }
+
+  /// The machine for `valid` elements of a row from `column` on.
+  template <int lanes>
+  SINTER_WORD chunk_machine<leaf_types, lanes> machine_in(const row& r, index_t column, int valid) const {
+    chunk_machine<leaf_types, lanes> m{{}, r.first + column};
+    if constexpr (K::leaves > 0) {
+      if (this->by_rows && valid == lanes) m.read = read_whole<lanes, leaf_types, places>(*this, r.at, column);
+      else m.read = read_anyhow<lanes>(r.first + column, valid);
+    }
+    return m;
+  }
+  /// Those elements.
+  template <int lanes>
+  SINTER_WORD auto chunk_in(const row& r, index_t column, int valid) const {
+    return chunk_of(machine_in<lanes>(r, column, valid));
+  }
+  template <int lanes>
+  SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
+    chunk<decltype(value(m)), lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      x.value[i] = value(m);
+    }
+    return x;
+  }
+
+  /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
+  template <int lanes, class F>
+  SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    using inputs = held<leaf_types, lanes>;
+    constexpr bool reads_ahead = K::leaves > 0 && inputs::registers <= most_read_ahead;
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    inputs ahead{};
+    if constexpr (reads_ahead) {
+      if (this->dense && valid == lanes && second_valid == lanes) {
+        m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
+        ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
+      } else {
+        m.read = read_anyhow<lanes>(number, valid);
+        if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
+      }
+    }
+    const int count = second_valid > 0 ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      keep_loop(k);  // the formula is there once
+      const index_t at = k == 0 ? number : second;
+      const int of_it = k == 0 ? valid : second_valid;
+      if constexpr (K::leaves > 0 && !reads_ahead)
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at)
+                                               : read_anyhow<lanes>(at, of_it);
+      f(chunk_of(m), at, of_it);
+      m = {ahead, second};
+    }
+  }
+
+  /// What the plan makes of the element that a machine stands at.
+  template <class Machine>
+  SINTER_WORD auto value(const Machine& m) const {
+    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+
+ private:
+  template <int lanes>
+  SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
+    using inputs = held<leaf_types, lanes>;
+    if constexpr (inputs::registers <= most_read_at_once)
+      return read_elements_out_of_line<lanes, leaf_types, places>(*this, number, valid);
+    else return read_elements<lanes, leaf_types, places>(*this, number, valid);
+  }
+  struct size_list {
+    int of[std::size_t{leaves > 0 ? leaves : 1}];
+  };
+  template <class... T>
+  static size_list sizes(type_list<T...>) {
+    return {{static_cast<int>(sizeof(T))...}};
+  }
+};
+
+/// Where chunks of the rows of a dense result go.
+template <class T>
+struct store_elements {
+  static constexpr int leaves = 0;  ///< that are read
+  T* out;
+  bool whole = false;  ///< in accesses of 16 bytes
+
+  store_elements(T* to, int lanes, index_t rows, index_t n)
+      : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
+
+  /// Writes chunks of a row.
+  struct row {
+    const store_elements& to;
+    index_t first;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      write_chunk<T, lanes>(to.out + first + column, to.whole && valid == lanes, valid, sizeof(T), false, x);
+    }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, first}; }
+};
+
+/// A machine that is given the value of some leaves, a bit for each.
+template <class Base, class T>
+struct given_machine : Base {
+  std::uint64_t given;
+  compute_type<T> x;
+
+  template <int S, class U>
+  SINTER_WORD compute_type<U> load() const {
+    if constexpr (std::is_same_v<U, T>) {
+      if ((given >> S & 1) != 0) return x;
+    }
+    return Base::template load<S, U>();
+  }
+};
+
+/// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
+template <class T, class Source>
+struct finish_elements : store_elements<T> {
+  static constexpr int leaves = Source::leaves;
+  Source rest;
+
+  finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
+
+  struct row {
+    const finish_elements& to;
+    typename Source::row rest;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      using base = chunk_machine<typename Source::leaf_types, lanes>;
+      given_machine<base, T> m{to.rest.template machine_in<lanes>(rest, column, valid), to.rest.unread, {}};
+      chunk<compute_type<T>, lanes> y;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        m.lane = i;
+        m.x = x.value[i];
+        y.value[i] = to.rest.value(m);
+      }
+      to.store_elements<T>::row_at(rest.first)(column, valid, y);
+    }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, rest.row_at(first)}; }
+};
+
+/// Where single results go, in a dense tensor.
+template <class T>
+struct store_results {
+  T* out;
+  SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
+};
+/// The same with elementwise work on the way.
+template <class T, class Source>
+struct finish_results {
+  T* out;
+  Source rest;
+
+  SINTER_WORD void operator()(index_t number, T x) const {
+    using base = typename Source::machine;
+    out[number] = static_cast<T>(rest.value(
+        given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
+  }
+};
+
+/// The source over axes, at most Axes of them, that hold K's leaves.
+template <int Axes, class K>
+element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes) {
+  axes.coalesce();
+  return {plan, axes};
+}
+
+}  // namespace sinter::cuda_impl
+
 namespace sinter::cuda_impl {
 
 /// Folds the states of a group of `width` threads, a power of two, into that of its first.
@@ -31126,7 +31795,7 @@ struct reduce_rows_body {
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
       if (place == 0 && task < results * pieces) {
-        if (pieces == 1) put(task, R::finish(states[g.thread()]));
+        if (pieces == 1) put(task, sinter::detail::finish_fold_of<R>(states[g.thread()], reduced));
         else partial[task] = states[g.thread()];
       }
       g.sync();
@@ -31201,7 +31870,8 @@ struct reduce_columns_body {
         for (int l = 0; l < lanes; ++l) {
           if (l >= valid) continue;
           const index_t result = o * inner + column + l;
-          if (pieces == 1) put(result, R::finish(states[l * g.threads() + g.thread()]));
+          if (pieces == 1)
+            put(result, sinter::detail::finish_fold_of<R>(states[l * g.threads() + g.thread()], reduced));
           else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
         }
       }
@@ -31216,7 +31886,7 @@ struct merge_pieces_body {
   using state = typename R::state;
   const state* partial = nullptr;
   Put put;
-  index_t results = 0, pieces = 0;
+  index_t results = 0, pieces = 0, reduced = 0;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -31226,7 +31896,7 @@ struct merge_pieces_body {
       for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
       states[g.thread()] = s;
       fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) put(r, R::finish(states[0]));
+      if (g.thread() == 0) put(r, sinter::detail::finish_fold_of<R>(states[0], reduced));
       g.sync();
     }
   }
@@ -31300,471 +31970,39 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R, Put>{partial, put, results, p.count},
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count, s.reduced},
         launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl
-// sinter/cuda/rows.hpp: the bodies of softmax, layer_norm and their relatives: the threads of a group share a row.
+// sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
+
+// sinter/cuda/index_fault.hpp: what a GPU tells the host of an index that is out of range.
 
 namespace sinter::cuda_impl {
 
-/// f of neighbours of a row, number by number; see ops/row_op.hpp.
-template <class F, class T, int lanes, class... V>
-SINTER_WORD chunk<T, lanes> map_row(const F& f, chunk<T, lanes> x, const V&... more) {
-  SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], more.value[i]...);
-  return x;
+/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
+struct index_fault {
+  ops::index_check check{};  ///< of no op: there is none
+  std::int64_t value = 0;
+  index_t position = 0;
+  index_t extent = 0;
+};
+
+/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
+/// there is a fault, for what writes it.
+template <device D>
+void report_fault() {
+  index_fault* const fault = gpu<D>::fault();
+  if (static_cast<const char* volatile&>(fault->check.op) == nullptr) return;
+  gpu<D>::synchronize();
+  const index_fault found = std::exchange(*fault, index_fault());
+  if (found.check.op == nullptr) return;  // another thread was here first
+  sinter::detail::refuse_index(found.check, found.value, found.position, found.extent,
+                               "; " + device_name<D>() + " met it in a statement before this one");
 }
-
-/// Values, or what the thread has kept of them.
-template <class T, int lanes, class V>
-struct kept_values {
-  bool is_kept;
-  const chunk<T, lanes>* kept;
-  V v;
-  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
-};
-
-using ops::last_step;
-using ops::over;
-using ops::row_shift;
-using ops::shifted_sum;
-using sinter::detail::bare;
-
-/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
-/// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
-template <class T, int lanes, class G>
-struct row_team {
-  const G& g;
-  T* states;
-  bool keeps;             ///< there is room for the values of a row; they may take too much
-  chunk<T, lanes>* room;  ///< for that, several times; a thread touches its own chunks only
-  index_t n;
-  int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
-  int group, place;
-
-  SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
-
-  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in
-  /// memory as they are kept are asked for all at once, and may still be on their way.
-  template <class V>
-  SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
-    if (!keeps) return {false, room, v};
-    chunk<T, lanes>* const to = room + number * chunks;
-    int c = place;
-    if constexpr (requires { v.in_memory_at(0); }) {
-      for (; v.whole && c < chunks && valid(c) == lanes; c += group) {
-        keep_loop(c);
-        g.copy_ahead(to + c, v.in_memory_at(c));
-      }
-    } else {
-      g.finish_copies();
-    }
-    for (; c < chunks; c += group) {
-      keep_loop(c);
-      to[c] = v(c, valid(c));
-    }
-    return {true, to, v};
-  }
-
-  /// combine over all values of the row, the same for every thread.
-  template <class Combine, class V>
-  SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
-    T s = identity;
-    g.finish_copies();
-    for (int c = place; c < chunks; c += group) {
-      keep_loop(c);
-      const int there = valid(c);
-      const chunk<T, lanes> x = v(c, there);
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
-    }
-    return together(s, combine);
-  }
-  /// combine over what the threads have, the same for every one.
-  template <class Combine>
-  SINTER_WORD T together(T s, const Combine& combine) const {
-    g.sync();
-    states[g.thread()] = s;
-    for (int step = group / 2; step > 0; step /= 2) {
-      g.sync();
-      if (place < step) states[g.thread()] = combine(states[g.thread()], states[g.thread() + step]);
-    }
-    g.sync();
-    return states[g.thread() - place];
-  }
-  template <class V>
-  SINTER_WORD T sum(const V& v) const {
-    return fold(T(0), [](T a, T b) { return a + b; }, v);
-  }
-  template <class V>
-  SINTER_WORD T max(const V& v) const {
-    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
-  }
-  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value
-  /// rescales the sum so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
-  template <class V>
-  SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
-    T most = -std::numeric_limits<T>::infinity(), s = 0;
-    for (int c = place; c < chunks; c += group) {
-      keep_loop(c);
-      const int there = valid(c);
-      const chunk<T, lanes> x = v(c, there);
-      T larger = most;
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) larger = i < there ? math::max(larger, x.value[i]) : larger;
-      const T shift = row_shift(larger);
-      s *= math::exp(most - shift);
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) s += i < there ? math::exp(x.value[i] - shift) : T(0);
-      most = larger;
-    }
-    const T shift = row_shift(together(most, [](T a, T b) { return math::max(a, b); }));
-    return {shift, together(s * math::exp(most - shift), [](T a, T b) { return a + b; })};
-  }
-  /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
-  template <class V, class F>
-  SINTER_WORD void each(const V& v, const F& f) const {
-    g.finish_copies();
-    for (int c = place; c < chunks; c += group) {
-      keep_loop(c);
-      f(index_t{c} * lanes, valid(c), v(c, valid(c)));
-    }
-  }
-};
-
-/// Of a row of which nothing can be kept, one pass over memory less.
-template <class C, class Team, class V>
-SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
-  if (!team.keeps) return team.sum_of_exp(v);
-  const C shift = row_shift(team.max(v));
-  return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
-}
-
-/// What the formulas of ops/row_op.hpp read of a row, in both directions. `Number` is the type of its sums.
-template <class Team, class Number>
-struct row_of_team {
-  using value_type = Number;
-  static constexpr bool always_keeps = false;
-  const Team& team;
-
-  SINTER_WORD bool keeps() const { return team.keeps; }
-  SINTER_WORD Number count() const { return static_cast<Number>(team.n); }
-  template <class V>
-  SINTER_WORD Number sum(const V& v) const {
-    return team.sum(v);
-  }
-  template <class V>
-  SINTER_WORD Number max(const V& v) const {
-    return team.max(v);
-  }
-  SINTER_WORD bool any_row(bool is) const { return team.g.any(is); }
-};
-
-/// One row of a forward pass; X: its values, Put: where the result goes.
-template <class Team, class X, class Put, class Number>
-struct forward_row : row_of_team<Team, Number> {
-  const X& values;
-  const Put& store;
-  Number* of_row;  ///< what backward asks of this row; null for none
-
-  template <class V>
-  using kept = decltype(std::declval<const Team&>().keep(std::declval<const V&>()));
-
-  SINTER_WORD const X& x() const { return values; }
-  template <class V>
-  SINTER_WORD kept<V> keep(const V& v) const {
-    return this->team.keep(v);
-  }
-  /// Read anew by every thread: no other has to be waited for.
-  template <class V>
-  SINTER_WORD Number first(const V&) const {
-    return values(0, this->team.valid(0)).value[0];
-  }
-  template <class V>
-  SINTER_WORD ops::values_and_sum<kept<V>, Number> keep_and_sum(const V& v) const {
-    const auto values_kept = this->team.keep(v);
-    return {values_kept, this->team.sum(values_kept)};
-  }
-  template <class V>
-  SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
-    return cuda_impl::sum_of_exp<Number>(this->team, v);
-  }
-  template <class V>
-  SINTER_WORD void finish(const V& v, last_step<Number> end) const {
-    this->team.each(over(v, [=](Number a) { return (a - end.shift) * end.scale - end.rest; }), store);
-  }
-  SINTER_WORD void save(Number c) const {
-    if (this->team.place == 0 && of_row != nullptr) *of_row = c;
-  }
-};
-
-/// One row of a backward pass; Y: its results and their gradients, Put: where the gradient of the operand goes.
-template <class Team, class Y, class Put, class Number>
-struct reverse_row : row_of_team<Team, Number> {
-  const Y &y, &g;
-  const Number* of_row;
-  const Put& store;
-
-  SINTER_WORD const Y& result() const { return y; }
-  SINTER_WORD const Y& gradient() const { return g; }
-  SINTER_WORD Number saved() const { return *of_row; }
-  template <class V>
-  SINTER_WORD void put(const V& v) const {
-    this->team.each(v, store);
-  }
-};
-
-/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say
-/// what is done with a row.
-template <class T, int Lanes, int Leaves = 1>
-struct row_groups {
-  static constexpr int lanes = Lanes;
-  /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
-  static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide)   ? 1
-                                        : (Leaves > 2 && wide) || Leaves > 4 ? 2
-                                        : Leaves > 1 || wide                 ? 3
-                                                                             : 4;
-  /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
-  static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
-  index_t rows = 0, n = 0;
-  int chunks = 0, in_last = 0;  ///< of a row
-  int group = 1;
-  int rooms = 0;  ///< how many times a row is kept in shared memory
-
-  row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
-    const index_t in_row = (n + lanes - 1) / lanes;
-    if (in_row > std::numeric_limits<int>::max() - block_threads)
-      sinter::detail::refuse<shape_error>(
-          {"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
-    chunks = static_cast<int>(in_row);
-    in_last = static_cast<int>(n - (in_row - 1) * lanes);
-    const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
-    while (takes(usual_chunks) || (takes(1) && rows * group < enough_blocks * block_threads)) group *= 2;
-    constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
-    if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
-  }
-  SINTER_WORD int together() const { return block_threads / group; }
-  /// What a row takes in shared memory, in elements.
-  SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
-  launch_shape launch() const {
-    return {blocks_for(rows, together()),
-            sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
-  }
-
-  /// f(row, team, true) for every row. A team without a row left gets f(row, team, false), with a team of no chunks.
-  template <class G, class F>
-  SINTER_WORD void each_row(const G& g, const F& f) const {
-    T* const states = g.template shared<T>();
-    auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
-    for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
-      const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1,
-        row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group,
-                              g.thread() % group},
-        row < rows);
-    }
-  }
-};
-
-/// Is K a tensor whose elements are kept as they lie in memory?
-template <class K>
-inline constexpr bool lies_as_kept = false;
-template <class T>
-inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
-
-/// Values of a row of a source.
-template <int lanes, class Source>
-struct source_row {
-  const Source& source;
-  typename Source::row row;
-  bool whole = source.by_rows;
-
-  SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
-  SINTER_WORD auto operator()(int c, int valid) const {
-    return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid);
-  }
-  SINTER_WORD auto* in_memory_at(int c) const
-    requires lies_as_kept<typename Source::formula>
-  {
-    using T = typename Source::formula::value_type;
-    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + row.at.at[0]) + c;
-  }
-};
-
-template <class T>
-inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
-
-/// Put: store_elements or finish_elements.
-template <class Op, class Source, class T, class Put>
-struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
-  using C = compute_type<T>;
-  Source source;
-  Op op;
-  Put put;
-  C* saved;
-
-  rows_body(const Source& x, const Op& what, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
-        source(x.in_rows(row_lanes<T>, count, length)),
-        op(what),
-        put(p),
-        saved(s) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      const index_t first = row * this->n;
-      const source_row<row_lanes<T>, Source> values(source, first);
-      const auto store = put.row_at(first);
-      C* const of_row = there && saved != nullptr ? saved + row : static_cast<C*>(nullptr);
-      op.forward(forward_row<bare<decltype(team)>, bare<decltype(values)>, bare<decltype(store)>, C>{
-          {team}, values, store, of_row});
-    });
-  }
-};
-
-/// Values of a row in memory.
-template <class T>
-struct memory_row {
-  const T* data;
-  bool whole;
-  SINTER_WORD auto operator()(int c, int valid) const {
-    constexpr int lanes = row_lanes<T>;
-    const chunk<T, lanes> read =
-        read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
-    chunk<compute_type<T>, lanes> x;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
-    return x;
-  }
-  SINTER_WORD const chunk<T, row_lanes<T>>* in_memory_at(int c) const
-    requires std::is_same_v<T, compute_type<T>>
-  {
-    return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
-  }
-};
-
-// The rows of a team of threads; of the grid, protocols ask nothing.
-using any_row_team = row_team<float, row_lanes<float>, int>;
-static_assert(ops::is_forward_row<forward_row<any_row_team, memory_row<float>, int, float>> &&
-              ops::is_reverse_row<reverse_row<any_row_team, memory_row<float>, int, float>>);
-
-template <class Op, class T>
-struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
-  using C = compute_type<T>;
-  static constexpr int lanes = row_lanes<T>;
-  Op op;
-  const T* y;
-  const T* g_of_y;
-  const C* saved;
-  T* dx;
-  bool add;
-  bool whole;
-
-  reverse_rows_body(const Op& what, const T* result, const T* gradient, const C* s, T* to, index_t count,
-                    index_t length, bool adds)
-      : row_groups<C, lanes>(count, length, 2), op(what), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
-                      reinterpret_cast<std::uintptr_t>(dx);
-    whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
-  }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool) {
-      const index_t first = row * this->n;
-      const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
-      T* const to = dx + first;
-      const auto kept_result = team.keep(result, 0), kept_gradient = team.keep(gradient, 1);
-      const auto store = [&](index_t column, int valid, const auto& d) {
-        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
-      };
-      op.reverse(reverse_row<bare<decltype(team)>, bare<decltype(kept_result)>, bare<decltype(store)>, C>{
-          {team}, kept_result, kept_gradient, saved != nullptr ? saved + row : nullptr, store});
-    });
-  }
-};
-
-/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class Source, class T>
-struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
-  using C = compute_type<T>;
-  Source source;
-  const std::int64_t* labels;
-  T* loss;
-  C* lse;
-
-  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
-        source(x.in_rows(row_lanes<T>, count, length)),
-        labels(label),
-        loss(to),
-        lse(parts) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
-      const auto [shift, sum] = sum_of_exp<C>(team, v);
-      const C rest = math::log(sum);
-      if (!there || team.place != 0) return;
-      lse[2 * row] = shift;
-      lse[2 * row + 1] = rest;
-      const bool is_class = labels[row] >= 0 && labels[row] < length;
-      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
-    });
-  }
-};
-
-/// dx = g[row] (exp(x - lse) - [column == label])
-template <class Source, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
-  using C = compute_type<T>;
-  static constexpr int lanes = row_lanes<T>;
-  Source source;
-  const std::int64_t* labels;
-  const C* lse;
-  const T* g_of_loss;
-  T* dx;
-  bool add;
-  bool whole;
-
-  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
-                             index_t count, index_t length, bool adds)
-      : row_groups<C, lanes, Source::leaves>(count, length, 0),
-        source(x.in_rows(lanes, count, length)),
-        labels(label),
-        lse(parts),
-        g_of_loss(gradient),
-        dx(to),
-        add(adds),
-        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      if (!there) return;
-      const index_t length = this->n;
-      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
-      T* const to = dx + row * length;
-      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const C exponent = (x.value[i] - shift) - rest;
-          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
-        }
-        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
-      });
-    });
-  }
-};
 
 }  // namespace sinter::cuda_impl
-// sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
 
 namespace sinter::detail {
 
@@ -31851,716 +32089,6 @@ std::size_t launches() {
 }
 
 }  // namespace sinter
-// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
-// shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
-
-namespace sinter::cuda_impl {
-
-/// Writes the states of chunks of rows of n elements to `out`.
-template <class Out>
-struct put_states {
-  Out out;
-  put_states(const Out& to, int, index_t, index_t) : out(to) {}
-
-  template <class State, std::size_t N>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
-    constexpr int lanes = int{N};
-    SINTER_UNROLL
-    for (int k = 0; k < lanes; ++k)
-      if (k < valid) out.put(row + column + k, s[k]);
-  }
-};
-template <class R>
-struct put_states<sinter::detail::scan_results<R>> {
-  using result = typename R::result;
-  store_elements<result> values;
-  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n)
-      : values(to.values, lanes, rows, n) {}
-
-  template <class State, std::size_t N>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
-    constexpr int lanes = int{N};
-    chunk<compute_type<result>, lanes> c;
-    SINTER_UNROLL
-    for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
-    values.row_at(row)(column, valid, c);
-  }
-};
-template <class T>
-struct put_states<sinter::detail::scan_extremes<T>> {
-  store_elements<T> values;
-  store_elements<std::int64_t> indices;
-  put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
-      : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
-
-  template <class State, std::size_t N>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
-    constexpr int lanes = int{N};
-    chunk<compute_type<T>, lanes> c;
-    chunk<std::int64_t, lanes> i;
-    SINTER_UNROLL
-    for (int k = 0; k < lanes; ++k) {
-      c.value[k] = static_cast<compute_type<T>>(s[k].value);
-      i.value[k] = s[k].index;
-    }
-    values.row_at(row)(column, valid, c);
-    indices.row_at(row)(column, valid, i);
-  }
-};
-
-/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece
-/// starts from the folds of those before it in `partial`.
-template <class R, class Source, class Out>
-struct scan_rows_body {
-  using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
-  Source source;
-  index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
-  int group = 1;
-  put_states<Out> put;
-  const state* partial = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    const int place = g.thread() % group;
-    const int groups = g.threads() / group;
-    // All threads of a block go round equally often: they meet at sync().
-    for (index_t first = g.block() * groups; first < rows * pieces; first += g.blocks() * groups) {
-      const index_t task = first + g.thread() / group;
-      const index_t row = task / pieces, piece = task % pieces, begin = piece * per_piece;
-      const index_t stop = begin + per_piece < n ? begin + per_piece : n;
-      const index_t end = task < rows * pieces ? stop : begin;
-      state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
-      const auto from = source.row_at(task < rows * pieces ? row * n : 0);
-      for (index_t tile = begin; tile < begin + per_piece; tile += group * lanes) {
-        const index_t mine = tile + place * lanes;
-        const int valid = mine >= end ? 0 : end - mine < lanes ? static_cast<int>(end - mine) : lanes;
-        decltype(source.template chunk_in<lanes>(from, mine, valid)) x{};
-        state s = R::identity();
-        if (valid > 0) {
-          x = source.template chunk_in<lanes>(from, mine, valid);
-          SINTER_UNROLL
-          for (int k = 0; k < lanes; ++k)
-            if (k < valid) R::push(s, x.value[k], mine + k);
-        }
-        scan_group(g, states, s, place);
-        if (valid > 0) {
-          s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
-          state after[std::size_t{lanes}];
-          SINTER_UNROLL
-          for (int k = 0; k < lanes; ++k) {
-            if (k < valid) R::push(s, x.value[k], mine + k);
-            after[k] = s;
-          }
-          put(row * n, mine, valid, after);
-        }
-        before = R::merge(before, states[g.thread() - place + group - 1]);
-        g.sync();
-      }
-    }
-  }
-
- private:
-  template <class G>
-  SINTER_WORD state fold_before(const G& g, state* states, index_t row, index_t piece, int place) const {
-    state s = R::identity();
-    for (index_t i = place; i < piece; i += group) s = R::merge(s, partial[row * pieces + i]);
-    states[g.thread()] = s;
-    fold_group<R>(g, states, group, place);
-    g.sync();
-    s = states[g.thread() - place];
-    g.sync();
-    return s;
-  }
-
-  /// states[t] = the fold of s over the threads of the group up to t.
-  template <class G>
-  SINTER_WORD void scan_group(const G& g, state* states, state s, int place) const {
-    states[g.thread()] = s;
-    for (int step = 1; step < group; step *= 2) {
-      g.sync();
-      if (place >= step) s = R::merge(states[g.thread() - step], s);
-      g.sync();
-      states[g.thread()] = s;
-    }
-    g.sync();
-  }
-};
-
-/// Columns: a thread per column and piece.
-template <class R, class Source, class Out>
-struct scan_columns_body {
-  using state = typename R::state;
-  Source source;
-  index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
-  Out out;
-  const state* partial = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t tasks = outer * pieces * inner;
-    for (index_t task = g.block() * g.threads() + g.thread(); task < tasks; task += g.blocks() * g.threads()) {
-      const index_t column = task % inner, piece = task / inner % pieces, o = task / inner / pieces;
-      state s = R::identity();
-      for (index_t i = 0; i < piece; ++i) s = R::merge(s, partial[(o * inner + column) * pieces + i]);
-      const index_t begin = piece * per_piece;
-      const index_t end = begin + per_piece < n ? begin + per_piece : n;
-      for (index_t i = begin; i < end; ++i) {
-        const index_t at = (o * n + i) * inner + column;
-        R::push(s, source(at), i);
-        out.put(at, s);
-      }
-    }
-  }
-};
-
-/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left
-/// to by_library(source, rows, n) if that is true.
-template <class R, class Source, class Out, class Run, class Memory, class Library>
-void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run,
-               const Memory& memory, const Library& by_library) {
-  using state = typename R::state;
-  const index_t lines = s.outer * s.inner;
-  if (lines * s.reduced == 0) return;
-  const bool columns = s.inner > 1;
-  if (!columns && by_library(source, lines, s.reduced)) return;
-  const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
-  const store_results<typename R::result> nowhere{nullptr};
-  state* const partial =
-      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
-  if (columns) {
-    if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
-    run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
-        launch_shape{blocks_for(lines * p.count, block_threads), 0});
-  } else {
-    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
-    using body_type = scan_rows_body<R, Source, Out>;
-    constexpr int lanes = body_type::lanes;
-    body_type body{source.in_rows(lanes, lines, s.reduced), lines,  s.reduced, p.count, p.length, 1,
-                   {out, lanes, lines, s.reduced},          partial};
-    while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
-    run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
-  }
-}
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
-
-// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
-// every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
-// cuda<0> ambiguous after `using namespace sinter`.)
-//
-// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each
-// tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
-// manycore GPUs", 2009.
-
-// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
-
-namespace sinter::cuda_impl {
-
-class context;
-
-/// Keys with values, and room for as many of both.
-struct pair_buffers {
-  std::uint64_t *keys = nullptr, *spare_keys = nullptr;
-  std::uint32_t *values = nullptr, *spare_values = nullptr;
-
-  /// What was spare holds the pairs now.
-  void turn() {
-    std::swap(keys, spare_keys);
-    std::swap(values, spare_values);
-  }
-};
-
-/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both
-/// buffers may be written; turn() says that the pairs end in the spare one.
-using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
-
-/// The sorter to use, set by cub.hpp before main; null for Sinter's own.
-inline std::atomic<pair_sorter> other_sorter{nullptr};
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::cuda_impl {
-
-inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
-static_assert(radix == block_threads, "a thread per digit");
-
-/// Pairs that a block moves together.
-inline constexpr int radix_tile = 8 * block_threads;
-
-/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next
-/// sync().
-template <class G>
-SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
-  const int t = g.thread();
-  std::uint32_t sum = mine;
-  sums[t] = sum;
-  for (int step = 1; step < block_threads; step *= 2) {
-    g.sync();
-    if (t >= step) sum += sums[t - step];
-    g.sync();
-    sums[t] = sum;
-  }
-  return sum;
-}
-
-struct radix_digit {
-  int shift = 0;
-  std::uint64_t mask = 0;
-  SINTER_WORD int operator()(std::uint64_t key) const { return static_cast<int>(key >> shift & mask); }
-};
-
-/// counts[digit][tile] of the keys.
-struct radix_count_body {
-  const std::uint64_t* keys;
-  index_t n, tiles;
-  radix_digit digit;
-  std::uint32_t* counts;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    unsigned* const found = g.template shared<unsigned>();
-    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
-      found[g.thread()] = 0;
-      g.sync();
-      const index_t end = n < (tile + 1) * radix_tile ? n : (tile + 1) * radix_tile;
-      for (index_t i = tile * radix_tile + g.thread(); i < end; i += g.threads()) g.add(found + digit(keys[i]), 1u);
-      g.sync();
-      counts[g.thread() * tiles + tile] = found[g.thread()];
-    }
-  }
-};
-
-/// Where each share begins, from the sums of all shares up to it.
-struct radix_begins {
-  std::uint32_t* begins;
-  SINTER_WORD void put(index_t i, std::int64_t sum) const {
-    if (i == 0) begins[0] = 0;
-    begins[i + 1] = static_cast<std::uint32_t>(sum);
-  }
-};
-
-/// A tile is put in order in shared memory, half a digit at a time, and goes to its places in runs.
-struct radix_move_body {
-  static constexpr int each = radix_tile / block_threads, halves = 16;
-  struct room {
-    std::uint64_t keys[radix_tile];
-    std::uint32_t values[radix_tile];
-    std::uint16_t counts[halves * block_threads];  // [half digit][thread], then where each begins
-    std::uint32_t sums[block_threads];
-    std::uint32_t begins[radix];
-  };
-
-  const std::uint64_t* keys;
-  const std::uint32_t* values;
-  index_t n, tiles;
-  radix_digit digit;
-  const std::uint32_t* begins;
-  std::uint64_t* to_keys;
-  std::uint32_t* to_values;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    room& r = *g.template shared<room>();
-    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
-      const index_t first = tile * radix_tile;
-      const int count = n - first < radix_tile ? static_cast<int>(n - first) : radix_tile;
-      for (int i = g.thread(); i < count; i += g.threads()) {
-        r.keys[i] = keys[first + i];
-        r.values[i] = values[first + i];
-      }
-      g.sync();
-      order_by_half(g, r, count, 0);
-      order_by_half(g, r, count, radix_bits / 2);
-      for (int i = g.thread(); i < count; i += g.threads())
-        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i]))
-          r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
-      g.sync();
-      for (int i = g.thread(); i < count; i += g.threads()) {
-        const int d = digit(r.keys[i]);
-        const index_t to = static_cast<index_t>(begins[d * tiles + tile]) + i - static_cast<index_t>(r.begins[d]);
-        to_keys[to] = r.keys[i];
-        to_values[to] = r.values[i];
-      }
-      g.sync();
-    }
-  }
-
- private:
-  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit,
-  /// is where its pairs go.
-  template <class G>
-  SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
-    const int t = g.thread();
-    std::uint64_t key[each];
-    std::uint32_t value[each];
-    int rank[each];
-    for (int h = 0; h < halves; ++h) r.counts[h * block_threads + t] = 0;
-    SINTER_UNROLL
-    for (int k = 0; k < each; ++k)
-      if (t * each + k < count) {
-        key[k] = r.keys[t * each + k];
-        value[k] = r.values[t * each + k];
-        rank[k] = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t]++;
-      }
-    g.sync();
-    std::uint32_t mine = 0;
-    for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
-    std::uint32_t before = sum_up_to(g, r.sums, mine) - mine;
-    for (int j = 0; j < halves; ++j) {
-      const std::uint32_t n_of = r.counts[t * halves + j];
-      r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
-      before += n_of;
-    }
-    g.sync();
-    SINTER_UNROLL
-    for (int k = 0; k < each; ++k)
-      if (t * each + k < count) {
-        const int to = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t] + rank[k];
-        r.keys[to] = key[k];
-        r.values[to] = value[k];
-      }
-    g.sync();
-  }
-};
-
-/// Pairs to sort, and room for as many.
-template <device D>
-class radix_sorter {
- public:
-  explicit radix_sorter(index_t most)
-      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
-    auto* const keys = static_cast<std::uint64_t*>(memory_.data());
-    auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
-    pairs_ = {keys, keys + most, values, values + most};
-  }
-
-  std::uint64_t* keys() const { return pairs_.keys; }
-  std::uint32_t* values() const { return pairs_.values; }
-
-  /// Sorts the first n pairs by the lowest `bits` bits of their keys.
-  void sort(index_t n, int bits) {
-    if (gpu<D>::sort(pairs_, n, bits)) return;
-    const index_t tiles = (n + radix_tile - 1) / radix_tile, shares = tiles * radix;
-    const sinter::detail::temporary<D> count_memory(static_cast<std::size_t>(shares) * sizeof(std::uint32_t));
-    const sinter::detail::temporary<D> begin_memory(static_cast<std::size_t>(shares + 1) * sizeof(std::uint32_t));
-    auto* const counts = static_cast<std::uint32_t*>(count_memory.data());
-    auto* const begins = static_cast<std::uint32_t*>(begin_memory.data());
-    pass_axes axes(&shares, 1, 1);
-    axes.bind_dense(0, counts);
-    const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
-    const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
-    for (int shift = 0; shift < bits; shift += radix_bits) {
-      const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
-      const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
-      run(radix_count_body{pairs_.keys, n, tiles, digit, counts},
-          launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
-      std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
-          source, {1, shares, 1}, radix_begins{begins}, run,
-          [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
-          [](const auto&, index_t, index_t) { return false; });
-      run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
-          launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
-      pairs_.turn();
-    }
-  }
-
- private:
-  sinter::detail::temporary<D> memory_;
-  pair_buffers pairs_;
-};
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
-//
-// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
-// one that is asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard,
-// Gordon, Steinbach, "Fast k-selection algorithms for graphics processing units", 2012.
-
-namespace sinter::cuda_impl {
-
-/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
-struct sort_lines {
-  index_t inner = 1, n = 0, first = 0, count = 0;
-
-  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
-  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
-    const index_t outer = (first + line) / inner;
-    return (outer * along + i) * inner + (first + line) - outer * inner;
-  }
-};
-
-/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above
-/// these.
-struct selection {
-  std::uint64_t key = 0, known_key = 0;
-  std::uint32_t position = 0, known_position = 0;
-
-  /// The digits of a key of so many bytes, then those of the position.
-  static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
-    return static_cast<int>(
-        (number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
-  }
-  SINTER_WORD void learn(int digit, int bytes, int number) {
-    if (number < bytes) {
-      key |= static_cast<std::uint64_t>(digit) << 8 * (bytes - 1 - number);
-      known_key |= std::uint64_t{255} << 8 * (bytes - 1 - number);
-    } else {
-      position |= static_cast<std::uint32_t>(digit) << 8 * (bytes + 3 - number);
-      known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
-    }
-  }
-  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const {
-    return (k & known_key) == key && (p & known_position) == position;
-  }
-  SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
-    return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
-  }
-};
-
-/// The first k of n elements of each line: (outer, k, inner). A block per line.
-template <class T, class Source>
-struct select_body {
-  static constexpr int most = 1024;           ///< elements that are found
-  static constexpr index_t most_kept = 4096;  ///< keys that are computed once
-  static constexpr int bytes = sizeof(T), digits = bytes + 4;
-  struct room {
-    std::uint64_t keys[most];
-    std::uint32_t positions[most];
-    unsigned counts[radix], sums[radix];
-    unsigned found, left;
-    int digit;
-    bool ends;
-  };
-
-  Source source;
-  sort_lines lines;
-  bool descending;
-  int k;
-  T* values;
-  std::int64_t* indices;
-
-  /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
-  static bool fits(index_t lines, index_t n, index_t k) {
-    return k > 0 && k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 14 : index_t{1} << 30);
-  }
-
-  SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
-  launch_shape launch() const {
-    return {blocks_for(lines.count),
-            sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)};
-  }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    room& r = *g.template shared<room>();
-    std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
-    for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
-      const auto key_of = [&](index_t i) -> std::uint64_t {
-        return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending);
-      };
-      if (kept != nullptr)
-        for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
-      // Each thread comes to the same elements each time.
-      const auto each = [&](const auto& f) {
-        for (index_t i = g.thread(); i < lines.n; i += g.threads()) {
-          keep_loop(i);
-          f(kept != nullptr ? kept[i] : key_of(i), static_cast<std::uint32_t>(i));
-        }
-      };
-      selection first;
-      unsigned left = static_cast<unsigned>(k);
-      bool ends = false;
-      for (int number = 0; number < digits && !ends; ++number) {
-        keep_loop(number);
-        ends = narrow(g, r, first, left, number, each);
-      }
-      gather(g, r, first, each);
-      int size = 2;
-      while (size < k) size *= 2;
-      for (int p = k + g.thread(); p < size; p += g.threads()) {
-        r.keys[p] = ~std::uint64_t{0};
-        r.positions[p] = ~std::uint32_t{0};
-      }
-      put_in_order(g, r, size);
-      for (int p = g.thread(); p < k; p += g.threads()) {
-        const index_t from = r.positions[p], to = lines.element(line, p, k);
-        values[to] = source(lines.element(line, from, lines.n));
-        indices[to] = from;
-      }
-      g.sync();
-    }
-  }
-
- private:
-  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so
-  /// exactly one thread, that of the digit, has before < left <= sum. True if all elements with that digit are asked
-  /// for.
-  template <class G, class Each>
-  SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
-    const int t = g.thread();
-    r.counts[t] = 0;
-    g.sync();
-    each([&](std::uint64_t key, std::uint32_t position) {
-      if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
-    });
-    g.sync();
-    const unsigned sum = sum_up_to(g, r.sums, r.counts[t]);
-    const unsigned before = sum - r.counts[t];
-    if (before < left && left <= sum) {
-      r.digit = t;
-      r.left = left - before;
-      r.ends = left == sum;
-    }
-    g.sync();
-    first.learn(r.digit, bytes, number);
-    left = r.left;
-    const bool ends = r.ends;
-    g.sync();
-    return ends;
-  }
-
-  template <class G, class Each>
-  SINTER_WORD void gather(const G& g, room& r, const selection& first, const Each& each) const {
-    if (g.thread() == 0) r.found = 0;
-    g.sync();
-    each([&](std::uint64_t key, std::uint32_t position) {
-      if (!first.has(key, position)) return;
-      const unsigned to = g.take(&r.found);
-      r.keys[to] = key;
-      r.positions[to] = position;
-    });
-  }
-
-  /// Batcher's bitonic network, over a power of two.
-  template <class G>
-  SINTER_WORD void put_in_order(const G& g, room& r, int size) const {
-    for (int run = 2; run <= size; run *= 2)
-      for (int step = run / 2; step > 0; step /= 2) {
-        g.sync();
-        for (int i = g.thread(); i < size / 2; i += g.threads()) {
-          const int a = i / step * 2 * step + i % step, b = a + step;
-          const bool wrong = r.keys[b] < r.keys[a] || (r.keys[b] == r.keys[a] && r.positions[b] < r.positions[a]);
-          if (wrong != ((a & run) != 0)) exchange(r, a, b);
-        }
-      }
-    g.sync();
-  }
-  static SINTER_WORD void exchange(room& r, int a, int b) {
-    const std::uint64_t key = r.keys[a];
-    r.keys[a] = r.keys[b];
-    r.keys[b] = key;
-    const std::uint32_t position = r.positions[a];
-    r.positions[a] = r.positions[b];
-    r.positions[b] = position;
-  }
-};
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::cuda_impl {
-
-/// Keys line by line, above them, where `line_shift` > 0, the number of the line.
-template <class T, class Source>
-struct sort_keys_body {
-  Source source;
-  sort_lines lines;
-  bool descending = false;
-  int line_shift = 0;
-  std::uint64_t* keys = nullptr;
-  std::uint32_t* positions = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t p = g.block() * g.threads() + g.thread(); p < lines.count * lines.n; p += stride) {
-      const index_t line = p / lines.n;
-      const T x = source(lines.element(line, p - line * lines.n, lines.n));
-      const std::uint64_t above = line_shift > 0 ? static_cast<std::uint64_t>(line) << line_shift : 0;
-      keys[p] = above | sinter::detail::sort_key(x, descending);
-      positions[p] = static_cast<std::uint32_t>(p);
-    }
-  }
-};
-
-/// The number of the line of each position, as the key of a second sort.
-struct line_keys_body {
-  index_t count, n;
-  const std::uint32_t* positions;
-  std::uint64_t* keys;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    for (index_t p = g.block() * g.threads() + g.thread(); p < count; p += g.blocks() * g.threads())
-      keys[p] = static_cast<std::uint64_t>(static_cast<index_t>(positions[p]) / n);
-  }
-};
-
-/// The first k elements of each line by their sorted positions: (outer, k, inner).
-template <class T, class Source>
-struct pick_sorted_body {
-  Source source;
-  sort_lines lines;
-  index_t k = 0;
-  const std::uint32_t* positions = nullptr;
-  T* values = nullptr;
-  std::int64_t* indices = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    for (index_t q = g.block() * g.threads() + g.thread(); q < lines.count * k; q += g.blocks() * g.threads()) {
-      const index_t line = q / k, i = q - line * k;
-      const index_t from = static_cast<index_t>(positions[line * lines.n + i]) - line * lines.n;
-      const index_t to = lines.element(line, i, k);
-      values[to] = source(lines.element(line, from, lines.n));
-      indices[to] = from;
-    }
-  }
-};
-
-/// Elements that are sorted at once.
-inline constexpr index_t most_sorted = index_t{1} << 27;
-
-/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others.
-/// All lines are sorted together: by line and key at once where both fit in 64 bits, otherwise first by key and then,
-/// stably, by line. At most `most` elements, but a whole line, at once.
-template <device D, class T, class Source>
-void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values,
-             std::int64_t* indices, index_t most = most_sorted) {
-  const index_t n = s.reduced, all = s.outer * s.inner;
-  if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
-    const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
-    const index_t shape[] = {s.outer, n, s.inner};
-    return launch_on<D>({"topk", shape, 3}, body, body.launch());
-  }
-  const index_t at_once = n < most ? most / n : 1;
-  radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
-  constexpr int key_bits = 8 * sizeof(T);
-  for (index_t first = 0; first < all; first += at_once) {
-    const sort_lines lines{s.inner, n, first, all - first < at_once ? all - first : at_once};
-    const index_t total = lines.count * n;
-    int line_bits = 0;
-    while ((index_t{1} << line_bits) < lines.count) ++line_bits;
-    const bool together = key_bits + line_bits <= 64;
-    const auto run = [&total](const auto& body, index_t threads) {
-      launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0});
-    };
-    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(),
-                                  pairs.values()},
-        total);
-    pairs.sort(total, together ? key_bits + line_bits : key_bits);
-    if (!together) {
-      run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
-      pairs.sort(total, line_bits);
-    }
-    run(pick_sorted_body<T, Source>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
-  }
-}
-
-}  // namespace sinter::cuda_impl
 
 namespace sinter::cuda_impl {
 
@@ -32575,6 +32103,16 @@ pass_axes axes_of(const any_shape& shape, const leaf_ref* leaves) {
   pass_axes axes(shape.data, shape.rank, N);
   for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
+}
+
+/// The values of an expression without points, over its own shape.
+template <class E>
+using source_for = element_source<sinter::detail::lowered<false, E>, outer_axes_of(E::rank)>;
+template <class E>
+source_for<E> source_of(const E& e) {
+  const sinter::detail::leaves_of<E> leaves(e);
+  return make_source<E::rank>(sinter::detail::lower<false>(e),
+                              axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
 }
 
 /// to (+)= from.
@@ -32813,185 +32351,6 @@ struct backend<D> {
   template <class T, bool Sums = false, class K, int Axes>
   static void reverse(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, inputs, sinks);
-  }
-
-  template <class R, class T, class K, int Axes, class Epilogue>
-  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced,
-                     typename R::result* out, const Epilogue* after) {
-    const auto put = [&] {
-      if constexpr (requires { after->finish(out); }) return after->finish(out);
-      else return cuda_impl::store_results<typename R::result>{out};
-    }();
-    cuda_impl::reduce_on<D, R, Axes>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, leaves), reduced, put);
-  }
-
-  template <class R, class E, class Out>
-  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
-    const cuda_impl::work what{"a scan", e.shape()};
-    std::vector<temporary<D>> folds;
-    cuda_impl::plan_scan<R>(
-        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
-        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
-        [&what, &out](const auto& source, index_t rows, index_t n) {
-          return gpu::folds().template scan<R>(what, source, rows, n, out);
-        });
-    if (after != nullptr) after->run();
-  }
-
-  template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
-                   const tensor<std::int64_t, R, D>& indices) {
-    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
-                             access::data(values), access::data(indices));
-  }
-
-  template <class E>
-  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
-                                                    reinterpret_cast<unsigned long long*>(access::data(counts))};
-    const cuda_impl::work what{"a count", e.shape()};
-    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts))
-      cuda_impl::launch_on<D>(what, body, body.launch());
-  }
-
-  template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
-    const index_t count = to.numel() / std::max<index_t>(n, 1);
-    constexpr int lanes = cuda_impl::row_lanes<T>;
-    const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
-    if constexpr (requires { after->finish(store, lanes, count, n); })
-      run_rows(op, n, e, to, saved, after->finish(store, lanes, count, n));
-    else run_rows(op, n, e, to, saved, store);
-  }
-  template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
-                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    if (y.numel() == 0) return;
-    const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
-                                                   access::data(dx), y.numel() / n, n, add);
-    cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
-  }
-
-  /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
-  /// host next waits for the GPU or asks for another check.
-  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
-    if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
-    if (n == 0) return;
-    cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
-                            {1, sizeof(index_t) * cuda_impl::block_threads});
-  }
-
-  template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                     const tensor<T, R, D>& y) {
-    if (index.numel() == 0) return;
-    const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
-                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
-  }
-  template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                          const tensor<T, R, D>& y, index_order order) {
-    if (index.numel() == 0) return;
-    const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
-    const cuda_impl::work what{"adding at indices", index.shape()};
-    if (order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
-                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
-    else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
-                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
-  }
-
-  template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
-                            const tensor<compute_type<T>, 1, D>& lse) {
-    if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss),
-                                                               access::data(lse), e.shape()[0], e.shape()[1]);
-    cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
-  }
-  template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
-                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
-    if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(
-        source_of(e), access::data(labels), access::data(lse), access::data(g), access::data(dx), e.shape()[0],
-        e.shape()[1], add);
-    cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
-  }
-
-  template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                     const epilogue* e) {
-    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
-      return;
-    cuda_impl::multiply<T, D>(a, b, c, accumulate);
-    if (e != nullptr) e->run();
-  }
-
- private:
-  template <class T>
-  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                                 const epilogue& e) {
-    using cuda_impl::product_tail;
-    product_tail tail = e.tail(c.columns);
-    if (tail.empty()) return false;
-    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
-      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
-      tail.kept = kept->data;
-      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
-        *e.kept = kept;
-        return true;
-      }
-      tail.kept = nullptr;
-    }
-    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
-  }
-  /// The values of an expression without points, over its own shape.
-  template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
-                       const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
-    if (to.numel() == 0) return;
-    const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
-                                                               to.numel() / n, n);
-    cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
-  }
-  template <class E>
-  using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
-  template <class E>
-  static source_for<E> source_of(const E& e) {
-    const leaves_of<E> leaves(e);
-    return cuda_impl::make_source<E::rank>(
-        lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
-  }
-
-  template <class T, int R>
-  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis,
-                                             const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
-    cuda_impl::pass_axes axes(3);
-    axes.rank = R;  // the others in order, then an inner axis of one element
-    for (int d = 0, to = 0; d < R; ++d) {
-      if (d == axis) continue;
-      axes.shape[to] = index.shape()[d];
-      axes.strides[0][to] = x.strides()[d];
-      axes.strides[1][to] = index.strides()[d];
-      axes.strides[2][to] = y.strides()[d];
-      ++to;
-    }
-    axes.shape[R - 1] = 1;
-    axes.data[0] = reinterpret_cast<char*>(access::data(x));
-    axes.data[1] = reinterpret_cast<char*>(access::data(index));
-    axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    constexpr int outer = cuda_impl::outer_axes_of(R);
-    return {axes.space<outer>(),
-            axes.table<3, outer>(0),
-            index.shape()[axis],
-            x.shape()[axis],
-            {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 
@@ -33293,6 +32652,7 @@ class use_gpu {
 /// Where the arena of a GPU gets its memory.
 struct gpu_memory {
   static constexpr std::size_t header = 0;
+  static constexpr std::size_t allowance = std::size_t{64} << 20;  // more than on a host, since give() waits
   int gpu;
 
   void* take(std::size_t bytes) const {
@@ -33959,6 +33319,32 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 }
 
 }  // namespace sinter::cuda_impl
+// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and the sorter that replaces Sinter's radix sort.
+
+namespace sinter::cuda_impl {
+
+class context;
+
+/// Keys with values, and room for as many of both.
+struct pair_buffers {
+  std::uint64_t *keys = nullptr, *spare_keys = nullptr;
+  std::uint32_t *values = nullptr, *spare_values = nullptr;
+
+  /// What was spare holds the pairs now.
+  void turn() {
+    std::swap(keys, spare_keys);
+    std::swap(values, spare_values);
+  }
+};
+
+/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both
+/// buffers may be written; turn() says that the pairs end in the spare one.
+using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
+
+/// The sorter to use, set by cub.hpp before main; null for Sinter's own.
+inline std::atomic<pair_sorter> other_sorter{nullptr};
+
+}  // namespace sinter::cuda_impl
 #if SINTER_WITH_CUDNN
 // sinter/cuda/cudnn_conv.hpp: convolutions by cuDNN, where it has an algorithm for them that gives the same bits in
 // every run.
@@ -34473,7 +33859,10 @@ struct merge_states {
 template <class R, class Put>
 struct put_finished {
   Put put;
-  __host__ __device__ void operator()(index_t number, const typename R::state& s) const { put(number, R::finish(s)); }
+  index_t n;
+  __host__ __device__ void operator()(index_t number, const typename R::state& s) const {
+    put(number, sinter::detail::finish_fold_of<R>(s, n));
+  }
 };
 template <class Out>
 struct put_state {
@@ -34517,7 +33906,7 @@ struct cub_folds {
   bool reduce(const work& w, const Source& source, index_t results, index_t n, const Put& put) const {
     if (n == 0 || (results > 1 && (n < shortest_row || results < fewest_rows))) return false;
     if constexpr (fits_cub<Source, Put>) {
-      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put});
+      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put, n});
       const merge_states<R> merge;
       if (results == 1) {
         const auto in = states_of<R>(source, one_row{});
@@ -35774,6 +35163,1066 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
+
+namespace sinter::cuda_impl {
+
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins
+/// fit, a block counts in shared memory first.
+template <class Source>
+struct count_body {
+  static constexpr index_t most_shared = 4096;
+  Source source;
+  index_t n = 0, bins = 0;
+  unsigned long long* counts = nullptr;
+
+  SINTER_WORD bool shares() const { return bins <= most_shared; }
+  launch_shape launch() const {
+    const index_t blocks = blocks_for(n, 16 * block_threads);
+    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
+    if (mine != nullptr) {
+      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
+      g.sync();
+    }
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t v = source(i);
+      if (v < 0 || v >= bins) continue;
+      if (mine != nullptr) g.add(mine + v, 1u);
+      else g.add(counts + v, 1ull);
+    }
+    if (mine == nullptr) return;
+    g.sync();
+    for (index_t b = g.thread(); b < bins; b += g.threads())
+      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::count_op, D> {
+  template <class E>
+  static void run(ops::count_op, const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<cuda_impl::source_for<E>> body{
+        cuda_impl::source_of(e), e.shape().numel(), counts.numel(),
+        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    const cuda_impl::work what{"a count", e.shape()};
+    if (!cuda_impl::gpu<D>::folds().count(what, body.source, body.n, body.bins, body.counts))
+      cuda_impl::launch_on<D>(what, body, body.launch());
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/cross_entropy.hpp: cross-entropy on GPUs: the threads of a group share a row.
+
+// sinter/cuda/rows.hpp: the bodies of softmax, layer_norm and their relatives: the threads of a group share a row.
+
+namespace sinter::cuda_impl {
+
+/// f of neighbours of a row, number by number; see ops/row_op.hpp.
+template <class F, class T, int lanes, class... V>
+SINTER_WORD chunk<T, lanes> map_row(const F& f, chunk<T, lanes> x, const V&... more) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], more.value[i]...);
+  return x;
+}
+
+/// Values, or what the thread has kept of them.
+template <class T, int lanes, class V>
+struct kept_values {
+  bool is_kept;
+  const chunk<T, lanes>* kept;
+  V v;
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
+};
+
+using ops::last_step;
+using ops::over;
+using ops::row_shift;
+using ops::shifted_sum;
+using sinter::detail::access;
+using sinter::detail::bare;
+
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
+/// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+template <class T, int lanes, class G>
+struct row_team {
+  const G& g;
+  T* states;
+  bool keeps;             ///< there is room for the values of a row; they may take too much
+  chunk<T, lanes>* room;  ///< for that, several times; a thread touches its own chunks only
+  index_t n;
+  int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
+  int group, place;
+
+  SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
+
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in
+  /// memory as they are kept are asked for all at once, and may still be on their way.
+  template <class V>
+  SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
+    if (!keeps) return {false, room, v};
+    chunk<T, lanes>* const to = room + number * chunks;
+    int c = place;
+    if constexpr (requires { v.in_memory_at(0); }) {
+      for (; v.whole && c < chunks && valid(c) == lanes; c += group) {
+        keep_loop(c);
+        g.copy_ahead(to + c, v.in_memory_at(c));
+      }
+    } else {
+      g.finish_copies();
+    }
+    for (; c < chunks; c += group) {
+      keep_loop(c);
+      to[c] = v(c, valid(c));
+    }
+    return {true, to, v};
+  }
+
+  /// combine over all values of the row, the same for every thread.
+  template <class Combine, class V>
+  SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
+    T s = identity;
+    g.finish_copies();
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
+    }
+    return together(s, combine);
+  }
+  /// combine over what the threads have, the same for every one.
+  template <class Combine>
+  SINTER_WORD T together(T s, const Combine& combine) const {
+    g.sync();
+    states[g.thread()] = s;
+    for (int step = group / 2; step > 0; step /= 2) {
+      g.sync();
+      if (place < step) states[g.thread()] = combine(states[g.thread()], states[g.thread() + step]);
+    }
+    g.sync();
+    return states[g.thread() - place];
+  }
+  template <class V>
+  SINTER_WORD T sum(const V& v) const {
+    return fold(T(0), [](T a, T b) { return a + b; }, v);
+  }
+  template <class V>
+  SINTER_WORD T max(const V& v) const {
+    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
+  }
+  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value
+  /// rescales the sum so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+  template <class V>
+  SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
+    T most = -std::numeric_limits<T>::infinity(), s = 0;
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      T larger = most;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) larger = i < there ? math::max(larger, x.value[i]) : larger;
+      const T shift = row_shift(larger);
+      s *= math::exp(most - shift);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s += i < there ? math::exp(x.value[i] - shift) : T(0);
+      most = larger;
+    }
+    const T shift = row_shift(together(most, [](T a, T b) { return math::max(a, b); }));
+    return {shift, together(s * math::exp(most - shift), [](T a, T b) { return a + b; })};
+  }
+  /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
+  template <class V, class F>
+  SINTER_WORD void each(const V& v, const F& f) const {
+    g.finish_copies();
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      f(index_t{c} * lanes, valid(c), v(c, valid(c)));
+    }
+  }
+};
+
+/// Of a row of which nothing can be kept, one pass over memory less.
+template <class C, class Team, class V>
+SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
+  if (!team.keeps) return team.sum_of_exp(v);
+  const C shift = row_shift(team.max(v));
+  return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
+}
+
+/// What the formulas of ops/row_op.hpp read of a row, in both directions. `Number` is the type of its sums.
+template <class Team, class Number>
+struct row_of_team {
+  using value_type = Number;
+  static constexpr bool always_keeps = false;
+  const Team& team;
+
+  SINTER_WORD bool keeps() const { return team.keeps; }
+  SINTER_WORD Number count() const { return static_cast<Number>(team.n); }
+  template <class V>
+  SINTER_WORD Number sum(const V& v) const {
+    return team.sum(v);
+  }
+  template <class V>
+  SINTER_WORD Number max(const V& v) const {
+    return team.max(v);
+  }
+  SINTER_WORD bool any_row(bool is) const { return team.g.any(is); }
+};
+
+/// One row of a forward pass; X: its values, Put: where the result goes.
+template <class Team, class X, class Put, class Number>
+struct forward_row : row_of_team<Team, Number> {
+  const X& values;
+  const Put& store;
+  Number* of_row;  ///< what backward asks of this row; null for none
+
+  template <class V>
+  using kept = decltype(std::declval<const Team&>().keep(std::declval<const V&>()));
+
+  SINTER_WORD const X& x() const { return values; }
+  template <class V>
+  SINTER_WORD kept<V> keep(const V& v) const {
+    return this->team.keep(v);
+  }
+  /// Read anew by every thread: no other has to be waited for.
+  template <class V>
+  SINTER_WORD Number first(const V&) const {
+    return values(0, this->team.valid(0)).value[0];
+  }
+  template <class V>
+  SINTER_WORD ops::values_and_sum<kept<V>, Number> keep_and_sum(const V& v) const {
+    const auto values_kept = this->team.keep(v);
+    return {values_kept, this->team.sum(values_kept)};
+  }
+  template <class V>
+  SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
+    return cuda_impl::sum_of_exp<Number>(this->team, v);
+  }
+  template <class V>
+  SINTER_WORD void finish(const V& v, last_step<Number> end) const {
+    this->team.each(over(v, [=](Number a) { return (a - end.shift) * end.scale - end.rest; }), store);
+  }
+  SINTER_WORD void save(Number c) const {
+    if (this->team.place == 0 && of_row != nullptr) *of_row = c;
+  }
+};
+
+/// One row of a backward pass; Y: its results and their gradients, Put: where the gradient of the operand goes.
+template <class Team, class Y, class Put, class Number>
+struct reverse_row : row_of_team<Team, Number> {
+  const Y &y, &g;
+  const Number* of_row;
+  const Put& store;
+
+  SINTER_WORD const Y& result() const { return y; }
+  SINTER_WORD const Y& gradient() const { return g; }
+  SINTER_WORD Number saved() const { return *of_row; }
+  template <class V>
+  SINTER_WORD void put(const V& v) const {
+    this->team.each(v, store);
+  }
+};
+
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say
+/// what is done with a row.
+template <class T, int Lanes, int Leaves = 1>
+struct row_groups {
+  static constexpr int lanes = Lanes;
+  /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
+  static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide)   ? 1
+                                        : (Leaves > 2 && wide) || Leaves > 4 ? 2
+                                        : Leaves > 1 || wide                 ? 3
+                                                                             : 4;
+  /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
+  static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
+  index_t rows = 0, n = 0;
+  int chunks = 0, in_last = 0;  ///< of a row
+  int group = 1;
+  int rooms = 0;  ///< how many times a row is kept in shared memory
+
+  row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
+    const index_t in_row = (n + lanes - 1) / lanes;
+    if (in_row > std::numeric_limits<int>::max() - block_threads)
+      sinter::detail::refuse<shape_error>(
+          {"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+    chunks = static_cast<int>(in_row);
+    in_last = static_cast<int>(n - (in_row - 1) * lanes);
+    const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
+    while (takes(usual_chunks) || (takes(1) && rows * group < enough_blocks * block_threads)) group *= 2;
+    constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
+    if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
+  }
+  SINTER_WORD int together() const { return block_threads / group; }
+  /// What a row takes in shared memory, in elements.
+  SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
+  launch_shape launch() const {
+    return {blocks_for(rows, together()),
+            sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
+  }
+
+  /// f(row, team, true) for every row. A team without a row left gets f(row, team, false), with a team of no chunks.
+  template <class G, class F>
+  SINTER_WORD void each_row(const G& g, const F& f) const {
+    T* const states = g.template shared<T>();
+    auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
+    for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
+      const index_t row = first + g.thread() / group;
+      f(row < rows ? row : rows - 1,
+        row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group,
+                              g.thread() % group},
+        row < rows);
+    }
+  }
+};
+
+/// Is K a tensor whose elements are kept as they lie in memory?
+template <class K>
+inline constexpr bool lies_as_kept = false;
+template <class T>
+inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
+
+/// Values of a row of a source.
+template <int lanes, class Source>
+struct source_row {
+  const Source& source;
+  typename Source::row row;
+  bool whole = source.by_rows;
+
+  SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
+  SINTER_WORD auto operator()(int c, int valid) const {
+    return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid);
+  }
+  SINTER_WORD auto* in_memory_at(int c) const
+    requires lies_as_kept<typename Source::formula>
+  {
+    using T = typename Source::formula::value_type;
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + row.at.at[0]) + c;
+  }
+};
+
+template <class T>
+inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
+
+/// Put: store_elements or finish_elements.
+template <class Op, class Source, class T, class Put>
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
+  using C = compute_type<T>;
+  Source source;
+  Op op;
+  Put put;
+  C* saved;
+
+  rows_body(const Source& x, const Op& what, const Put& p, C* s, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        op(what),
+        put(p),
+        saved(s) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t first = row * this->n;
+      const source_row<row_lanes<T>, Source> values(source, first);
+      const auto store = put.row_at(first);
+      C* const of_row = there && saved != nullptr ? saved + row : static_cast<C*>(nullptr);
+      op.forward(forward_row<bare<decltype(team)>, bare<decltype(values)>, bare<decltype(store)>, C>{
+          {team}, values, store, of_row});
+    });
+  }
+};
+
+/// Values of a row in memory.
+template <class T>
+struct memory_row {
+  const T* data;
+  bool whole;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    constexpr int lanes = row_lanes<T>;
+    const chunk<T, lanes> read =
+        read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    chunk<compute_type<T>, lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
+    return x;
+  }
+  SINTER_WORD const chunk<T, row_lanes<T>>* in_memory_at(int c) const
+    requires std::is_same_v<T, compute_type<T>>
+  {
+    return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
+  }
+};
+
+// The rows of a team of threads; of the grid, protocols ask nothing.
+using any_row_team = row_team<float, row_lanes<float>, int>;
+static_assert(ops::is_forward_row<forward_row<any_row_team, memory_row<float>, int, float>> &&
+              ops::is_reverse_row<reverse_row<any_row_team, memory_row<float>, int, float>>);
+
+template <class Op, class T>
+struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  Op op;
+  const T* y;
+  const T* g_of_y;
+  const C* saved;
+  T* dx;
+  bool add;
+  bool whole;
+
+  reverse_rows_body(const Op& what, const T* result, const T* gradient, const C* s, T* to, index_t count,
+                    index_t length, bool adds)
+      : row_groups<C, lanes>(count, length, 2), op(what), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
+                      reinterpret_cast<std::uintptr_t>(dx);
+    whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool) {
+      const index_t first = row * this->n;
+      const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
+      T* const to = dx + first;
+      const auto kept_result = team.keep(result, 0), kept_gradient = team.keep(gradient, 1);
+      const auto store = [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      };
+      op.reverse(reverse_row<bare<decltype(team)>, bare<decltype(kept_result)>, bare<decltype(store)>, C>{
+          {team}, kept_result, kept_gradient, saved != nullptr ? saved + row : nullptr, store});
+    });
+  }
+};
+
+/// See row_kernels in ops/row_op.hpp.
+template <device D>
+struct row_passes {
+  template <class Op, class E, class T, auto S, class Epilogue>
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    if (to.numel() == 0) return;
+    const index_t count = to.numel() / n;
+    const store_elements<T> store(access::data(to), row_lanes<T>, count, n);
+    const auto run = [&](const auto& put) {
+      const rows_body<Op, source_for<E>, T, bare<decltype(put)>> body(source_of(e), op, put, access::data(saved), count,
+                                                                      n);
+      launch_on<D>({Op::name, to.shape()}, body, body.launch());
+    };
+    if constexpr (requires { after->finish(store, row_lanes<T>, count, n); })
+      run(after->finish(store, row_lanes<T>, count, n));
+    else run(store);
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    if (y.numel() == 0) return;
+    const reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
+                                        y.numel() / n, n, add);
+    launch_on<D>({Op::name, y.shape()}, body, body.launch());
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::row_op> Op, device D>
+  requires is_cuda_v<D>
+struct kernels<Op, D> : row_kernels<Op, D, cuda_impl::row_passes<D>> {};
+
+}  // namespace sinter::detail
+
+namespace sinter::cuda_impl {
+
+/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
+template <class Source, class T>
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
+  using C = compute_type<T>;
+  Source source;
+  const std::int64_t* labels;
+  T* loss;
+  C* lse;
+
+  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        labels(label),
+        loss(to),
+        lse(parts) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t length = this->n;
+      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
+      const auto [shift, sum] = sum_of_exp<C>(team, v);
+      const C rest = math::log(sum);
+      if (!there || team.place != 0) return;
+      lse[2 * row] = shift;
+      lse[2 * row + 1] = rest;
+      const bool is_class = labels[row] >= 0 && labels[row] < length;
+      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
+    });
+  }
+};
+
+/// dx = g[row] (exp(x - lse) - [column == label])
+template <class Source, class T>
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  Source source;
+  const std::int64_t* labels;
+  const C* lse;
+  const T* g_of_loss;
+  T* dx;
+  bool add;
+  bool whole;
+
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
+                             index_t count, index_t length, bool adds)
+      : row_groups<C, lanes, Source::leaves>(count, length, 0),
+        source(x.in_rows(lanes, count, length)),
+        labels(label),
+        lse(parts),
+        g_of_loss(gradient),
+        dx(to),
+        add(adds),
+        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      if (!there) return;
+      const index_t length = this->n;
+      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
+      T* const to = dx + row * length;
+      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const C exponent = (x.value[i] - shift) - rest;
+          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        }
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
+      });
+    });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::cross_entropy_op, D> {
+  template <class T, class Epilogue, class E>
+  static tensor<compute_type<T>, 1, D> forward(ops::cross_entropy_op, const tensor<T, 1, D>& loss, const Epilogue*,
+                                               const E& x, const tensor<std::int64_t, 1, D>& labels) {
+    check_indices({"cross_entropy", "label"}, labels, x.shape()[1]);
+    const auto lse = tensor<compute_type<T>, 1, D>::uninitialized({{2 * loss.numel()}});
+    if (loss.numel() == 0) return lse;
+    const cuda_impl::cross_entropy_body<cuda_impl::source_for<E>, T> body(cuda_impl::source_of(x), access::data(labels),
+                                                                          access::data(loss), access::data(lse),
+                                                                          x.shape()[0], x.shape()[1]);
+    cuda_impl::launch_on<D>({"cross_entropy", x.shape()}, body, body.launch());
+    return lse;
+  }
+  template <class Backward>
+  static void reverse(ops::cross_entropy_op, const Backward& b) {
+    const auto& x = b.template operand<0>();
+    const auto& labels = b.template operand<1>();
+    const auto dx = b.template place_of<0>();
+    if (dx.to.numel() == 0) return;
+    using T = element_of<decltype(dx.to)>;
+    const cuda_impl::reverse_cross_entropy_body<cuda_impl::source_for<bare<decltype(x)>>, T> body(
+        cuda_impl::source_of(x), access::data(labels), access::data(b.saved), access::data(b.gradient()),
+        access::data(dx.to), x.shape()[0], x.shape()[1], dx.add);
+    cuda_impl::launch_on<D>({"backward of cross_entropy", x.shape()}, body, body.launch());
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/folds.hpp: the kernels of reductions and scans on GPUs.
+
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
+// shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+
+namespace sinter::cuda_impl {
+
+/// Writes the states of chunks of rows of n elements to `out`.
+template <class Out>
+struct put_states {
+  Out out;
+  put_states(const Out& to, int, index_t, index_t) : out(to) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k)
+      if (k < valid) out.put(row + column + k, s[k]);
+  }
+};
+template <class R>
+struct put_states<sinter::detail::scan_results<R>> {
+  using result = typename R::result;
+  store_elements<result> values;
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    chunk<compute_type<result>, lanes> c;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
+    values.row_at(row)(column, valid, c);
+  }
+};
+template <class T>
+struct put_states<sinter::detail::scan_extremes<T>> {
+  store_elements<T> values;
+  store_elements<std::int64_t> indices;
+  put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
+
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
+    chunk<compute_type<T>, lanes> c;
+    chunk<std::int64_t, lanes> i;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) {
+      c.value[k] = static_cast<compute_type<T>>(s[k].value);
+      i.value[k] = s[k].index;
+    }
+    values.row_at(row)(column, valid, c);
+    indices.row_at(row)(column, valid, i);
+  }
+};
+
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece
+/// starts from the folds of those before it in `partial`.
+template <class R, class Source, class Out>
+struct scan_rows_body {
+  using state = typename R::state;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
+  Source source;
+  index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  put_states<Out> put;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < rows * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      const index_t row = task / pieces, piece = task % pieces, begin = piece * per_piece;
+      const index_t stop = begin + per_piece < n ? begin + per_piece : n;
+      const index_t end = task < rows * pieces ? stop : begin;
+      state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
+      const auto from = source.row_at(task < rows * pieces ? row * n : 0);
+      for (index_t tile = begin; tile < begin + per_piece; tile += group * lanes) {
+        const index_t mine = tile + place * lanes;
+        const int valid = mine >= end ? 0 : end - mine < lanes ? static_cast<int>(end - mine) : lanes;
+        decltype(source.template chunk_in<lanes>(from, mine, valid)) x{};
+        state s = R::identity();
+        if (valid > 0) {
+          x = source.template chunk_in<lanes>(from, mine, valid);
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k)
+            if (k < valid) R::push(s, x.value[k], mine + k);
+        }
+        scan_group(g, states, s, place);
+        if (valid > 0) {
+          s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+          state after[std::size_t{lanes}];
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k) {
+            if (k < valid) R::push(s, x.value[k], mine + k);
+            after[k] = s;
+          }
+          put(row * n, mine, valid, after);
+        }
+        before = R::merge(before, states[g.thread() - place + group - 1]);
+        g.sync();
+      }
+    }
+  }
+
+ private:
+  template <class G>
+  SINTER_WORD state fold_before(const G& g, state* states, index_t row, index_t piece, int place) const {
+    state s = R::identity();
+    for (index_t i = place; i < piece; i += group) s = R::merge(s, partial[row * pieces + i]);
+    states[g.thread()] = s;
+    fold_group<R>(g, states, group, place);
+    g.sync();
+    s = states[g.thread() - place];
+    g.sync();
+    return s;
+  }
+
+  /// states[t] = the fold of s over the threads of the group up to t.
+  template <class G>
+  SINTER_WORD void scan_group(const G& g, state* states, state s, int place) const {
+    states[g.thread()] = s;
+    for (int step = 1; step < group; step *= 2) {
+      g.sync();
+      if (place >= step) s = R::merge(states[g.thread() - step], s);
+      g.sync();
+      states[g.thread()] = s;
+    }
+    g.sync();
+  }
+};
+
+/// Columns: a thread per column and piece.
+template <class R, class Source, class Out>
+struct scan_columns_body {
+  using state = typename R::state;
+  Source source;
+  index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t tasks = outer * pieces * inner;
+    for (index_t task = g.block() * g.threads() + g.thread(); task < tasks; task += g.blocks() * g.threads()) {
+      const index_t column = task % inner, piece = task / inner % pieces, o = task / inner / pieces;
+      state s = R::identity();
+      for (index_t i = 0; i < piece; ++i) s = R::merge(s, partial[(o * inner + column) * pieces + i]);
+      const index_t begin = piece * per_piece;
+      const index_t end = begin + per_piece < n ? begin + per_piece : n;
+      for (index_t i = begin; i < end; ++i) {
+        const index_t at = (o * n + i) * inner + column;
+        R::push(s, source(at), i);
+        out.put(at, s);
+      }
+    }
+  }
+};
+
+/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left
+/// to by_library(source, rows, n) if that is true.
+template <class R, class Source, class Out, class Run, class Memory, class Library>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run,
+               const Memory& memory, const Library& by_library) {
+  using state = typename R::state;
+  const index_t lines = s.outer * s.inner;
+  if (lines * s.reduced == 0) return;
+  const bool columns = s.inner > 1;
+  if (!columns && by_library(source, lines, s.reduced)) return;
+  const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
+  const store_results<typename R::result> nowhere{nullptr};
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  if (columns) {
+    if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
+    run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+        launch_shape{blocks_for(lines * p.count, block_threads), 0});
+  } else {
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
+    using body_type = scan_rows_body<R, Source, Out>;
+    constexpr int lanes = body_type::lanes;
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines,  s.reduced, p.count, p.length, 1,
+                   {out, lanes, lines, s.reduced},          partial};
+    while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
+    run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
+  }
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <class Fold, int N, int R, device D>
+  requires is_cuda_v<D>
+struct kernels<ops::reduce_op<Fold, N, R>, D> {
+  template <class T, class Epilogue, class X>
+  static void forward(const ops::reduce_op<Fold, N, R>& op, const tensor<T, R, D>& y, const Epilogue* after,
+                      const X& x) {
+    const auto put = [&] {
+      if constexpr (requires { after->finish(access::data(y)); }) return after->finish(access::data(y));
+      else return cuda_impl::store_results<T>{access::data(y)};
+    }();
+    const auto plan = lower<false>(x);
+    const leaves_of<X> leaves(x);
+    cuda_impl::reduce_on<D, typename Fold::template reducer<element_of<X>>, N>(
+        "a reduction", plan, cuda_impl::axes_of<decltype(plan)::leaves>({x.shape().data(), N}, leaves), op.axes.has,
+        put);
+  }
+};
+
+template <class Op, device D>
+  requires(std::derived_from<Op, ops::scan_op> && is_cuda_v<D>)
+struct kernels<Op, D> {
+  template <class T, int R, class X>
+  static void forward(const Op& op, const tensor<T, R, D>& y, const typename backend<D>::epilogue* after, const X& x) {
+    using reducer = typename Op::template reducer<element_of<X>>;
+    scan<reducer>(x, op.axis, scan_results<reducer>{access::data(y)});
+    if (after != nullptr) after->run();
+  }
+  /// Values and indices of a fold that finds both.
+  template <class T, int R, class X>
+  static void run(const Op& op, const X& x, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    scan<typename Op::template reducer<T>>(x, op.axis, scan_extremes<T>{access::data(values), access::data(indices)});
+  }
+
+ private:
+  template <class Reducer, class X, class Out>
+  static void scan(const X& x, int axis, const Out& out) {
+    const cuda_impl::work what{"a scan", x.shape()};
+    std::vector<temporary<D>> folds;
+    cuda_impl::plan_scan<Reducer>(
+        cuda_impl::source_of(x), around_axis(x.shape().data(), X::rank, axis), out,
+        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
+        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+        [&what, &out](const auto& source, index_t rows, index_t n) {
+          return cuda_impl::gpu<D>::folds().template scan<Reducer>(what, source, rows, n, out);
+        });
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+
+namespace sinter::cuda_impl {
+
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to
+/// element c of `x` with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+template <int Axes>
+struct gather_lines {
+  index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
+  operand_table<3, outer_axes_of(Axes)> at;
+  index_t along = 0;
+  index_t extent = 0;    ///< of x along the axis
+  index_t step[3] = {};  ///< of x, index and y along the axis
+};
+
+/// y = x[index]: a thread per element; 0 where there is no such index.
+template <class T, int Axes>
+struct gather_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
+      add_row(shape.lines, shape.at, line, at);
+      const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
+      const bool there = from >= 0 && from < shape.extent;
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] =
+          there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
+    }
+  }
+};
+
+/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
+template <class T, int Axes>
+struct scatter_add_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t line = g.block() * g.threads() + g.thread(); line < shape.lines.rows; line += stride) {
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      for (index_t k = 0; k < shape.along; ++k) {
+        const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
+        if (to < 0 || to >= shape.extent) continue;
+        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
+            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+      }
+    }
+  }
+};
+
+/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
+template <class T, int Axes>
+struct scatter_runs_body {
+  gather_lines<Axes> shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
+      const index_t to = index[k * shape.step[1]];
+      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
+      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
+      T sum = y[k * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        sum += y[next * shape.step[2]];
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+    }
+  }
+};
+
+/// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
+struct check_range_body {
+  const std::int64_t* values;
+  index_t n, extent;
+  ops::index_check check;
+  index_fault* fault;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    index_t* const found = g.template shared<index_t>();
+    index_t first = n;
+    for (index_t i = g.thread(); i < n; i += g.threads())
+      if ((values[i] < 0 || values[i] >= extent) && i < first) first = i;
+    found[g.thread()] = first;
+    for (int step = g.threads() / 2; step > 0; step /= 2) {
+      g.sync();
+      if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
+        found[g.thread()] = found[g.thread() + step];
+    }
+    if (g.thread() == 0 && found[0] < n && fault->check.op == nullptr)
+      *fault = {check, values[found[0]], found[0], extent};
+  }
+};
+
+template <class T, int R, device D>
+gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                         const tensor<T, R, D>& y) {
+  using sinter::detail::access;
+  pass_axes axes(3);
+  axes.rank = R;  // the others in order, then an inner axis of one element
+  for (int d = 0, to = 0; d < R; ++d) {
+    if (d == axis) continue;
+    axes.shape[to] = index.shape()[d];
+    axes.strides[0][to] = x.strides()[d];
+    axes.strides[1][to] = index.strides()[d];
+    axes.strides[2][to] = y.strides()[d];
+    ++to;
+  }
+  axes.shape[R - 1] = 1;
+  axes.data[0] = reinterpret_cast<char*>(access::data(x));
+  axes.data[1] = reinterpret_cast<char*>(access::data(index));
+  axes.data[2] = reinterpret_cast<char*>(access::data(y));
+  constexpr int outer = outer_axes_of(R);
+  return {axes.space<outer>(),
+          axes.table<3, outer>(0),
+          index.shape()[axis],
+          x.shape()[axis],
+          {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_body<T, R> body{cuda_impl::lines_of(x, op.axis, index, y)};
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
+                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::scatter_add, D> {
+  template <class T, int R>
+  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+                  const tensor<T, R, D>& y) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
+    const cuda_impl::work what{"adding at indices", index.shape()};
+    if (op.order == index_order::runs)
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::index_check, D> {
+  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+    if (capturing() == nullptr) cuda_impl::report_fault<D>();
+    if (n == 0) return;
+    cuda_impl::launch_on<D>({check.op, &n, 1},
+                            cuda_impl::check_range_body{values, n, extent, check, cuda_impl::gpu<D>::fault_address()},
+                            {1, sizeof(index_t) * cuda_impl::block_threads});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/matmul.hpp: matrix products on GPUs, with the tail of a statement where a BLAS takes it.
+
+namespace sinter::detail {
+
+template <int R, device D>
+  requires is_cuda_v<D>
+struct kernels<ops::matmul_op<R>, D> : product_kernels<R, D> {
+  using epilogue = typename backend<D>::epilogue;
+
+  template <class T>
+  static void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                       const epilogue* e) {
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
+      return;
+    cuda_impl::multiply<T, D>(a, b, c, accumulate);
+    if (e != nullptr) e->run();
+  }
+
+ private:
+  template <class T>
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                                 const epilogue& e) {
+    using cuda_impl::product_tail;
+    product_tail tail = e.tail(c.columns);
+    if (tail.empty()) return false;
+    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
+      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
+      tail.kept = kept->data;
+      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
+        *e.kept = kept;
+        return true;
+      }
+      tail.kept = nullptr;
+    }
+    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cuda/moments.hpp: mean and variance of channels on GPUs. Plain kernels, not tuned.
 
 namespace sinter::cuda_impl {
@@ -36138,7 +36587,7 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
 
 }  // namespace sinter::detail
 // sinter/cuda/resample.hpp: pad and interpolate on GPUs: a thread for each element that is written. Plain kernels, not
-// tuned.
+// tuned. What is counted along the axes stands in arrays whose indices are constants once loops are unrolled.
 
 namespace sinter::cuda_impl {
 
@@ -36190,20 +36639,27 @@ struct blend_body {
         const index_t o = rest % shape.axis[d].out;
         rest /= shape.axis[d].out;
         to += o * shape.y_strides[d];
-        if (shape.axis[d].blends()) {
-          ops::axis_taps<C>& t = taps[blended++];
-          t = shape.axis[d].template taps<C>(o);
-          for (int k = 0; k < t.count; ++k) t.at[k] *= shape.x_strides[d];
-        } else {
-          from += shape.axis[d].template taps<C>(o).at[0] * shape.x_strides[d];
+        ops::axis_taps<C> t = shape.axis[d].template taps<C>(o);
+        SINTER_UNROLL
+        for (int k = 0; k < 4; ++k) t.at[k] *= shape.x_strides[d];
+        if (!shape.axis[d].blends()) {
+          from += t.at[0];
+          continue;
         }
+        SINTER_UNROLL
+        for (int k = 0; k < 3; ++k)
+          if (k == blended) taps[k] = t;
+        ++blended;
       }
       C sum = 0;
       for (int a = 0; a < taps[2].count; ++a)
-        for (int b = 0; b < taps[1].count; ++b)
-          for (int c = 0; c < taps[0].count; ++c)
-            sum += taps[2].weight[a] * taps[1].weight[b] * taps[0].weight[c] *
-                   static_cast<C>(x[from + taps[2].at[a] + taps[1].at[b] + taps[0].at[c]]);
+        for (int b = 0; b < taps[1].count; ++b) {
+          const C outer = ops::one_of(taps[2].weight, a) * ops::one_of(taps[1].weight, b);
+          const index_t at = from + ops::one_of(taps[2].at, a) + ops::one_of(taps[1].at, b);
+          SINTER_UNROLL
+          for (int c = 0; c < 4; ++c)
+            if (c < taps[0].count) sum += outer * taps[0].weight[c] * static_cast<C>(x[at + taps[0].at[c]]);
+        }
       y[to] = static_cast<T>(sum);
     }
   }
@@ -36249,8 +36705,13 @@ struct resample_gradient_body {
           is_read = is_read && o >= 0 && o < m.out;
           from += o * shape.y_strides[d];
         } else {
-          s.axis[s.used] = d;
-          s.at[s.used++] = at;
+          SINTER_UNROLL
+          for (int k = 0; k < 3; ++k)
+            if (k == s.used) {
+              s.axis[k] = d;
+              s.at[k] = at;
+            }
+          ++s.used;
         }
       }
       C sum = 0;
@@ -36296,6 +36757,510 @@ struct kernels<Op, D> {
     cuda_impl::run_resample<D>(
         Op::name, dx.to.shape(),
         cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
+
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
+// every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
+// cuda<0> ambiguous after `using namespace sinter`.)
+//
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each
+// tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
+// manycore GPUs", 2009.
+
+namespace sinter::cuda_impl {
+
+inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
+static_assert(radix == block_threads, "a thread per digit");
+
+/// Pairs that a block moves together.
+inline constexpr int radix_tile = 8 * block_threads;
+
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next
+/// sync().
+template <class G>
+SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
+  const int t = g.thread();
+  std::uint32_t sum = mine;
+  sums[t] = sum;
+  for (int step = 1; step < block_threads; step *= 2) {
+    g.sync();
+    if (t >= step) sum += sums[t - step];
+    g.sync();
+    sums[t] = sum;
+  }
+  return sum;
+}
+
+struct radix_digit {
+  int shift = 0;
+  std::uint64_t mask = 0;
+  SINTER_WORD int operator()(std::uint64_t key) const { return static_cast<int>(key >> shift & mask); }
+};
+
+/// counts[digit][tile] of the keys.
+struct radix_count_body {
+  const std::uint64_t* keys;
+  index_t n, tiles;
+  radix_digit digit;
+  std::uint32_t* counts;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const found = g.template shared<unsigned>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      found[g.thread()] = 0;
+      g.sync();
+      const index_t end = n < (tile + 1) * radix_tile ? n : (tile + 1) * radix_tile;
+      for (index_t i = tile * radix_tile + g.thread(); i < end; i += g.threads()) g.add(found + digit(keys[i]), 1u);
+      g.sync();
+      counts[g.thread() * tiles + tile] = found[g.thread()];
+    }
+  }
+};
+
+/// Where each share begins, from the sums of all shares up to it.
+struct radix_begins {
+  std::uint32_t* begins;
+  SINTER_WORD void put(index_t i, std::int64_t sum) const {
+    if (i == 0) begins[0] = 0;
+    begins[i + 1] = static_cast<std::uint32_t>(sum);
+  }
+};
+
+/// A tile is put in order in shared memory, half a digit at a time, and goes to its places in runs.
+struct radix_move_body {
+  static constexpr int each = radix_tile / block_threads, halves = 16;
+  struct room {
+    std::uint64_t keys[radix_tile];
+    std::uint32_t values[radix_tile];
+    std::uint16_t counts[halves * block_threads];  // [half digit][thread], then where each begins
+    std::uint32_t sums[block_threads];
+    std::uint32_t begins[radix];
+  };
+
+  const std::uint64_t* keys;
+  const std::uint32_t* values;
+  index_t n, tiles;
+  radix_digit digit;
+  const std::uint32_t* begins;
+  std::uint64_t* to_keys;
+  std::uint32_t* to_values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      const index_t first = tile * radix_tile;
+      const int count = n - first < radix_tile ? static_cast<int>(n - first) : radix_tile;
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        r.keys[i] = keys[first + i];
+        r.values[i] = values[first + i];
+      }
+      g.sync();
+      order_by_half(g, r, count, 0);
+      order_by_half(g, r, count, radix_bits / 2);
+      for (int i = g.thread(); i < count; i += g.threads())
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i]))
+          r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+      g.sync();
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        const int d = digit(r.keys[i]);
+        const index_t to = static_cast<index_t>(begins[d * tiles + tile]) + i - static_cast<index_t>(r.begins[d]);
+        to_keys[to] = r.keys[i];
+        to_values[to] = r.values[i];
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit,
+  /// is where its pairs go.
+  template <class G>
+  SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
+    const int t = g.thread();
+    std::uint64_t key[each];
+    std::uint32_t value[each];
+    int rank[each];
+    for (int h = 0; h < halves; ++h) r.counts[h * block_threads + t] = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        key[k] = r.keys[t * each + k];
+        value[k] = r.values[t * each + k];
+        rank[k] = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t]++;
+      }
+    g.sync();
+    std::uint32_t mine = 0;
+    for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
+    std::uint32_t before = sum_up_to(g, r.sums, mine) - mine;
+    for (int j = 0; j < halves; ++j) {
+      const std::uint32_t n_of = r.counts[t * halves + j];
+      r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
+      before += n_of;
+    }
+    g.sync();
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        const int to = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t] + rank[k];
+        r.keys[to] = key[k];
+        r.values[to] = value[k];
+      }
+    g.sync();
+  }
+};
+
+/// Pairs to sort, and room for as many.
+template <device D>
+class radix_sorter {
+ public:
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+    auto* const keys = static_cast<std::uint64_t*>(memory_.data());
+    auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
+    pairs_ = {keys, keys + most, values, values + most};
+  }
+
+  std::uint64_t* keys() const { return pairs_.keys; }
+  std::uint32_t* values() const { return pairs_.values; }
+
+  /// Sorts the first n pairs by the lowest `bits` bits of their keys.
+  void sort(index_t n, int bits) {
+    if (gpu<D>::sort(pairs_, n, bits)) return;
+    const index_t tiles = (n + radix_tile - 1) / radix_tile, shares = tiles * radix;
+    const sinter::detail::temporary<D> count_memory(static_cast<std::size_t>(shares) * sizeof(std::uint32_t));
+    const sinter::detail::temporary<D> begin_memory(static_cast<std::size_t>(shares + 1) * sizeof(std::uint32_t));
+    auto* const counts = static_cast<std::uint32_t*>(count_memory.data());
+    auto* const begins = static_cast<std::uint32_t*>(begin_memory.data());
+    pass_axes axes(&shares, 1, 1);
+    axes.bind_dense(0, counts);
+    const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
+    for (int shift = 0; shift < bits; shift += radix_bits) {
+      const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
+      const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts},
+          launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      std::vector<sinter::detail::temporary<D>> folds;
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
+          source, {1, shares, 1}, radix_begins{begins}, run,
+          [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+          [](const auto&, index_t, index_t) { return false; });
+      run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
+          launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
+      pairs_.turn();
+    }
+  }
+
+ private:
+  sinter::detail::temporary<D> memory_;
+  pair_buffers pairs_;
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
+//
+// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
+// one that is asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard,
+// Gordon, Steinbach, "Fast k-selection algorithms for graphics processing units", 2012.
+
+namespace sinter::cuda_impl {
+
+/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
+struct sort_lines {
+  index_t inner = 1, n = 0, first = 0, count = 0;
+
+  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
+  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
+    const index_t outer = (first + line) / inner;
+    return (outer * along + i) * inner + (first + line) - outer * inner;
+  }
+};
+
+/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above
+/// these.
+struct selection {
+  std::uint64_t key = 0, known_key = 0;
+  std::uint32_t position = 0, known_position = 0;
+
+  /// The digits of a key of so many bytes, then those of the position.
+  static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
+    return static_cast<int>(
+        (number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
+  }
+  SINTER_WORD void learn(int digit, int bytes, int number) {
+    if (number < bytes) {
+      key |= static_cast<std::uint64_t>(digit) << 8 * (bytes - 1 - number);
+      known_key |= std::uint64_t{255} << 8 * (bytes - 1 - number);
+    } else {
+      position |= static_cast<std::uint32_t>(digit) << 8 * (bytes + 3 - number);
+      known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
+    }
+  }
+  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) == key && (p & known_position) == position;
+  }
+  SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
+  }
+};
+
+/// The first k of n elements of each line: (outer, k, inner). A block per line.
+template <class T, class Source>
+struct select_body {
+  static constexpr int most = 1024;           ///< elements that are found
+  static constexpr index_t most_kept = 4096;  ///< keys that are computed once
+  static constexpr int bytes = sizeof(T), digits = bytes + 4;
+  struct room {
+    std::uint64_t keys[most];
+    std::uint32_t positions[most];
+    unsigned counts[radix], sums[radix];
+    unsigned found, left;
+    int digit;
+    bool ends;
+  };
+
+  Source source;
+  sort_lines lines;
+  bool descending;
+  int k;
+  T* values;
+  std::int64_t* indices;
+
+  /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
+  static bool fits(index_t lines, index_t n, index_t k) {
+    return k > 0 && k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 14 : index_t{1} << 30);
+  }
+
+  SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
+  launch_shape launch() const {
+    return {blocks_for(lines.count),
+            sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
+    for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
+      const auto key_of = [&](index_t i) -> std::uint64_t {
+        return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending);
+      };
+      if (kept != nullptr)
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
+      // Each thread comes to the same elements each time.
+      const auto each = [&](const auto& f) {
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) {
+          keep_loop(i);
+          f(kept != nullptr ? kept[i] : key_of(i), static_cast<std::uint32_t>(i));
+        }
+      };
+      selection first;
+      unsigned left = static_cast<unsigned>(k);
+      bool ends = false;
+      for (int number = 0; number < digits && !ends; ++number) {
+        keep_loop(number);
+        ends = narrow(g, r, first, left, number, each);
+      }
+      gather(g, r, first, each);
+      int size = 2;
+      while (size < k) size *= 2;
+      for (int p = k + g.thread(); p < size; p += g.threads()) {
+        r.keys[p] = ~std::uint64_t{0};
+        r.positions[p] = ~std::uint32_t{0};
+      }
+      put_in_order(g, r, size);
+      for (int p = g.thread(); p < k; p += g.threads()) {
+        const index_t from = r.positions[p], to = lines.element(line, p, k);
+        values[to] = source(lines.element(line, from, lines.n));
+        indices[to] = from;
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so
+  /// exactly one thread, that of the digit, has before < left <= sum. True if all elements with that digit are asked
+  /// for.
+  template <class G, class Each>
+  SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
+    const int t = g.thread();
+    r.counts[t] = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
+    });
+    g.sync();
+    const unsigned sum = sum_up_to(g, r.sums, r.counts[t]);
+    const unsigned before = sum - r.counts[t];
+    if (before < left && left <= sum) {
+      r.digit = t;
+      r.left = left - before;
+      r.ends = left == sum;
+    }
+    g.sync();
+    first.learn(r.digit, bytes, number);
+    left = r.left;
+    const bool ends = r.ends;
+    g.sync();
+    return ends;
+  }
+
+  template <class G, class Each>
+  SINTER_WORD void gather(const G& g, room& r, const selection& first, const Each& each) const {
+    if (g.thread() == 0) r.found = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (!first.has(key, position)) return;
+      const unsigned to = g.take(&r.found);
+      r.keys[to] = key;
+      r.positions[to] = position;
+    });
+  }
+
+  /// Batcher's bitonic network, over a power of two.
+  template <class G>
+  SINTER_WORD void put_in_order(const G& g, room& r, int size) const {
+    for (int run = 2; run <= size; run *= 2)
+      for (int step = run / 2; step > 0; step /= 2) {
+        g.sync();
+        for (int i = g.thread(); i < size / 2; i += g.threads()) {
+          const int a = i / step * 2 * step + i % step, b = a + step;
+          const bool wrong = r.keys[b] < r.keys[a] || (r.keys[b] == r.keys[a] && r.positions[b] < r.positions[a]);
+          if (wrong != ((a & run) != 0)) exchange(r, a, b);
+        }
+      }
+    g.sync();
+  }
+  static SINTER_WORD void exchange(room& r, int a, int b) {
+    const std::uint64_t key = r.keys[a];
+    r.keys[a] = r.keys[b];
+    r.keys[b] = key;
+    const std::uint32_t position = r.positions[a];
+    r.positions[a] = r.positions[b];
+    r.positions[b] = position;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Keys line by line, above them, where `line_shift` > 0, the number of the line.
+template <class T, class Source>
+struct sort_keys_body {
+  Source source;
+  sort_lines lines;
+  bool descending = false;
+  int line_shift = 0;
+  std::uint64_t* keys = nullptr;
+  std::uint32_t* positions = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t p = g.block() * g.threads() + g.thread(); p < lines.count * lines.n; p += stride) {
+      const index_t line = p / lines.n;
+      const T x = source(lines.element(line, p - line * lines.n, lines.n));
+      const std::uint64_t above = line_shift > 0 ? static_cast<std::uint64_t>(line) << line_shift : 0;
+      keys[p] = above | sinter::detail::sort_key(x, descending);
+      positions[p] = static_cast<std::uint32_t>(p);
+    }
+  }
+};
+
+/// The number of the line of each position, as the key of a second sort.
+struct line_keys_body {
+  index_t count, n;
+  const std::uint32_t* positions;
+  std::uint64_t* keys;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t p = g.block() * g.threads() + g.thread(); p < count; p += g.blocks() * g.threads())
+      keys[p] = static_cast<std::uint64_t>(static_cast<index_t>(positions[p]) / n);
+  }
+};
+
+/// The first k elements of each line by their sorted positions: (outer, k, inner).
+template <class T, class Source>
+struct pick_sorted_body {
+  Source source;
+  sort_lines lines;
+  index_t k = 0;
+  const std::uint32_t* positions = nullptr;
+  T* values = nullptr;
+  std::int64_t* indices = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t q = g.block() * g.threads() + g.thread(); q < lines.count * k; q += g.blocks() * g.threads()) {
+      const index_t line = q / k, i = q - line * k;
+      const index_t from = static_cast<index_t>(positions[line * lines.n + i]) - line * lines.n;
+      const index_t to = lines.element(line, i, k);
+      values[to] = source(lines.element(line, from, lines.n));
+      indices[to] = from;
+    }
+  }
+};
+
+/// Elements that are sorted at once.
+inline constexpr index_t most_sorted = index_t{1} << 27;
+
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others.
+/// All lines are sorted together: by line and key at once where both fit in 64 bits, otherwise first by key and then,
+/// stably, by line. At most `most` elements, but a whole line, at once.
+template <device D, class T, class Source>
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values,
+             std::int64_t* indices, index_t most = most_sorted) {
+  const index_t n = s.reduced, all = s.outer * s.inner;
+  if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
+    const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+    const index_t shape[] = {s.outer, n, s.inner};
+    return launch_on<D>({"topk", shape, 3}, body, body.launch());
+  }
+  const index_t at_once = n < most ? most / n : 1;
+  radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
+  constexpr int key_bits = 8 * sizeof(T);
+  for (index_t first = 0; first < all; first += at_once) {
+    const sort_lines lines{s.inner, n, first, all - first < at_once ? all - first : at_once};
+    const index_t total = lines.count * n;
+    int line_bits = 0;
+    while ((index_t{1} << line_bits) < lines.count) ++line_bits;
+    const bool together = key_bits + line_bits <= 64;
+    const auto run = [&total](const auto& body, index_t threads) {
+      launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0});
+    };
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(),
+                                  pairs.values()},
+        total);
+    pairs.sort(total, together ? key_bits + line_bits : key_bits);
+    if (!together) {
+      run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
+      pairs.sort(total, line_bits);
+    }
+    run(pick_sorted_body<T, Source>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
+  }
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::sort_op, D> {
+  template <class E, class T, int R>
+  static void run(const ops::sort_op& op, const E& e, const tensor<T, R, D>& values,
+                  const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(cuda_impl::source_of(e), around_axis(e.shape().data(), R, op.axis), op.descending,
+                             values.shape()[op.axis], access::data(values), access::data(indices));
   }
 };
 
@@ -36522,7 +37487,7 @@ using sinter::detail::storage_ptr;
 using activation = product_tail::activation;
 
 template <class T, device D>
-using product_entry = sinter::detail::matmul_backward<T, 2, D>;
+using product_entry = sinter::detail::kernel_backward_of<ops::matmul_op<2>, tensor<T, 2, D>, tensor<T, 2, D>>;
 template <class T, device D>
 using matrix_state = sinter::detail::typed_state<T, 2, D>;
 
@@ -36560,30 +37525,31 @@ inline bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
 
 /// The gradient of a bias in a kernel of its own: the sum of the rows of the product's.
 template <class T, device D>
-void sum_rows(const grad_state& product, const state_ptr& bias) {
-  const tensor<T, 1, D> sums = sum(static_cast<const matrix_state<T, D>&>(product).grad, 0);
+void sum_rows(const tensor<T, 2, D>& of_product, const state_ptr& bias) {
+  const tensor<T, 1, D> sums = sum(of_product, 0);
   sinter::detail::add_gradient(bias, sums);
 }
 
-/// db, and the gradient of a bias: the sum of the rows of y's gradient. In one kernel where the BLAS has one.
+/// db, and the gradient of a bias: the sum of the rows of g, that of the product. In one kernel where the BLAS has one.
 template <class T, device D>
-void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr& bias) {
+void make_db_and_sums(sinter::detail::tape_entry& product, const tensor<T, 2, D>& g, const state_ptr& bias) {
   using sinter::detail::matrix_of;
-  entry.with_factors_of_db(y, [&](const auto& left, const auto& right) {
-    auto& to = static_cast<matrix_state<T, D>&>(*entry.state[1]);
+  const auto& entry = static_cast<const product_entry<T, D>&>(product);
+  entry.op.with_factors_of_db(g, entry.template operand<0>(), [&](const auto& left, const auto& right) {
+    auto& to = static_cast<matrix_state<T, D>&>(*entry.template source<1>());
     bool add = false, add_sums = false;  // the second stays false, as the bias has no gradient
     to.gradient(add);
     if (!has_gradient(bias)) {  // none from a statement between the tail and the product
       product_tail tail;
       tail.sums = bias->gradient(add_sums);
-      tail.of = entry.transposed ? product_tail::summed::left : product_tail::summed::right;
+      tail.of = entry.op.transposed ? product_tail::summed::left : product_tail::summed::right;
       if (to.grad.is_contiguous() && to.grad.numel() > 0 &&
           multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), add, tail))
         return;
       bias->drop_gradient();
     }
-    sum_rows<T, D>(y, bias);
-    multiply_into_gradient(to, left, right, add);
+    sum_rows(g, bias);
+    sinter::detail::multiply_into_gradient(to.grad, left, right, add);
   });
 }
 
@@ -36591,21 +37557,21 @@ void make_db_and_sums(product_entry<T, D>& entry, grad_state& y, const state_ptr
 /// over a gradient that is there, and the entry that made the bias must run after the product's.
 template <class T, device D>
 bool leave_sums(product_entry<T, D>& product, const grad_state& value, const state_ptr& bias) {
-  if (has_gradient(bias) || !product.state[1] || bias->order > value.order) return false;
+  if (has_gradient(bias) || !product.template wants<1>() || bias->order > value.order) return false;
   sinter::detail::running_pass::note_late_use(*bias, value.order);
-  product.with_db = {bias, &make_db_and_sums<T, D>};
+  product.saved = {bias, &make_db_and_sums<T, D>};
   return true;
 }
 
 /// Backward of product + bias, or of a copy of the product, without a kernel.
 template <class T, device D>
 bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::none>>& p) {
-  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  p.producer.saved = {};  // an earlier pass may have ended in an error
   typename tail_entry<T, D, activation::none>::inputs found;
   if (!p.consumer.find(found) || found.product.get() != &p.value) return false;
   auto& to = static_cast<matrix_state<T, D>&>(p.value);
   const auto& y = static_cast<const matrix_state<T, D>&>(p.result);
-  if (!(to.dense == y.dense) || (found.bias && !leave_sums(p.producer, p.value, found.bias))) return false;
+  if (!(to.dense == y.dense) || (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias))) return false;
   to.grad = y.grad;
   to.has_grad = true;
   return true;
@@ -36615,7 +37581,7 @@ bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activ
 template <class T, device D>
 bool reverse_gelu_tanh(const entry_pair<product_entry<T, D>, tail_entry<T, D, activation::gelu_tanh>>& p) {
   using formula = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
-  p.producer.with_db = {};  // an earlier pass may have ended in an error
+  p.producer.saved = {};  // an earlier pass may have ended in an error
   typename tail_entry<T, D, activation::gelu_tanh>::inputs found;
   if (!p.consumer.kept || !p.consumer.find(found) || found.product.get() != &p.value) return false;
   const auto& g = static_cast<const matrix_state<T, D>&>(p.result).grad;
@@ -36629,7 +37595,7 @@ bool reverse_gelu_tanh(const entry_pair<product_entry<T, D>, tail_entry<T, D, ac
   leaf_ref in[2] = {{p.consumer.kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
   const sink_ref out = sinter::detail::sink_of(to.grad);
   sinter::detail::backend<D>::template reverse<T>(formula{}, sinter::detail::shape_upto<2>(shape), in, &out);
-  if (found.bias && !leave_sums(p.producer, p.value, found.bias)) sum_rows<T, D>(to, found.bias);
+  if (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias)) sum_rows(to.grad, found.bias);
   return true;
 }
 
@@ -36660,11 +37626,14 @@ bool multiply_by_slope(const entry_pair<tail_entry<T, D, Act>, product_entry<T, 
     tail.of = product_tail::summed::product;
     tail.sums = found.bias->gradient(add);
   }
-  p.value.producer_done = p.consumer.with_factors_of_da(p.result, [&](const auto& left, const auto& right) {
+  const auto& op = p.consumer.op;
+  const auto& g = p.consumer.gradient_in(p.result);
+  const auto& b = p.consumer.template operand<1>();
+  p.value.producer_done = op.with_factors_of_da(g, b, [&](const auto& left, const auto& right) {
     return multiply_by_blas<T, D>(matrix_of(left), matrix_of(right), matrix_of(to.grad), false, tail);
   });
   if (!p.value.producer_done) return false;
-  if (p.consumer.state[1]) p.consumer.make_db(p.result);
+  if (p.consumer.template wants<1>()) sinter::detail::kernels<ops::matmul_op<2>, D>::make_db(op, p.consumer, g);
   return true;
 }
 
@@ -37197,6 +38166,7 @@ class [[nodiscard]] draw_source {
 
   random_key next(generator& gen) {
     if (role_ == role::repeats) return log_.at(position_++);
+    if (outer_ == nullptr) note_before_draw(gen);
     const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
     log_.add(key);
     return key;
@@ -37212,7 +38182,9 @@ class [[nodiscard]] draw_source {
 /// The next key of a generator, or that of the draw which this one repeats.
 inline random_key draw_key(generator& gen) {
   draw_source* const source = current_draws();
-  return source == nullptr ? gen.next() : source->next(gen);
+  if (source != nullptr) return source->next(gen);
+  note_before_draw(gen);
+  return gen.next();
 }
 
 }  // namespace sinter::detail
@@ -38163,6 +39135,17 @@ template <class C>
 struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
 struct write_distributed_sampler_of_it;
 
+namespace detail {
+
+/// A communicator, or what tells the same.
+template <class C>
+concept has_rank_and_size = requires(const C& c) {
+  { c.rank() } -> std::convertible_to<index_t>;
+  { c.size() } -> std::convertible_to<index_t>;
+};
+
+}  // namespace detail
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -38194,12 +39177,11 @@ class distributed_sampler {
       detail::refuse<value_error>(
           {"distributed_sampler: there is no rank ", rank, " among ", size, "; they are numbered from 0"});
   }
-  template <class Communicator>
-    requires requires(const Communicator& c) {
-      { c.rank() } -> std::convertible_to<index_t>;
-      { c.size() } -> std::convertible_to<index_t>;
-    }
-  explicit distributed_sampler(const Communicator& world, const options_type& options = {})
+  // Two constructors, as clang 19 cannot choose between a default argument and the pack of the deleted one.
+  template <detail::has_rank_and_size Communicator>
+  explicit distributed_sampler(const Communicator& world) : distributed_sampler(world, options_type()) {}
+  template <detail::has_rank_and_size Communicator>
+  distributed_sampler(const Communicator& world, const options_type& options)
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
   template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
             class Fix = write_distributed_sampler_of_it>
@@ -38321,6 +39303,11 @@ class loader_progress {
     const loader_position start = state_.next;
     state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
     return {start, state_.loops};
+  }
+  /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
+  void take_back(const loop& l, loader_position reached) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
   }
   void reach(const loop& l, loader_position position) {
     const std::lock_guard lock(mutex_);
@@ -38463,7 +39450,8 @@ class loader_pass {
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
 /// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
-/// dataset of negative size; what the dataset throws reaches the loop.
+/// dataset of negative size; what the dataset throws reaches the loop. A loop without a first batch is no epoch: the
+/// next one has the same order.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
@@ -38552,11 +39540,17 @@ class data_loader {
     if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
     const index_t n = samples();
     check_position(progress_.next(), n);
+    const loader_position before = progress_.reached();
     const loop l = progress_.begin();
-    const detail::epoch_share share(sampler(), l.start.samples, n);
-    return iterator(
-        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-        *this, l, share);
+    try {
+      const detail::epoch_share share(sampler(), l.start.samples, n);
+      return iterator(
+          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+          *this, l, share);
+    } catch (...) {
+      progress_.take_back(l, before);
+      throw;
+    }
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -40986,6 +41980,7 @@ class [[nodiscard]] draw_source {
 
   random_key next(generator& gen) {
     if (role_ == role::repeats) return log_.at(position_++);
+    if (outer_ == nullptr) note_before_draw(gen);
     const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
     log_.add(key);
     return key;
@@ -41001,7 +41996,9 @@ class [[nodiscard]] draw_source {
 /// The next key of a generator, or that of the draw which this one repeats.
 inline random_key draw_key(generator& gen) {
   draw_source* const source = current_draws();
-  return source == nullptr ? gen.next() : source->next(gen);
+  if (source != nullptr) return source->next(gen);
+  note_before_draw(gen);
+  return gen.next();
 }
 
 }  // namespace sinter::detail
@@ -43505,9 +44502,8 @@ template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
-    detail::backend<device_of<A>>::check_range("nll_loss", "label", detail::access::data(y), y.numel(),
-                                               rows.shape()[1]);
-    const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
+    detail::check_indices({"nll_loss", "label"}, y, rows.shape()[1]);
+    const auto picked = eval(detail::make_kernel(ops::gather_op("nll_loss", 1), rows, y.unsqueeze(1))).squeeze(1);
     return eval(detail::reduced<R>(-picked));
   });
 }
@@ -44103,6 +45099,39 @@ static_assert(is_module<sequential<transfer<numa<0>, cpu>>> && is_module<transfe
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/nn/undo_on_error.hpp: several statements that change a model, or where one of them throws, none.
+
+namespace sinter::nn {
+
+/// A block that an exception leaves has changed nothing: neither buffers of modules, such as the running moments of
+/// batch norms, nor generators, nor gradients that backward() has gathered. Each call of a module, backward() and
+/// step() does so by itself; this is for a whole step of training, which then may be done again:
+///
+///     nn::undo_on_error step;
+///     variable loss = cross_entropy(model(x), y);
+///     loss.backward();
+///     optimizer.step();
+///
+/// The step() of an optimizer is final: what was done before it in the block stays, whatever is thrown later. It covers
+/// what its thread does, and what data_parallel, tile_parallel and pipeline do for it. Not covered: zero_grad(),
+/// tensors that are no buffers, what is written through data(), and a step that is captured for a GPU, in which nothing
+/// runs. Without an error it costs a copy of each buffer that is written to and of each gradient that is added to. On a
+/// GPU copies are put in line as all work is.
+class [[nodiscard]] undo_on_error {
+ public:
+  [[nodiscard]] undo_on_error() = default;
+  undo_on_error(const undo_on_error&) = delete;
+  undo_on_error& operator=(const undo_on_error&) = delete;
+  ~undo_on_error() {
+    if (std::uncaught_exceptions() == exceptions_) changes_.keep();
+  }
+
+ private:
+  int exceptions_ = std::uncaught_exceptions();
+  sinter::detail::undo_scope changes_{true};
+};
+
+}  // namespace sinter::nn
 // sinter/optim.hpp: optimizers, gradient clipping, learning-rate schedules.
 
 // sinter/optim/adam.hpp: Adam and AdamW.
@@ -44586,9 +45615,16 @@ class rule_optimizer : public optimizer {
       for (std::size_t i = 0; i < items_.size(); ++i)
         if (of_these(i)) f(*items_[i]);
     };
-    each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    try {
+      each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+    } catch (...) {
+      each([](item& i) { i.reserved(false); });
+      throw;
+    }
+    each([](item& i) { i.reserved(true); });
     in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
     in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
+    sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
   void zero_grad() const {
@@ -44626,6 +45662,8 @@ class rule_optimizer : public optimizer {
   struct item {
     virtual ~item() = default;
     virtual void reserve(const options_type& options) = 0;
+    /// All have reserved, or one has failed: then the state is as before.
+    virtual void reserved(bool well) = 0;
     virtual void count(const options_type& options, double lr) = 0;
     virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
@@ -44636,12 +45674,25 @@ class rule_optimizer : public optimizer {
   };
   template <class T, device D>
   struct typed_item final : item {
+    using state_type = typename Rule::template state<T, D>;
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
       this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
     }
     void reserve(const options_type& options) override {
-      if (parameter.has_grad()) state.reserve(parameter.numel(), options);
+      if (!parameter.has_grad()) return;
+      if constexpr (std::is_copy_assignable_v<state_type>) {
+        if (!has_state) before.emplace(state);  // handles
+      }
+      state.reserve(parameter.numel(), options);
+    }
+    void reserved(bool well) override {
+      if constexpr (std::is_copy_assignable_v<state_type>) {
+        if (!before) return;
+        if (well) has_state = true;
+        else state = *before;
+        before.reset();
+      }
     }
     void count(const options_type& options, double lr) override {
       if constexpr (requires { state.count(options, lr); }) {
@@ -44665,7 +45716,9 @@ class rule_optimizer : public optimizer {
     }
 
     detail::flat_parameter<T, D> parameter;
-    typename Rule::template state<T, D> state;
+    state_type state;
+    std::optional<state_type> before;  ///< while all reserve for the first time
+    bool has_state = false;
     detail::scaled_gradient<T, D> scaled;
   };
 
@@ -44930,19 +45983,17 @@ template <device D>
 class clip_there final : public clip_on_gpu {
  public:
   /// Of so many gradients.
-  explicit clip_there(index_t n) : n_(n) {}
+  explicit clip_there(index_t n) : norms_(tensor<double, 1, D>::uninitialized({{n}})) {}
   template <class T, int R>
   void add(const tensor<T, R, D>& g) {
-    using C = compute_type<T>;  // squares of half soon exceed it
-    auto& squares = squares_of(C{});
-    if (!squares.defined()) squares = zeros<C, D>(extents<1>{{n_}});
-    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(access::in_memory_order(g))), 0, keepdim);
+    const auto all = access::in_memory_order(g);
+    const auto place = norms_.slice(0, used_, used_ + 1);
+    if constexpr (std::is_same_v<T, double>) place.in_place() = sinter::norm(all, 0, keepdim);
+    else place.in_place() = sqrt(sum(square(cast<double>(all)), 0, keepdim));
     ++used_;
   }
   gradient_norm norm(double max_norm) override {
-    if (!doubles_.defined()) norm_ = sqrt(sum(cast<double>(floats_)));
-    else if (!floats_.defined()) norm_ = sqrt(sum(doubles_));
-    else norm_ = sqrt(sum(cast<double>(floats_) + doubles_));
+    norm_ = sinter::norm(norms_);
     const auto factor = max_norm / (norm_ + 1e-6);
     factor_ = where(factor >= 1, 1, factor);
     return gradient_norm([norm = norm_] { return norm.item(); });
@@ -44954,12 +46005,8 @@ class clip_there final : public clip_on_gpu {
   }
 
  private:
-  tensor<float, 1, D>& squares_of(float) { return floats_; }
-  tensor<double, 1, D>& squares_of(double) { return doubles_; }
-
-  index_t n_, used_ = 0;
-  tensor<float, 1, D> floats_;
-  tensor<double, 1, D> doubles_;
+  index_t used_ = 0;
+  tensor<double, 1, D> norms_;  ///< of each gradient
   tensor<double, 0, D> norm_, factor_;
 };
 
@@ -45002,17 +46049,21 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
     gathered.run();
     return norm;
   }
-  std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
-  detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
+  std::vector<std::function<double()>> norms;  // all are started before the first one is waited for
+  detail::for_each_variable(source, [&norms](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
-    if (v.has_grad())
-      sums.push_back([of_one = eval(sum(square(cast<T>(detail::access::in_memory_order(v.grad())))))] {
-        return static_cast<double>(of_one.item());
-      });
+    if (!v.has_grad()) return;
+    const auto g = detail::access::in_memory_order(v.grad());
+    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
+      const auto found = static_cast<double>(of_one.item());
+      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
+        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
+      return found;
+    });
   });
-  double squares = 0;
-  for (const auto& of_one : sums) squares += of_one();
-  const double norm = std::sqrt(squares);
+  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
+  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
+  const double norm = eval(sinter::norm(each)).item();
   const double factor = max_norm / (norm + 1e-6);
   if (!(factor >= 1))
     detail::for_each_variable(source, [factor](const std::string&, const auto& v) {
@@ -45784,7 +46835,9 @@ inline std::vector<placement> best_serial(const placement_costs& c, int n = 1) {
     if (s == 0) extend(nullptr, 0);
     else
       for (std::size_t i = 0; i < levels.back().size(); ++i) extend(&levels.back()[i], i);
-    std::stable_sort(found.begin(), found.end(), [](const label& a, const label& b) { return a.seconds < b.seconds; });
+    std::sort(found.begin(), found.end(), [](const label& a, const label& b) {
+      return std::tie(a.seconds, a.before, a.device) < std::tie(b.seconds, b.before, b.device);
+    });
     std::vector<label> kept;
     for (label& one : found) {
       const auto better =
@@ -46175,6 +47228,7 @@ class first_stage_mark final : public sinter::detail::grad_state {
   void keep_gradient() noexcept override {}
   void* kept_gradient() const noexcept override { return nullptr; }
   void drop_kept() noexcept override {}
+  sinter::detail::storage_ptr copy_of_kept() const override { return {}; }
   sinter::detail::storage_ptr settle() override { return {}; }
   void restore(const sinter::detail::storage_ptr&) noexcept override {}
 };
@@ -48075,10 +49129,13 @@ void checkpointed(const M&) = delete;
 }  // namespace sinter
 // sinter/parallel/copy_worker.hpp: the one thread per device on which copies to it run beside the program.
 
+#include <list>
+
 namespace sinter::detail {
 
 /// Runs jobs one after the other on a thread of its own. Who waits for a job that has not begun runs it, so all jobs
 /// end also where there is no thread: where the system grants none, at the end of the program, and in a forked child.
+/// A job that was posted runs without memory of the worker's: its place in the list moves along.
 class copy_worker {
   struct work {
     enum class step { waits, runs, done };
@@ -48100,8 +49157,9 @@ class copy_worker {
   job post(F f) {
     auto one = std::make_shared<work>();
     one->run = std::move(f);
+    std::list<job> place{one};
     const std::lock_guard lock(mutex_);
-    queue_.push_back(one);
+    queue_.splice(queue_.end(), place);
     if (!thread_.joinable() && !closed_) start();
     changed_.notify_all();
     return one;
@@ -48110,10 +49168,7 @@ class copy_worker {
   /// Returns when the job is done. Errors: what it threw.
   void wait(const job& one) {
     std::unique_lock lock(mutex_);
-    if (one->at == work::step::waits) {
-      queue_.erase(std::find(queue_.begin(), queue_.end(), one));
-      run(one, lock);
-    }
+    if (one->at == work::step::waits) run(std::find(queue_.begin(), queue_.end(), one), lock);
     changed_.wait(lock, [&] { return one->at == work::step::done; });
     if (one->failure) std::rethrow_exception(one->failure);
   }
@@ -48134,11 +49189,8 @@ class copy_worker {
     if (step == fork_step::in_child) {
       forget_thread(thread_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;
-      for (const job& lost : running_) {
-        lost->at = work::step::waits;
-        queue_.push_front(lost);
-      }
-      running_.clear();
+      for (const job& lost : running_) lost->at = work::step::waits;
+      queue_.splice(queue_.begin(), running_);
     }
     mutex_.unlock();
   }
@@ -48151,19 +49203,19 @@ class copy_worker {
     } catch (const std::bad_alloc&) {
     }
   }
-  void serve() {
+  void serve() noexcept {
     const copying_beside beside;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
       if (closed_) return;
-      const job next = queue_.front();
-      queue_.pop_front();
-      run(next, lock);
+      run(queue_.begin(), lock);
     }
   }
-  void run(const job& one, std::unique_lock<std::mutex>& lock) {
-    running_.push_back(one);
+  /// Runs a job of the queue.
+  void run(std::list<job>::iterator place, std::unique_lock<std::mutex>& lock) noexcept {
+    const job one = *place;
+    running_.splice(running_.end(), queue_, place);
     one->at = work::step::runs;
     lock.unlock();
     std::exception_ptr failure;
@@ -48176,14 +49228,14 @@ class copy_worker {
     one->failure = failure;
     one->run = nullptr;
     one->at = work::step::done;
-    running_.erase(std::find(running_.begin(), running_.end(), one));
+    running_.erase(place);
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<job> queue_;
-  std::vector<job> running_;  ///< on the thread, and on those that wait
+  std::list<job> queue_;
+  std::list<job> running_;  ///< on the thread, and on those that wait
   bool closed_ = false;
   std::thread thread_;
   fork_watch watch_{*this};
@@ -48419,8 +49471,10 @@ struct copy_settings_of {
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
+      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
       to = from;
+    }
   }
   template <class To, class From>
   void erased(const member_name*, To&, From&) const {}
@@ -48506,21 +49560,29 @@ class team {
   const std::string& name(int part) const { return names_[static_cast<std::size_t>(part)]; }
 
   /// Calls f(part) for every part and returns when all have ended. They record, or do not, as the caller does. The
-  /// error of the first part that failed is thrown with `doing` and the name of the part before its text.
+  /// error of the first part that failed is thrown with `doing` and the name of the part before its text; buffers and
+  /// generators are then as before in all parts.
   template <class F>
   void run(const char* doing, const F& f) {
     const bool records = recording();
     const sample_numbers numbers = current_samples();
     std::vector<std::exception_ptr> failures(names_.size());
+    std::vector<change_list> changes(names_.size());
     threads_.parallel_for(parts(), [&](index_t part) {
       const silence not_recorded(!records);
       const samples_from samples(numbers);
       try {
+        undo_scope own(false);
         f(static_cast<int>(part));
+        changes[static_cast<std::size_t>(part)].add(own.take());
       } catch (...) {
         failures[static_cast<std::size_t>(part)] = std::current_exception();
       }
     });
+    for (change_list& of_part : changes) {
+      if (std::any_of(failures.begin(), failures.end(), [](const auto& e) { return e != nullptr; })) of_part.undo();
+      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_part));
+    }
     for (std::size_t i = 0; i < failures.size(); ++i)
       if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
   }
@@ -48648,18 +49710,18 @@ class replica_set {
     return all;
   }
   /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
-  /// devices. Where f fails no gradient of it is left.
+  /// devices, in the pass that runs. After an error the replicas have none.
   template <class F>
   void gather_gradients(const F& f) {
     try {
       f();
+      for (std::size_t j = 0; j < originals_.size(); ++j)
+        for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
     } catch (...) {
       for (const member_pairs& of_replica : pairs_)
         for (const auto& pair : of_replica) pair->drop_gradient();
       throw;
     }
-    for (std::size_t j = 0; j < originals_.size(); ++j)
-      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
   }
 
  private:
@@ -48687,7 +49749,10 @@ class replica_set {
   struct return_generators {
     template <class From, class To>
     void operator()(const member_name&, From& from, To& to) const {
-      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
+      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) {
+        sinter::detail::note_before_draw(to);
+        to = from;
+      }
     }
     template <class To, class From>
     void erased(const member_name*, To&, const From&) const {}
@@ -49195,24 +50260,34 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     set& replicas = *shared;
     const auto turn = replicas.take_turn();
     replicas.refresh(module, mode.training);
-    replicas.gather_gradients([&] {
-      replicas.run("data_parallel", own, [&](auto part) {
-        auto& replica = replicas.template replica<part()>();
-        if (own[part()].size() == 0) return;
-        const variable of_part = loss(replica(shard_at<part()>(x, own[part()])), shard_at<part()>(y, own[part()]));
-        using V = std::remove_cvref_t<decltype(of_part)>;
-        const double weight = set::share_of(own[part()], n);
-        const typename V::tensor_type seed = full<element_of<V>, device_of<V>>(of_part.shape(), weight);
-        total[part()] = weight * static_cast<double>(of_part.item());
-        of_part.backward(seed);
+    sinter::detail::undo_scope changes;
+    const std::vector<detail::state_ptr> states = replicas.states();
+    try {
+      replicas.gather_gradients([&] {
+        replicas.run("data_parallel", own, [&](auto part) {
+          auto& replica = replicas.template replica<part()>();
+          if (own[part()].size() == 0) return;
+          const variable of_part = loss(replica(shard_at<part()>(x, own[part()])), shard_at<part()>(y, own[part()]));
+          using V = std::remove_cvref_t<decltype(of_part)>;
+          const double weight = set::share_of(own[part()], n);
+          const typename V::tensor_type seed = full<element_of<V>, device_of<V>>(of_part.shape(), weight);
+          total[part()] = weight * static_cast<double>(of_part.item());
+          of_part.backward(seed);
+        });
       });
-    });
-    for (const auto& state : replicas.states()) {
+      if (mode.training) replicas.merge(module, own, n);
+      for (const auto& state : states)
+        if (state->has_grad) sinter::detail::note_before_keeping(*state);
+    } catch (...) {
+      for (const auto& state : states) state->drop_gradient();
+      throw;
+    }
+    for (const auto& state : states) {
       if (!state->has_grad) continue;
       state->add_to_kept();
       state->keep_gradient();
     }
-    if (mode.training) replicas.merge(module, own, n);
+    changes.keep();
     double sum = 0;
     for (const double t : total) sum += t;
     return sum;
@@ -49480,6 +50555,16 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
+/// Copies settings to a fetched module, but for its mode, which is its own.
+struct follow_settings {
+  template <class To, class From>
+  void operator()(const member_name& name, To& to, const From& from) const {
+    if constexpr (!std::is_same_v<To, mode>) copy_settings_of<false>{}(name, to, from);
+  }
+  template <class To, class From>
+  void erased(const member_name*, To&, const From&) const {}
+};
+
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {
@@ -49624,7 +50709,8 @@ class task_store {
 }  // namespace detail
 
 /// What offloaded::fetch() returns: the module of one task on D. Parameters and buffers have M's names; -> reaches
-/// them. infer() of it is a view of the same copy on D, which is in use as long as the view is alive.
+/// them. Its mode is the task's at fetch(); train() and eval() change it here, and not that of the task. infer() of it
+/// is a view of the same copy on D, which is in use as long as the view is alive.
 template <device D, is_module M>
 class fetched : public module<fetched<D, M>> {
   using store = detail::task_store<D, M>;
@@ -49641,14 +50727,14 @@ class fetched : public module<fetched<D, M>> {
   const module_type* operator->() const { return &module_; }
   const module_type& operator*() const { return module_; }
 
-  /// What the module gives, with the mode, settings and draws of the master; those at fetch() in a view by infer().
+  /// What the module gives, with the settings and draws of the master; those at fetch() in a view by infer().
   template <class X>
   auto forward(X&& x) const {
     if constexpr (std::is_same_v<kind, plain>) {
       if (store_ == nullptr) return module_(std::forward<X>(x));
     }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
-    const detail::copy_settings_of<false> in;
+    const detail::follow_settings in;
     detail::walk(nullptr, in, module_, master);
     auto y = module_(std::forward<X>(x));
     const detail::copy_settings_of<true> back;
@@ -50033,21 +51119,28 @@ struct action_times {
 class schedule_run {
  public:
   /// `stages`: as many as the schedule has.
-  schedule_run(const nn::schedule& plan, std::vector<stage_work*> stages) : plan_(plan), stages_(std::move(stages)) {
+  schedule_run(const nn::schedule& plan, std::vector<stage_work*> stages)
+      : plan_(plan), stages_(std::move(stages)), changes_(stages_.size()) {
     for (auto& queues : arrived_) queues.resize(stages_.size());
     for (int i = 0; i < plan.stages(); ++i) times.emplace_back(plan.of(i).size());
   }
 
   /// Returns when all stages have ended: with all their work done, or after the first error, which `failure` then
-  /// holds.
+  /// holds, with buffers and generators as before.
   void run(cpu_impl::stage_threads& threads) {
     start_ = std::chrono::steady_clock::now();
-    if (!threads.run([this](int stage) { run_stage(stage); })) run_serially();
+    if (!threads.run([this](int stage) { run_stage(stage); })) return run_serially();
+    settle_changes();
   }
   /// The same on the caller's thread, where the system grants no others.
   void run_serially() {
     std::vector<std::size_t> at(stages_.size(), 0);
-    for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
+    {
+      undo_scope own(false);
+      for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
+      changes_.front().add(own.take());
+    }
+    settle_changes();
   }
 
   std::exception_ptr failure;  ///< null: none
@@ -50057,8 +51150,16 @@ class schedule_run {
 
  private:
   void run_stage(int stage) {
+    undo_scope own(false);
     for (std::size_t k = 0; k < plan_.of(stage).size(); ++k)
-      if (!act(stage, k)) return;
+      if (!act(stage, k)) break;
+    changes_[static_cast<std::size_t>(stage)].add(own.take());
+  }
+  void settle_changes() noexcept {
+    for (change_list& of_stage : changes_) {
+      if (failure) of_stage.undo();
+      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_stage));
+    }
   }
 
   /// Runs action number k of a stage; false where one has failed.
@@ -50130,6 +51231,7 @@ class schedule_run {
 
   const nn::schedule& plan_;
   std::vector<stage_work*> stages_;
+  std::vector<change_list> changes_;  ///< of each stage
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -50449,13 +51551,12 @@ class stage_of_step final : public sinter::detail::stage_work {
 };
 
 }  // namespace sinter::nn::detail
-// sinter/parallel/step_guard.hpp: gradients, buffers and generators of modules as they were before a step that may
-// fail.
+// sinter/parallel/step_guard.hpp: gradients of modules as they were before a step that may fail.
 
 namespace sinter::nn::detail {
 
-/// Puts back what a step has changed in the modules that were added, unless settle() was called. Meanwhile their
-/// parameters have no gradient, so that those of the step are gathered alone.
+/// Puts back the gradients of the modules that were added, unless settle() was called. Meanwhile their parameters have
+/// none, so that those of the step are gathered alone.
 class step_guard {
  public:
   step_guard() = default;
@@ -50471,11 +51572,11 @@ class step_guard {
     sinter::detail::addresses seen;
     const look_at look{*this, seen};
     walk(nullptr, look, m);
-    remember<settings_before<M>>(m);
   }
 
   /// The step has ended well: its gradients are added to those of before.
   void settle() {
+    for (const auto& one : all_) one->note_change();
     for (const auto& one : all_) one->settle();
     all_.clear();
   }
@@ -50483,7 +51584,8 @@ class step_guard {
  private:
   struct member_before {
     virtual ~member_before() = default;
-    virtual void settle() {}
+    virtual void note_change() const = 0;
+    virtual void settle() = 0;
     virtual void restore() noexcept = 0;
   };
 
@@ -50500,6 +51602,17 @@ class step_guard {
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
+    void note_change() const override {
+      auto* const scope = sinter::detail::undo_scope::current();
+      if (scope == nullptr || !scope->with_gradients) return;
+      sinter::detail::storage_ptr before;
+      if (has_kept) {
+        const std::size_t bytes = static_cast<std::size_t>(kept.numel()) * sizeof(T);
+        before = sinter::detail::device_runtime<D>::allocate(bytes);
+        sinter::detail::device_runtime<D>::copy_within(before->data, access::data(kept), bytes);
+      }
+      scope->add(std::make_unique<sinter::detail::gradient_change>(*owner, std::move(before)));
+    }
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
@@ -50517,35 +51630,6 @@ class step_guard {
     }
   };
 
-  template <device D>
-  struct buffer_before final : member_before {
-    sinter::detail::storage_ptr memory, copy;
-    std::uint64_t version;
-
-    explicit buffer_before(const sinter::detail::storage_ptr& m)
-        : memory(m), copy(copy_of<D>(m)), version(m->version.load(std::memory_order_relaxed)) {}
-    void restore() noexcept override {
-      if (memory->version.load(std::memory_order_relaxed) == version) return;
-      try {
-        sinter::detail::device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
-      } catch (...) {  // a GPU that has failed: what is on it is lost
-      }
-      sinter::detail::note_write(*memory.get());
-    }
-  };
-
-  template <class M>
-  struct settings_before final : member_before {
-    const M& now;
-    M before;
-
-    explicit settings_before(const M& m) : now(m), before(m) {}
-    void restore() noexcept override {
-      const copy_settings_of<true> back;
-      walk(nullptr, back, now, before);
-    }
-  };
-
   struct look_at {
     step_guard& guard;
     sinter::detail::addresses& seen;
@@ -50555,11 +51639,6 @@ class step_guard {
       if constexpr (is_variable<X>) {
         const state_ptr& s = access::state_of(x);
         if (s && seen.add(s.get())) guard.remember<gradient_before<element_of<X>, rank_of<X>, device_of<X>>>(s);
-      } else if constexpr (is_buffer<X>) {
-        if (!x.defined()) return;
-        const auto value = x.value();
-        const auto& memory = access::storage_of(value);
-        if (seen.add(memory.get())) guard.remember<buffer_before<device_of<X>>>(memory);
       }
     }
     template <class M>
@@ -50711,6 +51790,7 @@ class pipeline : public module<pipeline<M...>>,
     check_step(n, y.extent(0), options.microbatches);
     const nn::schedule plan = options.schedule(count, std::min(options.microbatches, n));
     check_plan(plan, std::min(options.microbatches, n));
+    sinter::detail::undo_scope changes;
     detail::step_guard before;
     State state{x, loss, n, plan.microbatches()};
     state.expect_all();
@@ -50729,7 +51809,6 @@ class pipeline : public module<pipeline<M...>>,
       state.drain();
       rethrow(run);
     }
-    before.settle();
     pipeline_report r;
     r.loss = state.total;
     r.samples = n;
@@ -50739,6 +51818,8 @@ class pipeline : public module<pipeline<M...>>,
       s.in_flight = work.template at<part()>()->in_flight;
     });
     detail::fill_times(r, plan, run);
+    before.settle();
+    changes.keep();
     return r;
   }
   template <class X, class Y, class Loss, class Problem = typename detail::step_mistake<X, device_type>::problem,
@@ -52644,11 +53725,9 @@ class usage_meter {
 // What a program for host devices needs beside it, in the order of sinter/sinter.hpp, which alone includes the backend
 // of GPUs.
 
-// sinter/ranks/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
-// own, ranks compare their calls, and the first failure is final.
+// sinter/ranks/channel.hpp: the state of a communicator and of its calls, which its thread and the program share.
 
 #include <chrono>
-#include <deque>
 
 // sinter/ranks/transport.hpp: how a backend of communicators moves bytes between ranks, and what ranks tell each
 // other.
@@ -52675,7 +53754,7 @@ enum class communication_failure {
   peer_lost,  ///< a rank has ended
   mismatch,   ///< two ranks made different calls
   aborted,    ///< a rank has given up, and said why
-  backend     ///< the library below reports an error
+  backend     ///< the library below reports an error, or what came from a rank cannot be what it sent
 };
 
 /// An error between ranks. The text names this rank, the call with its number, the cause and the rank to blame. The
@@ -52847,6 +53926,18 @@ decltype(auto) run_guarded(F&& f, const GiveUp& give_up) {
   }
 }
 
+/// c.abort(reason), of a communicator that may have failed already. Where there is no memory for the reason the others
+/// are told without it.
+template <class C>
+void abort_quietly(C& c, const char* reason) noexcept {
+  for (const char* const text : {reason, "out of memory"}) {
+    try {
+      return c.abort(text);
+    } catch (...) {  // NOLINT: it has failed already
+    }
+  }
+}
+
 /// run_rank(), with f in which `note` is called before the other ranks are told.
 template <class C, class F, class Note>
 decltype(auto) run_rank(C world, F&& f, const Note& note) {
@@ -52854,7 +53945,7 @@ decltype(auto) run_rank(C world, F&& f, const Note& note) {
   return run_guarded([&]() -> decltype(auto) { return std::forward<F>(f)(given); },
                      [&](const char* reason) {
                        note();
-                       world.abort(reason);
+                       abort_quietly(world, reason);
                      });
 }
 
@@ -52884,6 +53975,20 @@ struct write_dot_flatten;
 struct assign_it_to_a_tensor_first;
 
 namespace detail {
+
+/// What a rank has told is used as a number of something only if it can be one. Errors: a communication_error that
+/// names rank `from`; -1: a sum of all.
+template <class C, class... Part>
+void require_told(bool is_right, const C& ranks, int from, const char* call, const Part&... what) {
+  if (is_right) return;
+  const std::string who = from < 0 ? "the ranks together tell " : joined({"rank ", from, " tells "});
+  throw communication_error(
+      joined({call, ", rank ", ranks.rank(), " of ", ranks.size(), ": ", who, what...,
+              ", which cannot be; it was changed on the way (see the option integrity of socket_communicator), or the "
+              "ranks run different programs"})
+          .c_str(),
+      communication_failure::backend, ranks.rank(), from, 0, call);
+}
 
 /// Elements that ranks can add.
 template <class T>
@@ -53010,6 +54115,13 @@ SINTER_COLD inline std::string text_of(const call_header& h) {
   return text;
 }
 
+/// False for what came from another rank and is no call: numbers that stand for nothing.
+inline bool is_call(const call_header& h) {
+  return static_cast<std::uint8_t>(h.op) <= static_cast<std::uint8_t>(operation::receive) &&
+         static_cast<std::uint8_t>(h.element) < static_cast<std::uint8_t>(element_kind::other) && h.is_max <= 1 &&
+         h.name_length <= sizeof h.name && h.count >= 0;
+}
+
 inline std::size_t bytes_of(const call_header& h) {
   return static_cast<std::size_t>(h.count) * element_size(h.element);
 }
@@ -53020,6 +54132,14 @@ struct trouble {
   int peer = -1;
   std::string text;
 };
+/// A trouble of this text, or where memory is short of one that needs none.
+inline trouble trouble_of(communication_failure kind, int peer, std::initializer_list<text_piece> text) noexcept {
+  try {
+    return {kind, peer, joined(text)};
+  } catch (...) {
+    return {kind, peer, "out of memory"};  // it lies inside of the string
+  }
+}
 /// Longer texts are cut off where ranks tell each other of a trouble.
 inline constexpr std::size_t longest_text = 4096;
 
@@ -53048,8 +54168,8 @@ inline std::vector<int> ranks_of_color(std::span<const color_and_key> all, int c
   std::vector<int> ranks;
   for (std::size_t r = 0; r < all.size(); ++r)
     if (all[r].color == color) ranks.push_back(static_cast<int>(r));
-  const auto key_of = [&](int r) { return all[static_cast<std::size_t>(r)].key; };
-  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  const auto place = [&](int r) { return std::pair(all[static_cast<std::size_t>(r)].key, r); };
+  std::sort(ranks.begin(), ranks.end(), [&](int a, int b) { return place(a) < place(b); });
   return ranks;
 }
 
@@ -53093,6 +54213,7 @@ struct transfer {
   bool outgoing = false;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  std::int64_t number = 0;      ///< among the messages to, or from, that rank
   std::shared_ptr<void> state;  ///< the transport's
 };
 
@@ -53119,6 +54240,13 @@ class transport {
   virtual void start(transfer& t) = 0;
   /// Moves on what was started. True once t is over.
   virtual bool test(transfer& t) = 0;
+  /// Called again and again while the program waits for t, and has made no call after it. Errors: a mismatch where t
+  /// can never be over.
+  virtual void watch(const transfer&, communication_clock::time_point) {}
+  /// What to say of t, whose time is over.
+  virtual trouble timeout_of(const transfer& t) const {
+    return {communication_failure::timeout, t.peer, joined({"timeout: waited for rank ", t.peer, " in vain"})};
+  }
 
   /// Tells the other ranks, as well as it can, why this one gives up.
   virtual void tell(const trouble& why) noexcept = 0;
@@ -53155,7 +54283,14 @@ struct communication_limits {
 
 /// The state of a communicator that its thread sees.
 struct channel {
-  channel(std::unique_ptr<transport> by, communication_limits within) : over(std::move(by)), limits(within) {
+  channel(std::unique_ptr<transport> by, communication_limits within)
+      : over(std::move(by)),
+        limits(within),
+        spare_failure_(std::make_shared<const communication_error>(
+            joined({"communicator (", over->name(), "), rank ", over->rank(), " of ", over->size(),
+                    ": a call failed, and memory was too short to say why"})
+                .c_str(),
+            communication_failure::backend, over->rank(), -1, 0, std::string())) {
     const char* const always = std::getenv("SINTER_COMM_CHECK");
     if (always != nullptr && std::string_view(always) == "1")
       limits.checked_calls = std::numeric_limits<index_t>::max();
@@ -53171,6 +54306,7 @@ struct channel {
   trouble why;
   bool told = false, is_stuck = false;
   int unfinished = 0;
+  const void* awaited = nullptr;  ///< the call that the program waits for
   communication_time spent;
   communication_clock::time_point limit = communication_clock::time_point::max();  ///< of the thread that waits
 
@@ -53186,25 +54322,42 @@ struct channel {
   }
 
   /// The first failure stays. A call that waits in the transport ends.
-  void fail(const trouble& t, const call_header* during, const std::string& name) {
+  void fail(const trouble& t, const call_header* during, const std::string& name) noexcept {
     {
       const std::lock_guard lock(mutex);
       if (failure != nullptr) return;
-      const int me = over->rank();
-      std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
-      if (during != nullptr) {
-        text += operation_name(during->op);
-        if (during->number > 0) text += joined({" number ", during->number});
-        if (!name.empty()) text += " '" + name + "'";
-        text += ": ";
+      const int peer = t.peer < -1 || t.peer >= over->size() ? -1 : t.peer;  // another rank may have told it
+      try {
+        trouble reason{t.kind, peer, t.text};
+        failure = failure_of(reason, during, name);
+        why = std::move(reason);
+      } catch (const std::bad_alloc&) {
+        why.kind = t.kind;
+        why.peer = peer;
+        why.text = "out of memory";
+        failure = spare_failure_;
       }
-      why = t;
-      failure = std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
-                                                            during != nullptr ? during->number : 0, name);
       changed.notify_all();
     }
     over->interrupt();
   }
+
+ private:
+  std::shared_ptr<const communication_error> failure_of(const trouble& t, const call_header* during,
+                                                        const std::string& name) const {
+    const int me = over->rank();
+    std::string text = joined({"communicator (", over->name(), "), rank ", me, " of ", over->size(), ": "});
+    if (during != nullptr) {
+      text += operation_name(during->op);
+      if (during->number > 0) text += joined({" number ", during->number});
+      if (!name.empty()) text += " '" + name + "'";
+      text += ": ";
+    }
+    return std::make_shared<const communication_error>((text + t.text).c_str(), t.kind, me, t.peer,
+                                                       during != nullptr ? during->number : 0, name);
+  }
+
+  std::shared_ptr<const communication_error> spare_failure_;  ///< for a failure without memory
 };
 
 /// One call, from its post to its end.
@@ -53215,6 +54368,7 @@ struct call {
   std::function<void(transport&, const call&)> run;  ///< a collective, once the calls were compared
   transfer moves;                                    ///< of a message
   std::shared_ptr<void> memory;                      ///< what the call reads and writes
+  std::shared_ptr<call> for_ever;                    ///< itself, where a library may still write to its memory
 
   bool is_over = false;  ///< this and what follows: under the mutex of the channel
   communication_clock::time_point started{};
@@ -53224,6 +54378,14 @@ struct call {
   bool done() const {
     const std::lock_guard lock(on->mutex);
     return is_over || on->is_stuck;
+  }
+  bool is_awaited() const {
+    const std::lock_guard lock(on->mutex);
+    return on->awaited == this;
+  }
+  communication_clock::time_point end_of_wait() const {
+    const std::lock_guard lock(on->mutex);
+    return on->end_of_call(started);
   }
   void end(bool well) {
     const std::lock_guard lock(on->mutex);
@@ -53246,10 +54408,12 @@ struct call {
       lock.lock();
     }
     const auto start = communication_clock::now();
+    on->awaited = this;
     while (!is_over) {
       if (on->over->keeps_time()) on->changed.wait(lock);
       else keep_time(lock);
     }
+    on->awaited = nullptr;
     on->spent.waited += seconds_since(start);
     on->limit = communication_clock::time_point::max();
     if (has_failed) on->throw_failure();
@@ -53266,8 +54430,8 @@ struct call {
     on->changed.wait_until(lock, end < look ? end : look);
     if (is_over || on->is_stuck || communication_clock::now() < end) return;
     lock.unlock();
-    on->fail({communication_failure::timeout, -1,
-              "timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"},
+    on->fail(trouble_of(communication_failure::timeout, -1,
+                        {"timeout: not all ranks took part; set SINTER_COMM_CHECK=1, and the message names them"}),
              &header, name);
     lock.lock();
     on->is_stuck = true;
@@ -53275,10 +54439,37 @@ struct call {
   }
 };
 
+}  // namespace sinter::detail
+// sinter/ranks/communication.hpp: what the backends of communicators share: calls run in order on a thread of their
+// own, ranks compare their calls, and the first failure is final.
+
+#include <list>
+
+namespace sinter::detail {
+
 /// Runs calls in the order in which they come. Messages only start in this order: they move on between collectives.
-/// The thread holds what it uses, so that it may be left behind where a library never comes back.
+/// The thread holds what it uses, so that it may be left behind where a library never comes back. It allocates nothing
+/// of its own: what a call needs to wait in line is made before the call counts.
 class communication_thread {
+  struct item {
+    std::shared_ptr<call> one;   ///< null: `last`
+    std::function<void()> last;  ///< throws nothing
+  };
+  using items = std::list<item>;
+  struct result {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+    std::exception_ptr failure;
+  };
+
  public:
+  /// A place in line.
+  struct ticket {
+    items line;
+    std::shared_ptr<result> end;  ///< of what is no call
+  };
+
   communication_thread() : queue_(std::make_shared<queue>()), thread_([q = queue_] { q->serve(); }) {}
   communication_thread(const communication_thread&) = delete;
   communication_thread& operator=(const communication_thread&) = delete;
@@ -53292,89 +54483,101 @@ class communication_thread {
     else thread_.join();
   }
 
-  void post(std::shared_ptr<call> c) {
-    {
-      const std::lock_guard lock(c->on->mutex);
-      ++c->on->unfinished;
-    }
-    add([c] { run(c); }, c->is_message() ? c : nullptr);
+  static ticket ticket_for(std::shared_ptr<call> c) {
+    ticket t;
+    t.line.push_back({std::move(c), nullptr});
+    return t;
   }
-  /// f() on the thread, after all that was posted; false where it is not over after so many seconds, when what f uses
-  /// must stay. Errors: those of f.
+  /// For f(), which is no call.
+  template <class F>
+  static ticket ticket_for_last(F f) {
+    ticket t;
+    t.end = std::make_shared<result>();
+    t.line.push_back({nullptr, [r = t.end, f] {
+                        std::exception_ptr thrown;
+                        try {
+                          f();
+                        } catch (...) {
+                          thrown = std::current_exception();
+                        }
+                        const std::lock_guard lock(r->mutex);
+                        r->failure = std::move(thrown);
+                        r->is_over = true;
+                        r->changed.notify_all();
+                      }});
+    return t;
+  }
+  /// Starts a call.
+  void post(ticket t) noexcept {
+    if (t.line.empty()) return;
+    {
+      channel& on = *t.line.front().one->on;
+      const std::lock_guard lock(on.mutex);
+      ++on.unfinished;
+    }
+    add(t.line);
+  }
+  /// f() of ticket_for_last(f) on the thread, after all that was posted; false where it is not over after so many
+  /// seconds, when what f uses must stay. Errors: those of f.
+  bool run_last(ticket t, double seconds = 1e9) {
+    const auto end = after(communication_clock::now(), seconds);
+    add(t.line);
+    std::unique_lock lock(t.end->mutex);
+    t.end->changed.wait_until(lock, end, [&] { return t.end->is_over; });
+    if (t.end->failure) std::rethrow_exception(std::exchange(t.end->failure, nullptr));
+    return t.end->is_over;
+  }
   template <class F>
   bool call_last(F f, double seconds = 1e9) {
-    struct result {
-      std::mutex mutex;
-      std::condition_variable changed;
-      bool is_over = false;
-      std::exception_ptr failure;
-    };
-    auto r = std::make_shared<result>();
-    const auto end = after(communication_clock::now(), seconds);
-    add(
-        [r, f] {
-          std::exception_ptr thrown;
-          try {
-            f();
-          } catch (...) {
-            thrown = std::current_exception();
-          }
-          const std::lock_guard lock(r->mutex);
-          r->failure = std::move(thrown);
-          r->is_over = true;
-          r->changed.notify_all();
-        },
-        nullptr);
-    std::unique_lock lock(r->mutex);
-    r->changed.wait_until(lock, end, [&] { return r->is_over; });
-    if (r->failure) std::rethrow_exception(std::exchange(r->failure, nullptr));
-    return r->is_over;
+    return run_last(ticket_for_last(std::move(f)), seconds);
   }
   void leave_behind() { is_left_behind_ = true; }
 
  private:
-  struct item {
-    std::function<void()> run;
-    std::shared_ptr<call> message;
-  };
   struct queue {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<item> items;
+    items waiting;
     bool closing = false;
 
-    void serve() {
-      std::vector<std::shared_ptr<call>> open;
+    void serve() noexcept {
+      items open, next;  // messages; what runs now
       std::unique_lock lock(mutex);
       while (true) {
-        const auto woken = [&] { return !items.empty() || closing; };
+        const auto woken = [&] { return !waiting.empty() || closing; };
         if (open.empty()) changed.wait(lock, woken);
         else changed.wait_for(lock, std::chrono::microseconds(200), woken);
-        if (items.empty() && closing && open.empty()) return;
-        item next;
-        if (!items.empty()) {
-          next = std::move(items.front());
-          items.pop_front();
-        }
+        if (waiting.empty() && closing && open.empty()) return;
+        if (!waiting.empty()) next.splice(next.end(), waiting, waiting.begin());
         lock.unlock();
-        if (next.run) next.run();
-        if (next.message) open.push_back(std::move(next.message));
-        std::erase_if(open, [](const auto& c) { return move_on(c); });
-        next = {};
+        if (!next.empty()) {
+          const item& now = next.front();
+          if (now.one == nullptr) now.last();
+          else run(now.one);
+          if (now.one != nullptr && now.one->is_message()) open.splice(open.end(), next);
+        }
+        open.remove_if([](const item& i) { return move_on(i.one); });
+        next.clear();
+        const auto awaited = std::find_if(open.begin(), open.end(), [](const item& i) { return i.one->is_awaited(); });
+        lock.lock();
+        if (awaited == open.end() || !waiting.empty()) continue;
+        lock.unlock();  // the program waits, so nothing comes meanwhile
+        const call& c = *awaited->one;
+        guarded(awaited->one, [&c] { c.on->over->watch(c.moves, c.end_of_wait()); });
         lock.lock();
       }
     }
   };
 
-  void add(std::function<void()> f, std::shared_ptr<call> message) {
+  void add(items& line) noexcept {
     const std::lock_guard lock(queue_->mutex);
-    queue_->items.push_back({std::move(f), std::move(message)});
+    queue_->waiting.splice(queue_->waiting.end(), line);
     queue_->changed.notify_all();
   }
 
   /// f(), whose error becomes the failure of c's communicator; true where it has none.
   template <class F>
-  static bool guarded(const std::shared_ptr<call>& c, const F& f) {
+  static bool guarded(const std::shared_ptr<call>& c, const F& f) noexcept {
     channel& on = *c->on;
     try {
       {
@@ -53386,9 +54589,10 @@ class communication_thread {
     } catch (const trouble& t) {
       on.fail(t, &c->header, c->name);
     } catch (const std::exception& e) {
-      on.fail({communication_failure::backend, -1, e.what()}, &c->header, c->name);
+      on.fail(trouble_of(communication_failure::backend, -1, {e.what()}), &c->header, c->name);
     } catch (...) {  // of a function of the program, such as a log
-      on.fail({communication_failure::backend, -1, "an exception that is no std::exception"}, &c->header, c->name);
+      on.fail(trouble_of(communication_failure::backend, -1, {"an exception that is no std::exception"}), &c->header,
+              c->name);
     }
     std::shared_ptr<const communication_error> failure;
     {
@@ -53399,7 +54603,7 @@ class communication_thread {
     if (failure != nullptr) on.over->tell(on.why);
     return false;
   }
-  static void run(const std::shared_ptr<call>& c) {
+  static void run(const std::shared_ptr<call>& c) noexcept {
     channel& on = *c->on;
     {
       const std::lock_guard lock(on.mutex);
@@ -53422,23 +54626,15 @@ class communication_thread {
   }
 
   /// True once the message is over.
-  static bool move_on(const std::shared_ptr<call>& c) {
+  static bool move_on(const std::shared_ptr<call>& c) noexcept {
     channel& on = *c->on;
     bool is_over = false;
     const bool ok = guarded(c, [&] {
       is_over = on.over->test(c->moves);
       if (is_over) return;
-      std::unique_lock lock(on.mutex);
-      const auto end = on.end_of_call(c->started);
-      lock.unlock();
-      if (communication_clock::now() >= end)
-        throw trouble{communication_failure::timeout, c->moves.peer,
-                      joined({"timeout: waited for rank ", c->moves.peer, " in vain"})};
+      if (communication_clock::now() >= c->end_of_wait()) throw on.over->timeout_of(c->moves);
     });
-    if (!ok) {
-      // A library may still write there.
-      if (!on.over->keeps_time()) static_cast<void>(new std::shared_ptr<void>(c->memory));
-    }
+    if (!ok && !on.over->keeps_time()) c->for_ever = c;
     if (!ok || is_over) c->end(ok);
     return !ok || is_over;
   }
@@ -53453,7 +54649,13 @@ class communication : public std::enable_shared_from_this<communication> {
  public:
   communication(std::unique_ptr<transport> over, communication_limits limits,
                 std::shared_ptr<communication_thread> thread)
-      : channel_(std::make_shared<channel>(std::move(over), limits)), thread_(std::move(thread)) {}
+      : channel_(std::make_shared<channel>(std::move(over), limits)),
+        thread_(std::move(thread)),
+        farewell_(std::make_shared<call>()),
+        farewell_ticket_(communication_thread::ticket_for(farewell_)),
+        close_ticket_(communication_thread::ticket_for_last([c = channel_] { c->over->close(); })) {
+    farewell_->on = channel_;
+  }
   communication(const communication&) = delete;
   communication& operator=(const communication&) = delete;
   /// Waits for all calls. Where an exception is on its way out, the other ranks are told.
@@ -53466,7 +54668,7 @@ class communication : public std::enable_shared_from_this<communication> {
     if (is_stuck) thread_->leave_behind();
     else if (!failed) {
       try {
-        thread_->call_last([c = channel_] { c->over->close(); });
+        thread_->run_last(std::move(close_ticket_));
       } catch (...) {  // NOLINT: there is nobody left to tell
       }
     }
@@ -53480,30 +54682,31 @@ class communication : public std::enable_shared_from_this<communication> {
   }
   const std::shared_ptr<communication_thread>& thread() const { return thread_; }
 
-  /// Starts a call. Errors: the failure of the communicator.
+  /// Starts a call, or throws before it counts. Errors: the failure of the communicator.
   std::shared_ptr<work_state> post(std::shared_ptr<call> c) {
     {
       const std::lock_guard lock(channel_->mutex);
       if (channel_->failure != nullptr) channel_->throw_failure();
     }
     c->on = channel_;
+    auto ticket = communication_thread::ticket_for(c);
+    auto shared = std::make_shared<shared_call>(shared_from_this(), c);
     if (!c->is_message()) c->header.number = ++calls_;
     c->moves.header = c->header;
-    thread_->post(c);
-    return std::make_shared<shared_call>(shared_from_this(), c);
+    thread_->post(std::move(ticket));
+    return shared;
   }
 
   /// Returns once the other ranks are told, so that the program may end. A library may not come back for that.
-  void abort(const std::string& reason) {
+  void abort(std::string_view reason) noexcept {
     channel_->fail(
-        {communication_failure::aborted, over().rank(), joined({"aborted by rank ", over().rank(), ": ", reason})},
+        trouble_of(communication_failure::aborted, over().rank(), {"aborted by rank ", over().rank(), ": ", reason}),
         nullptr, {});
-    auto c = std::make_shared<call>();  // an empty call: the thread finds the failure, and tells the other ranks
-    c->on = channel_;
-    thread_->post(c);
+    // The thread finds the failure in this empty call, and tells the other ranks.
+    thread_->post(std::exchange(farewell_ticket_, {}));
     std::unique_lock lock(channel_->mutex);
     channel_->changed.wait_until(lock, after(communication_clock::now(), 2),
-                                 [&] { return c->is_over || channel_->is_stuck; });
+                                 [&] { return farewell_->is_over || channel_->is_stuck; });
   }
 
  private:
@@ -53519,6 +54722,8 @@ class communication : public std::enable_shared_from_this<communication> {
 
   std::shared_ptr<channel> channel_;
   std::shared_ptr<communication_thread> thread_;
+  std::shared_ptr<call> farewell_;  ///< made before memory may be short
+  communication_thread::ticket farewell_ticket_, close_ticket_;
   index_t calls_ = 0;
   int exceptions_ = std::uncaught_exceptions();
 };
@@ -53664,6 +54869,11 @@ template <class C>
 std::vector<std::string> gather_texts(C& ranks, const std::string& mine, std::string_view name) {
   const auto length = [&](const std::string& s) { return static_cast<std::int64_t>(s.size()); };
   const tensor<std::int64_t, 1> lengths = ranks.all_gather(tensor<std::int64_t, 1>{length(mine)}, name).get();
+  constexpr index_t most = index_t{1} << 26;  // no list of parameters is longer
+  for (index_t r = 0; r < ranks.size(); ++r)
+    sinter::detail::require_told(
+        lengths(r) >= 0 && lengths(r) <= most && (r != ranks.rank() || lengths(r) == length(mine)), ranks,
+        static_cast<int>(r), "distributed", "of a list of ", lengths(r), " bytes");
   const index_t longest = *std::max_element(lengths.begin(), lengths.end());
   tensor<std::uint8_t, 1> padded = zeros<std::uint8_t>({longest});
   std::copy(mine.begin(), mine.end(), padded.begin());
@@ -53767,7 +54977,7 @@ class bucket_leaf {
   bool had_gradient = false;  ///< before the pass
 };
 
-/// Gradients that are summed in one call. Beside them lies a number for each: how many ranks have it.
+/// Gradients that are summed in one call. Behind them lies, for each gradient, the number of ranks that have it.
 class gradient_bucket {
  public:
   explicit gradient_bucket(std::vector<bucket_leaf*> l) : leaves(std::move(l)) {
@@ -53780,16 +54990,16 @@ class gradient_bucket {
   gradient_bucket(const gradient_bucket&) = delete;
   gradient_bucket& operator=(const gradient_bucket&) = delete;
 
-  /// Multiplies the gradients that leaves have already; by 0 also what is no number.
+  /// Multiplies the gradients that leaves already have. By 0 gives 0, also for NaN and infinity.
   virtual void scale(double factor) = 0;
-  /// A leaf has no gradient: it adds zeros.
+  /// For a leaf without a gradient, which adds zeros to the sum.
   virtual void zero(std::size_t place) = 0;
   /// Starts the sum.
   virtual void start(bool compress, std::string_view name) = 0;
   /// Waits for it. Leaves that have a gradient on any rank have it here, too.
   virtual void finish() = 0;
   virtual index_t bytes() const = 0;
-  /// Of the gradients alone, by which buckets are made.
+  /// Bytes of the gradients, without the counts. distributed_options::bucket_bytes bounds them.
   index_t gradient_bytes() const {
     std::size_t all = 0;
     for (const bucket_leaf* leaf : leaves) all += leaf->bytes;
@@ -53797,14 +55007,14 @@ class gradient_bucket {
   }
 
   const std::vector<bucket_leaf*> leaves;
-  std::size_t missing = 0;  ///< leaves that the pass has not told of
+  std::size_t missing = 0;  ///< leaves whose gradients the pass has not completed
   bool started = false;
   double ready = 0;  ///< seconds from the begin of the pass to its last gradient
 };
 
 template <class T, device D, class C>
 class typed_bucket final : public gradient_bucket {
-  /// Of a slice, so that each begins at a multiple of 64 bytes.
+  /// Slices begin at multiples of so many elements, 64 bytes.
   static constexpr index_t granule = 64 / static_cast<index_t>(sizeof(T));
 
  public:
@@ -54007,16 +55217,22 @@ class gradient_exchange {
     began_ = sinter::detail::communication_clock::now();
   }
   bool has_begun() const { return begun_; }
-  /// Waits for the words of the other ranks.
+  /// Waits until all ranks have told their numbers of samples.
   const step_word& agreed() {
     if (!known_) {
       const tensor<std::int64_t, 1> sums = coming_.get();
       word_ = {sums(0), sums(1), sums(2), sums(3)};
+      const auto counts_ranks = [&](index_t n, bool with_own) { return n >= (with_own ? 1 : 0) && n <= world_.size(); };
+      sinter::detail::require_told(
+          word_.samples >= own_ && counts_ranks(word_.idle, own_ == 0) && counts_ranks(word_.finished, false) &&
+              counts_ranks(word_.stopping, false) && (word_.samples == 0) == (word_.idle == world_.size()),
+          world_, -1, "distributed", word_.samples, " samples, and ", word_.idle, " ranks without samples, ",
+          word_.finished, " that have finished and ", word_.stopping, " that stop");
       known_ = true;
     }
     return word_;
   }
-  /// No pass follows.
+  /// For a step in which this rank runs no pass.
   void skip() { begun_ = false; }
   void ask_to_stop(bool stop) { stop_ = stop; }
 
@@ -54096,7 +55312,7 @@ class gradient_exchange {
       if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
   }
 
-  /// In the order in which gradients were complete on rank 0, the same for all ranks.
+  /// Makes the buckets anew, on all ranks in the order in which gradients were complete on rank 0.
   void plan() {
     std::vector<char> is_ready(leaves_.size(), 0);
     auto order = tensor<std::int32_t, 1>::uninitialized(extents<1>{{static_cast<index_t>(leaves_.size()) + 1}});
@@ -54109,12 +55325,28 @@ class gradient_exchange {
       if (!is_ready[i]) order.data()[++end] = static_cast<std::int32_t>(i);
     order.data()[0] = ready_.empty() ? 0 : 1;
     order = world_.broadcast(order, 0, "order of gradients").get();
+    require_order(order);
     --plans_left_;
     if (order.data()[0] == 0) return;  // nothing was ready on rank 0: after the next step
     plans_left_ = 0;
     make_buckets({order.data() + 1, order.data() + order.numel()});
   }
-  /// First those of no task, in the order in which they will be complete.
+  /// Errors: a communication_error unless order holds 0 or 1, and then the number of each leaf once.
+  void require_order(const tensor<std::int32_t, 1>& order) const {
+    std::vector<char> is_there(leaves_.size(), 0);
+    const auto require_at = [&](index_t i, bool is_right) {
+      sinter::detail::require_told(is_right, world_, 0, "distributed", "an order of ",
+                                   static_cast<index_t>(leaves_.size()), " gradients with ", order.data()[i],
+                                   " in place ", i);
+    };
+    require_at(0, order.data()[0] == 0 || order.data()[0] == 1);
+    for (index_t i = 1; i < order.numel(); ++i) {
+      const auto leaf = static_cast<std::uint32_t>(order.data()[i]);
+      require_at(i, leaf < is_there.size() && !is_there[leaf]);
+      is_there[leaf] = 1;
+    }
+  }
+  /// Makes buckets of the leaves of no task first, in the order in which their gradients will be complete.
   void make_buckets(const std::vector<std::int32_t>& order) {
     std::vector<std::unique_ptr<gradient_bucket>> made;
     struct open_bucket {
@@ -54386,8 +55618,10 @@ struct copy_settings_of {
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>))
+                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
+      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
       to = from;
+    }
   }
   template <class To, class From>
   void erased(const member_name*, To&, From&) const {}
@@ -54585,8 +55819,10 @@ void level_generators(M& model, C& ranks) {
                      [&](const member_name&, const generator& g) { *to++ = static_cast<std::int64_t>(g.offset()); });
   draws = ranks.all_reduce(draws, reduction::max, "draws of generators").get();
   const std::int64_t* from = draws.data();
-  for_each_generator(
-      model, [&](const member_name&, generator& g) { g = generator(g.seed(), static_cast<std::uint64_t>(*from++)); });
+  for_each_generator(model, [&](const member_name&, generator& g) {
+    sinter::detail::note_before_draw(g);
+    g = generator(g.seed(), static_cast<std::uint64_t>(*from++));
+  });
 }
 
 }  // namespace sinter::nn::detail
@@ -54608,11 +55844,11 @@ struct keep_the_model_in_a_variable;
 
 namespace nn {
 
-/// What one rank has seen of run(); the same on all ranks.
+/// What run() returns, the same on all ranks.
 struct distributed_run {
   index_t steps = 0;
   index_t samples = 0;   ///< of all ranks
-  double mean_loss = 0;  ///< over these
+  double mean_loss = 0;  ///< over all these samples
   bool stopped = false;  ///< by ask_to_stop() of any rank
 };
 
@@ -54641,7 +55877,7 @@ constexpr auto find_distributed_mistake() {
 template <class M, class C>
 using distributed_mistake = decltype(find_distributed_mistake<M, C>());
 
-/// What is wrong with the result L of a function that gives a loss. Lazy ones are evaluated, and then are variables.
+/// What is wrong with the result L of a function that gives a loss. An expression is evaluated first.
 template <class L>
 constexpr auto find_loss_mistake() {
   if constexpr (requires { requires bare<L>::order > 0; }) return sinter::detail::fitting<L>{};
@@ -54653,7 +55889,7 @@ using loss_mistake =
 
 }  // namespace detail
 
-/// What no rank can train; its constructor says why.
+/// Stands for arguments that distributed does not take; its constructor says why.
 template <class M, class C, class... More>
 class distributed {
  public:
@@ -54881,26 +56117,21 @@ class distributed<M, C, More...> {
   }
   void give_up(const char* why) noexcept {
     exchange_.drop_gradients();
-    over_all([&](auto&... c) {
-      const auto tell = [&](auto& one) {
-        try {
-          one.abort(why);
-        } catch (...) {  // NOLINT: it has failed already
-        }
-      };
-      (tell(c), ...);
-    });
+    over_all([&](auto&... c) { (sinter::detail::abort_quietly(c, why), ...); });
   }
 
   template <class Pass>
   void answer(const Pass& pass) {
+    sinter::detail::undo_scope changes;
     const double weight = exchange_.weight();
     exchange_.run(pass);
     if (exchange_.agreed().idle > 0) detail::level_generators(model_, std::get<0>(ranks_));
-    if (!options_.merge_buffers) return;
-    buffers_.start(weight);
-    buffers_.finish();
-    exchange_.trace().buffers = buffers_.bytes();
+    if (options_.merge_buffers) {
+      buffers_.start(weight);
+      buffers_.finish();
+      exchange_.trace().buffers = buffers_.bytes();
+    }
+    changes.keep();
   }
 
   template <class L>
@@ -54976,15 +56207,17 @@ class hierarchical_transport final : public transport {
     f(*leaders_);
     f(*world_);
   }
+  /// Any number may have come from another rank: without overflow.
+  static int decoded(int peer) { return first_coded - std::max(peer, -std::numeric_limits<int>::max()); }
   /// f(), which calls the transport that has these ranks; its trouble is told in ranks of all.
   template <class F>
   static auto in(const char* where, const std::vector<int>& ranks, const F& f) {
     try {
       return f();
     } catch (const trouble& t) {
-      if (t.peer <= first_coded) throw trouble{t.kind, first_coded - t.peer, t.text};
-      if (t.peer < 0) throw;
-      const int peer = ranks.at(static_cast<std::size_t>(t.peer));
+      if (t.peer <= first_coded) throw trouble{t.kind, decoded(t.peer), t.text};
+      if (t.peer < 0 || static_cast<std::size_t>(t.peer) >= ranks.size()) throw trouble{t.kind, -1, t.text};
+      const int peer = ranks[static_cast<std::size_t>(t.peer)];
       throw trouble{t.kind, peer, joined({where, ", where rank ", t.peer, " is rank ", peer, " of all: ", t.text})};
     }
   }
@@ -55002,7 +56235,7 @@ class hierarchical_transport final : public transport {
       return f();
     } catch (const trouble& t) {
       if (t.peer > first_coded) throw;
-      throw trouble{t.kind, first_coded - t.peer, t.text};
+      throw trouble{t.kind, decoded(t.peer), t.text};
     }
   }
 
@@ -55024,6 +56257,7 @@ class hierarchical_transport final : public transport {
     }
     std::sort(ranks_here_.begin(), ranks_here_.end(),
               [&](int a, int b) { return place_of(a).local < place_of(b).local; });
+    require_places();
     require_parts_of_all();
     leaders_ = world_->split(header_of(operation::split, 0), is_leader() ? 0 : 1, 0, until);
   }
@@ -55074,6 +56308,10 @@ class hierarchical_transport final : public transport {
   bool test(transfer& t) override {
     return over_all([&] { return world_->test(t); });
   }
+  void watch(const transfer& t, communication_clock::time_point end) override {
+    over_all([&] { world_->watch(t, end); });
+  }
+  trouble timeout_of(const transfer& t) const override { return world_->timeout_of(t); }
 
   void tell(const trouble& why) noexcept override {
     trouble coded{why.kind, why.peer, {}};
@@ -55110,6 +56348,17 @@ class hierarchical_transport final : public transport {
   bool is_leader() const { return node_->rank() == 0; }
   std::size_t nodes() const { return leader_ranks_.size(); }
 
+  /// What the ranks have said of their places, before it is used as numbers of ranks. Errors: a trouble.
+  SINTER_COLD void require_places() const {
+    for (int r = 0; r < size(); ++r) {
+      const place& p = place_of(r);
+      if (p.leader < 0 || p.leader >= size() || p.node_size < 1 || p.node_size > size() || p.local < 0 ||
+          p.local >= p.node_size)
+        throw trouble{communication_failure::backend, r,
+                      joined({"rank ", r, " says that it is rank ", p.local, " of ", p.node_size,
+                              " of the node that rank ", p.leader, " leads, where there are ", size(), " ranks"})};
+    }
+  }
   SINTER_COLD void require_parts_of_all() const {
     for (int r = 0; r < size(); ++r) {
       const auto same = [&](const place& p) { return p.leader == place_of(r).leader; };
@@ -55118,6 +56367,11 @@ class hierarchical_transport final : public transport {
         refuse<value_error>({"hierarchical_communicator: the node of rank ", r, " has ", place_of(r).node_size,
                              " ranks, but ", n, " of all ranks name rank ", place_of(r).leader,
                              " as the first of their node; give communicators that together have each rank once"});
+      const auto twin = [&](const place& p) { return same(p) && p.local == place_of(r).local; };
+      if (std::count_if(places_.begin(), places_.end(), twin) > 1)
+        throw trouble{communication_failure::backend, r,
+                      joined({"rank ", r, " says that it is rank ", place_of(r).local,
+                              " of its node, which another rank says as well"})};
     }
   }
 
@@ -55447,7 +56701,7 @@ class host_ranks {
   virtual std::shared_ptr<work_state> expect(const call_header& expected, int from) = 0;
   virtual tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) = 0;
   virtual std::unique_ptr<host_ranks> split(int color, int key) = 0;
-  virtual void abort(const std::string& reason) = 0;
+  virtual void abort(const std::string& reason) noexcept = 0;
 };
 
 template <class C>
@@ -55465,15 +56719,17 @@ class host_ranks_of final : public host_ranks {
     return watched(ranks_.send(words, to), [] {});
   }
   std::shared_ptr<work_state> expect(const call_header& expected, int from) override {
-    return watched(ranks_.template receive<std::int64_t, cpu>(3, from),
-                   [expected, from, me = rank()](const tensor<std::int64_t, 1>& words) {
-                     call_header sent = expected;
-                     sent.op = operation::send;
-                     sent.count = words(0);
-                     sent.element = static_cast<element_kind>(words(1));
-                     sent.root = static_cast<std::int32_t>(words(2));
-                     require_same_message(from, sent, me, expected);
-                   });
+    return watched(ranks_.template receive<std::int64_t, cpu>(3, from), [expected, from, me = rank(), ranks = ranks_](
+                                                                            const tensor<std::int64_t, 1>& words) {
+      require_told(words(0) >= 0 && words(1) >= 0 && words(1) < static_cast<std::int64_t>(element_kind::other), ranks,
+                   from, "receive", "of ", words(0), " elements of kind ", words(1));
+      call_header sent = expected;
+      sent.op = operation::send;
+      sent.count = words(0);
+      sent.element = static_cast<element_kind>(words(1));
+      sent.root = static_cast<std::int32_t>(words(2));
+      require_same_message(from, sent, me, expected);
+    });
   }
   tensor<std::uint8_t, 1> broadcast(const tensor<std::uint8_t, 1>& of_rank_0) override {
     return ranks_.broadcast(of_rank_0, 0, "ncclUniqueId").get();
@@ -55481,7 +56737,7 @@ class host_ranks_of final : public host_ranks {
   std::unique_ptr<host_ranks> split(int color, int key) override {
     return std::make_unique<host_ranks_of>(ranks_.split(color, key));
   }
-  void abort(const std::string& reason) override { ranks_.abort(reason); }
+  void abort(const std::string& reason) noexcept override { abort_quietly(ranks_, reason.c_str()); }
 
  private:
   template <class Work, class Look>
@@ -56190,6 +57446,7 @@ struct part_of_rank {
 #define SINTER_SINGLE_SINTER_DATA_LOADER_HPP
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
 
+#include <deque>
 #include <iterator>
 
 #ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
@@ -56322,6 +57579,17 @@ template <class C>
 struct sampler_is_made_of_a_communicator_and_not_implicitly_from;
 struct write_distributed_sampler_of_it;
 
+namespace detail {
+
+/// A communicator, or what tells the same.
+template <class C>
+concept has_rank_and_size = requires(const C& c) {
+  { c.rank() } -> std::convertible_to<index_t>;
+  { c.size() } -> std::convertible_to<index_t>;
+};
+
+}  // namespace detail
+
 struct distributed_sampler_options {
   bool pad = true;         ///< repeat samples so that every rank has equally many; false for evaluation
   bool drop_last = false;  ///< leave out samples instead, so that every rank has equally many; then `pad` does nothing
@@ -56353,12 +57621,11 @@ class distributed_sampler {
       detail::refuse<value_error>(
           {"distributed_sampler: there is no rank ", rank, " among ", size, "; they are numbered from 0"});
   }
-  template <class Communicator>
-    requires requires(const Communicator& c) {
-      { c.rank() } -> std::convertible_to<index_t>;
-      { c.size() } -> std::convertible_to<index_t>;
-    }
-  explicit distributed_sampler(const Communicator& world, const options_type& options = {})
+  // Two constructors, as clang 19 cannot choose between a default argument and the pack of the deleted one.
+  template <detail::has_rank_and_size Communicator>
+  explicit distributed_sampler(const Communicator& world) : distributed_sampler(world, options_type()) {}
+  template <detail::has_rank_and_size Communicator>
+  distributed_sampler(const Communicator& world, const options_type& options)
       : distributed_sampler(index_t{world.rank()}, index_t{world.size()}, options) {}
   template <class C, class... More, class Problem = sampler_is_made_of_a_communicator_and_not_implicitly_from<C>,
             class Fix = write_distributed_sampler_of_it>
@@ -56480,6 +57747,11 @@ class loader_progress {
     const loader_position start = state_.next;
     state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
     return {start, state_.loops};
+  }
+  /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
+  void take_back(const loop& l, loader_position reached) {
+    const std::lock_guard lock(mutex_);
+    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
   }
   void reach(const loop& l, loader_position position) {
     const std::lock_guard lock(mutex_);
@@ -56622,7 +57894,8 @@ class loader_pass {
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
 /// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
-/// dataset of negative size; what the dataset throws reaches the loop.
+/// dataset of negative size; what the dataset throws reaches the loop. A loop without a first batch is no epoch: the
+/// next one has the same order.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
@@ -56711,11 +57984,17 @@ class data_loader {
     if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
     const index_t n = samples();
     check_position(progress_.next(), n);
+    const loader_position before = progress_.reached();
     const loop l = progress_.begin();
-    const detail::epoch_share share(sampler(), l.start.samples, n);
-    return iterator(
-        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-        *this, l, share);
+    try {
+      const detail::epoch_share share(sampler(), l.start.samples, n);
+      return iterator(
+          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+          *this, l, share);
+    } catch (...) {
+      progress_.take_back(l, before);
+      throw;
+    }
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -58455,7 +59734,8 @@ namespace sinter::optim::detail {
 inline std::vector<int> deal_to_ranks(const std::vector<std::size_t>& bytes, int ranks) {
   std::vector<std::size_t> order(bytes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return bytes[a] != bytes[b] ? bytes[a] > bytes[b] : a < b; });
   std::vector<int> owners(bytes.size());
   std::vector<std::size_t> load(static_cast<std::size_t>(ranks));
   for (const std::size_t i : order) {
@@ -58561,8 +59841,10 @@ class shard_ranks {
   virtual void guarded(const std::function<void()>& f) = 0;
   /// All ranks get the values of the owners' parameters, those with a gradient.
   virtual void spread() = 0;
-  /// On rank 0: the bytes of all ranks, in their order. On others: nothing.
-  virtual std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) = 0;
+  /// On rank 0: the bytes of all ranks, in their order. On others: nothing. `most`: bytes that each rank may have.
+  /// Errors: a communication_error for a rank that has more.
+  virtual std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine,
+                                                      const std::vector<index_t>& most) = 0;
   /// By the number of the parameter.
   std::vector<int> owners;
 };
@@ -58605,14 +59887,20 @@ class typed_shard_ranks final : public shard_ranks {
     for (const auto& g : groups_) g->start();
     for (const auto& g : groups_) g->finish();
   }
-  std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine) override {
+  std::vector<tensor<std::uint8_t, 1>> gather(const tensor<std::uint8_t, 1>& mine,
+                                              const std::vector<index_t>& most) override {
     std::vector<tensor<std::uint8_t, 1>> all;
     ranks_.with_communicators([&](auto& world, auto&...) {
       const tensor<std::int64_t, 1> sizes =
           world.all_gather(tensor<std::int64_t, 1>{mine.numel()}, "sizes of optimizer states").get();
       if (rank() > 0) return world.send(mine, 0).get();
       all.push_back(mine);
-      for (int r = 1; r < size(); ++r) all.push_back(world.template receive<std::uint8_t>(sizes(r), r).get());
+      for (int r = 1; r < size(); ++r) {
+        sinter::detail::require_told(sizes(r) >= 0 && sizes(r) <= most[static_cast<std::size_t>(r)], world, r,
+                                     "sharded", "of a state of ", sizes(r), " bytes, where it keeps ",
+                                     most[static_cast<std::size_t>(r)], " at most");
+        all.push_back(world.template receive<std::uint8_t>(sizes(r), r).get());
+      }
     });
     return all;
   }
@@ -58625,6 +59913,8 @@ class typed_shard_ranks final : public shard_ranks {
 /// Values of any types in one row of bytes: for each its rank (-1: none), element type and shape, then its elements.
 class packed_values {
  public:
+  /// No rule keeps more in a member of its state of a parameter of n elements: 32 doubles for each.
+  static index_t most_bytes(index_t n) { return 4096 + 256 * n; }
   void add(const std::optional<host_tensor>& x) {
     if (!x) return add_number(-1);
     add_number(static_cast<std::int64_t>(x->shape.size()));
@@ -58650,16 +59940,23 @@ class packed_values {
 /// Takes them out again.
 class unpacked_values {
  public:
-  explicit unpacked_values(tensor<std::uint8_t, 1> from)
-      : from_(std::make_shared<const tensor<std::uint8_t, 1>>(from)) {}
+  explicit unpacked_values(tensor<std::uint8_t, 1> from, int of_rank)
+      : from_(std::make_shared<const tensor<std::uint8_t, 1>>(from)), of_rank_(of_rank) {}
   /// Shares the memory of the row. Errors: value_error where it does not fit.
   std::optional<host_tensor> next() {
     const std::int64_t rank = number();
-    if (rank < 0) return std::nullopt;
+    if (rank == -1) return std::nullopt;
+    const std::int64_t element = number();
+    if (rank < 0 || rank > max_rank || element < 0 || element >= static_cast<std::int64_t>(element_kind::other))
+      refuse();
     host_tensor x;
-    x.element = static_cast<element_kind>(number());
+    x.element = static_cast<element_kind>(element);
     std::size_t count = 1;
-    for (std::int64_t d = 0; d < rank; ++d) count *= static_cast<std::size_t>(x.shape.emplace_back(number()));
+    for (std::int64_t d = 0; d < rank; ++d) {
+      const index_t n = x.shape.emplace_back(number());
+      if (n < 0 || (n > 0 && count > size() / static_cast<std::size_t>(n))) refuse();
+      count *= static_cast<std::size_t>(n);
+    }
     x.bytes = {static_cast<const std::byte*>(bytes(count * element_size(x.element))), count * element_size(x.element)};
     x.owner = from_;
     return x;
@@ -58670,8 +59967,9 @@ class unpacked_values {
   }
 
  private:
-  [[noreturn]] SINTER_COLD static void refuse() {
-    throw value_error("sharded: the ranks keep different states; make the same optimizer on all of them");
+  [[noreturn]] SINTER_COLD void refuse() const {
+    sinter::detail::refuse<value_error>({"sharded: the ranks keep different states, as that of rank ", of_rank_,
+                                         " is not the one of its parameters; make the same optimizer on all of them"});
   }
   std::size_t size() const { return static_cast<std::size_t>(from_->numel()); }
   const void* bytes(std::size_t n) {
@@ -58684,6 +59982,7 @@ class unpacked_values {
     return x;
   }
   std::shared_ptr<const tensor<std::uint8_t, 1>> from_;
+  int of_rank_;
   std::size_t place_ = 0;
 };
 
@@ -58789,8 +60088,11 @@ class sharded<rule_optimizer<Rule>> : public optimizer {
       detail::packed_values mine;
       for (const auto& m : members)
         if (keeps(m) && ranks_->rank() > 0) mine.add(inner_.saved_value(m));
+      std::vector<index_t> most(static_cast<std::size_t>(ranks_->size()));
+      for (const auto& m : members)
+        most[static_cast<std::size_t>(owner(m.parameter))] += detail::packed_values::most_bytes(m.numel);
       std::vector<detail::unpacked_values> all;
-      for (const auto& bytes : ranks_->gather(mine.take())) all.emplace_back(bytes);
+      for (const auto& bytes : ranks_->gather(mine.take(), most)) all.emplace_back(bytes, static_cast<int>(all.size()));
       if (ranks_->rank() == 0)
         for (const auto& m : members) {
           auto value = keeps(m) ? inner_.saved_value(m) : all[static_cast<std::size_t>(owner(m.parameter))].next();
@@ -58856,11 +60158,12 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <list>
 #include <map>
 #include <random>
 
 // sinter/ranks/socket/wire.hpp: what goes over sockets between ranks: the first words of a connection, and frames.
+
+// sinter/ranks/socket/seal.hpp: records under a key of their connection and direction, in their order.
 
 // sinter/ranks/socket/hmac.hpp: SHA-256 and HMAC, by which processes prove to each other that they know a secret.
 
@@ -58972,6 +60275,179 @@ inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
 }
 
 }  // namespace sinter::detail
+// sinter/ranks/socket/siphash.hpp: SipHash-2-4 with 128 bits, the keyed check of what comes over a connection.
+
+namespace sinter::detail {
+
+using siphash_key = std::array<std::uint64_t, 2>;
+using siphash_tag = std::array<std::byte, 16>;
+
+/// Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; 128 bits as in its reference code of 2014. Numbers
+/// are little-endian.
+class siphash {
+ public:
+  explicit siphash(const siphash_key& key)
+      : v0_(key[0] ^ 0x736f6d6570736575u),
+        v1_(key[1] ^ 0x646f72616e646f6du ^ 0xee),
+        v2_(key[0] ^ 0x6c7967656e657261u),
+        v3_(key[1] ^ 0x7465646279746573u) {}
+
+  void add(std::uint64_t word) {
+    v3_ ^= word;
+    mix();
+    mix();
+    v0_ ^= word;
+    length_ += 8;
+  }
+  /// The last bytes, and the tag of all.
+  siphash_tag digest(std::span<const std::byte> rest) {
+    for (; rest.size() >= 8; rest = rest.subspan(8)) add(word_at(rest, 8));
+    const std::uint64_t length = length_ + rest.size();
+    add(word_at(rest, rest.size()) | length << 56);
+    v2_ ^= 0xee;
+    siphash_tag tag;
+    put(tag, 0);
+    v1_ ^= 0xdd;
+    put(tag, 8);
+    return tag;
+  }
+
+ private:
+  static std::uint64_t word_at(std::span<const std::byte> from, std::size_t n) {
+    std::uint64_t word = 0;
+    if (std::endian::native == std::endian::little && n == 8) {
+      std::memcpy(&word, from.data(), 8);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) word |= static_cast<std::uint64_t>(from[i]) << 8 * i;
+    }
+    return word;
+  }
+  void put(siphash_tag& tag, std::size_t at) {
+    for (int i = 0; i < 4; ++i) mix();
+    const std::uint64_t half = v0_ ^ v1_ ^ v2_ ^ v3_;
+    for (std::size_t i = 0; i < 8; ++i) tag[at + i] = static_cast<std::byte>(half >> 8 * i);
+  }
+  void mix() {
+    v0_ += v1_;
+    v1_ = std::rotl(v1_, 13) ^ v0_;
+    v0_ = std::rotl(v0_, 32);
+    v2_ += v3_;
+    v3_ = std::rotl(v3_, 16) ^ v2_;
+    v0_ += v3_;
+    v3_ = std::rotl(v3_, 21) ^ v0_;
+    v2_ += v1_;
+    v1_ = std::rotl(v1_, 17) ^ v2_;
+    v2_ = std::rotl(v2_, 32);
+  }
+
+  std::uint64_t v0_, v1_, v2_, v3_, length_ = 0;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// What is done to all that follows the handshake of a connection. The ranks must agree.
+enum class protection : std::uint8_t { none, integrity, encryption };
+
+SINTER_COLD inline const char* text_of(protection p) {
+  constexpr const char* texts[] = {".integrity off", ".integrity on", ".encryption on"};
+  return texts[static_cast<int>(p)];
+}
+
+/// Bytes go in records of at most so many, each with a tag of tag_size bytes behind it.
+inline constexpr std::size_t record_size = 1 << 16, tag_size = 16;
+
+/// One direction of a connection, encrypted: the numbers of records are not used twice.
+class record_cipher {
+ public:
+  virtual ~record_cipher() = default;
+  /// Puts as many bytes at `to`.
+  virtual siphash_tag encrypt(std::uint64_t number, std::span<const std::byte> from, std::byte* to) = 0;
+  /// False where the tag is not theirs; then `to` holds nothing to be used.
+  virtual bool decrypt(std::uint64_t number, std::span<const std::byte> from, siphash_tag tag, std::byte* to) = 0;
+};
+/// Null in a program that cannot encrypt.
+using make_record_cipher = std::unique_ptr<record_cipher> (*)(const sha256_digest& key, bool sends);
+
+/// One direction of a connection: seals the records that one side sends, or opens those that the other one gets. The
+/// tag covers the number of the record, from 0, and its length, so a record that is changed, lost, repeated or swapped
+/// does not open.
+class record_seal {
+ public:
+  record_seal() = default;
+  record_seal(protection by, const sha256_digest& key, bool sends, make_record_cipher encryption) : by_(by) {
+    for (std::size_t i = 0; i < 16; ++i) key_[i / 8] |= static_cast<std::uint64_t>(key[i]) << 8 * (i % 8);
+    if (by == protection::encryption) cipher_ = encryption(key, sends);
+  }
+  bool is_on() const { return by_ != protection::none; }
+
+  /// Puts the record at `to`, where record.size() + tag_size bytes fit.
+  void seal(std::span<const std::byte> record, std::byte* to) {
+    const std::uint64_t number = records_++;
+    siphash_tag tag;
+    if (cipher_) {
+      tag = cipher_->encrypt(number, record, to);
+    } else {
+      std::memcpy(to, record.data(), record.size());
+      tag = check_of(number, record);
+    }
+    std::memcpy(to + record.size(), tag.data(), tag_size);
+  }
+  /// The record in `sealed`, which ends with its tag, goes to `to`; nothing goes there where the tag is wrong, which
+  /// is false. `sealed` may be overwritten.
+  bool open(std::span<std::byte> sealed, std::byte* to) {
+    const std::uint64_t number = records_++;
+    const std::span<std::byte> record = sealed.first(sealed.size() - tag_size);
+    siphash_tag theirs;
+    std::memcpy(theirs.data(), sealed.data() + record.size(), tag_size);
+    const bool is_right = cipher_ ? cipher_->decrypt(number, record, theirs, record.data())
+                                  : are_equal_tags(check_of(number, record), theirs);
+    if (is_right) std::memcpy(to, record.data(), record.size());
+    return is_right;
+  }
+
+ private:
+  /// Takes as long for every pair.
+  static bool are_equal_tags(const siphash_tag& a, const siphash_tag& b) {
+    unsigned difference = 0;
+    for (std::size_t i = 0; i < tag_size; ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+    return difference == 0;
+  }
+  siphash_tag check_of(std::uint64_t number, std::span<const std::byte> record) const {
+    siphash h(key_);
+    h.add(number);
+    h.add(record.size());
+    return h.digest(record);
+  }
+
+  protection by_ = protection::none;
+  siphash_key key_{};
+  std::unique_ptr<record_cipher> cipher_;
+  std::uint64_t records_ = 0;
+};
+
+/// The records of `bytes`, one after the other.
+inline std::vector<std::byte> sealed_records(record_seal& by, std::span<const std::byte> bytes) {
+  std::vector<std::byte> all;
+  while (!bytes.empty()) {
+    const std::size_t n = std::min(record_size, bytes.size()), at = all.size();
+    all.resize(at + n + tag_size);
+    by.seal(bytes.first(n), all.data() + at);
+    bytes = bytes.subspan(n);
+  }
+  return all;
+}
+
+/// What a rank says where a record does not open.
+SINTER_COLD inline trouble altered(int from) {
+  return {communication_failure::backend, from,
+          joined({"what came from rank ", from,
+                  " is not what it sent: bytes were changed, lost, repeated or swapped on the way; look at what lies "
+                  "between the ranks"})};
+}
+
+}  // namespace sinter::detail
 
 namespace sinter::detail {
 
@@ -59009,8 +60485,9 @@ class wire_reader {
   std::span<const std::byte> rest_;
 };
 
-/// data: a part of a collective, or a message; goodbye: the rank has ended well; trouble: why it gives up, as text.
-enum class frame_kind : std::uint8_t { data, goodbye, trouble };
+/// data: a part of a collective, or a message; goodbye: the rank has ended well; trouble: why it gives up, as text;
+/// wait: what it has waited for, for a while, or that it goes on.
+enum class frame_kind : std::uint8_t { data, goodbye, trouble, wait };
 
 /// What stands before the bytes of a frame.
 struct frame {
@@ -59021,7 +60498,7 @@ struct frame {
   std::uint64_t bytes = 0;
 };
 
-inline constexpr std::uint32_t frame_mark = 0x31524e53;  // "SNR1"
+inline constexpr std::uint32_t frame_mark = 0x32524e53;  // "SNR2"
 inline constexpr std::size_t frame_size = 4 + 2 + 4 + 8 + 72;
 
 inline std::vector<std::byte> to_wire(const frame& f) {
@@ -59062,14 +60539,13 @@ inline std::optional<frame> read_frame(std::span<const std::byte, frame_size> by
   c.is_max = r.number<std::uint8_t>();
   c.name_length = r.number<std::uint8_t>();
   r.raw(c.name, sizeof c.name);
-  if (kind > static_cast<int>(frame_kind::trouble) || failure > static_cast<int>(communication_failure::backend) ||
-      op > static_cast<int>(operation::receive) || element >= static_cast<int>(element_kind::other) || c.is_max > 1 ||
-      c.name_length > sizeof c.name || c.count < 0)
+  c.op = static_cast<operation>(op);
+  c.element = static_cast<element_kind>(element);
+  if (kind > static_cast<int>(frame_kind::wait) || failure > static_cast<int>(communication_failure::backend) ||
+      !is_call(c))
     return {};
   f.kind = static_cast<frame_kind>(kind);
   f.failure = static_cast<communication_failure>(failure);
-  c.op = static_cast<operation>(op);
-  c.element = static_cast<element_kind>(element);
   if (f.kind == frame_kind::trouble && f.bytes > longest_text) return {};
   if (f.kind == frame_kind::goodbye && f.bytes > 0) return {};
   return f;
@@ -59084,7 +60560,8 @@ inline std::string printable(std::span<const std::byte> bytes) {
 
 // A connection begins so: the one who accepts it sends a number that it draws; the other one says who it is, draws a
 // number, and proves by an HMAC of all these that it knows the secret. Only then it gets a proof in return. Nothing
-// else is read before, and nothing of another length.
+// else is read before, and nothing of another length. What follows is under keys made of the secret and all these
+// bytes, where the ranks have integrity or encryption on.
 
 using wire_nonce = std::array<std::byte, 16>;
 
@@ -59092,9 +60569,13 @@ using wire_nonce = std::array<std::byte, 16>;
 struct hello {
   std::uint64_t group = 0;  ///< drawn by rank 0 for each communicator; 0 for the first connection to it
   std::int32_t size = 0, rank = 0, lane = 0;
+  protection protect = protection::none;
 };
 
-inline constexpr std::size_t hello_size = 8 + 8 + 3 * 4 + sizeof(wire_nonce) + sizeof(sha256_digest);
+/// The connections of two ranks: for collectives, for messages, and for words.
+inline constexpr int collective_lane = 0, message_lane = 1, word_lane = 2, lanes_to_a_rank = 3;
+
+inline constexpr std::size_t hello_size = 8 + 8 + 3 * 4 + 1 + sizeof(wire_nonce) + sizeof(sha256_digest);
 
 inline sha256_digest proof_of(std::string_view secret, std::string_view role, std::span<const std::byte> a,
                               std::span<const std::byte> b) {
@@ -59103,7 +60584,7 @@ inline sha256_digest proof_of(std::string_view secret, std::string_view role, st
   return hmac(secret, text);
 }
 
-inline constexpr char hello_mark[9] = "SINTER-1";
+inline constexpr char hello_mark[9] = "SINTER-2";
 
 inline std::vector<std::byte> to_wire(const hello& h, std::string_view secret, const wire_nonce& theirs,
                                       const wire_nonce& mine) {
@@ -59113,6 +60594,7 @@ inline std::vector<std::byte> to_wire(const hello& h, std::string_view secret, c
   w.number(h.size);
   w.number(h.rank);
   w.number(h.lane);
+  w.number(static_cast<std::uint8_t>(h.protect));
   w.raw(mine.data(), mine.size());
   const sha256_digest proof = proof_of(secret, "connects", theirs, w.bytes);
   w.raw(proof.data(), proof.size());
@@ -59134,12 +60616,33 @@ inline std::optional<hello> read_hello(std::span<const std::byte, hello_size> by
   h.size = r.number<std::int32_t>();
   h.rank = r.number<std::int32_t>();
   h.lane = r.number<std::int32_t>();
+  const auto protect = r.number<std::uint8_t>();
+  if (protect > static_cast<int>(protection::encryption)) return {};
+  h.protect = static_cast<protection>(protect);
   return h;
 }
-/// What the one who accepts proves in return.
-inline sha256_digest answer_of(std::string_view secret, std::span<const std::byte> hello_bytes) {
-  return proof_of(secret, "accepts", hello_bytes, {});
+/// What the one who accepts proves in return, with the protection that it has. It lets nobody in who has another one,
+/// but says so.
+inline sha256_digest answer_of(std::string_view secret, std::span<const std::byte> hello_bytes, protection mine) {
+  const auto p = static_cast<std::byte>(mine);
+  return proof_of(secret, "accepts", hello_bytes, {&p, 1});
 }
+
+/// The two directions of a connection, as one side sees them. The keys are HMACs of all that was said, which both
+/// sides have proved to know; each connection has keys of its own, as both drew a number for it.
+struct connection_seals {
+  record_seal out, in;
+
+  connection_seals() = default;
+  connection_seals(protection by, std::string_view secret, const wire_nonce& of_acceptor,
+                   std::span<const std::byte> hello_bytes, bool accepts, make_record_cipher encryption) {
+    if (by == protection::none) return;
+    const sha256_digest to_acceptor = proof_of(secret, "key to the one who accepts", of_acceptor, hello_bytes),
+                        from_acceptor = proof_of(secret, "key from the one who accepts", of_acceptor, hello_bytes);
+    out = record_seal(by, accepts ? from_acceptor : to_acceptor, true, encryption);
+    in = record_seal(by, accepts ? to_acceptor : from_acceptor, false, encryption);
+  }
+};
 
 }  // namespace sinter::detail
 
@@ -59276,11 +60779,20 @@ inline wire_nonce draw_nonce() {
 
 using log_function = std::function<void(const std::string&)>;
 
+/// A connection whose two sides have proved that they know the secret.
+struct connection {
+  descriptor fd;
+  connection_seals seals;
+};
+
 /// How the processes of a communicator find and know each other.
 struct meeting_rules {
   std::string secret;
   log_function log;
   communication_clock::time_point end;  ///< for all to be there
+  protection protect = protection::none;
+  int rank = 0;                             ///< of this process
+  make_record_cipher encryption = nullptr;  ///< null in a program that has none
   std::function<bool()> is_interrupted = [] { return false; };
 
   void wait(int fd, short events, const std::string& for_whom, int peer) const {
@@ -59312,10 +60824,26 @@ struct meeting_rules {
       else throw trouble{communication_failure::peer_lost, peer, from + " was lost: its connection has ended"};
     }
   }
+  /// The same under the seals of the connection.
+  void send(connection& c, std::span<const std::byte> bytes, const std::string& to, int peer) const {
+    if (c.seals.out.is_on()) send(c.fd.get(), sealed_records(c.seals.out, bytes), to, peer);
+    else send(c.fd.get(), bytes, to, peer);
+  }
+  void receive(connection& c, std::span<std::byte> bytes, const std::string& from, int peer) const {
+    if (!c.seals.in.is_on()) return receive(c.fd.get(), bytes, from, peer);
+    std::vector<std::byte> sealed;
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(record_size, bytes.size()))) {
+      const std::size_t n = std::min(record_size, bytes.size());
+      sealed.resize(n + tag_size);
+      receive(c.fd.get(), sealed, from, peer);
+      if (!c.seals.in.open(sealed, bytes.data())) throw altered(peer);
+    }
+  }
 };
 
 /// Connects to the rank that listens at `address`, which may come later.
-inline descriptor connect_to(const std::string& address, const hello& who, int peer, const meeting_rules& rules) {
+inline connection connect_to(const std::string& address, hello who, int peer, const meeting_rules& rules) {
+  who.protect = rules.protect;
   const socket_address a = parse_address(address);
   const std::string them = joined({"rank ", peer, " at ", address});
   descriptor fd;
@@ -59346,9 +60874,15 @@ inline descriptor connect_to(const std::string& address, const hello& who, int p
         communication_failure::backend, peer,
         them + " refuses this rank; are the secret and the number of ranks the same, and the rank not taken?"};
   }
-  if (!are_equal_digests(answer, answer_of(rules.secret, bytes)))
-    throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
-  return fd;
+  for (const protection p : {protection::none, protection::integrity, protection::encryption}) {
+    if (!are_equal_digests(answer, answer_of(rules.secret, bytes, p))) continue;
+    if (p != rules.protect)
+      throw trouble{communication_failure::mismatch, peer,
+                    joined({them, " has ", text_of(p), ", and this rank ", text_of(rules.protect),
+                            "; give all ranks the same options, and addresses of which all or none are loopback"})};
+    return {std::move(fd), {p, rules.secret, theirs, bytes, false, rules.encryption}};
+  }
+  throw trouble{communication_failure::backend, peer, them + " does not know the secret"};
 }
 
 /// Connections that accept_ranks has dropped, by the reason.
@@ -59376,7 +60910,7 @@ class dropped_connections {
 inline void accept_ranks(const listener& at, std::size_t count,
                          const std::function<std::string(const hello&)>& objection,
                          const std::function<trouble()>& missing, const meeting_rules& rules,
-                         std::vector<std::pair<hello, descriptor>>& in) {
+                         std::vector<std::pair<hello, connection>>& in) {
   struct candidate {
     descriptor fd;
     wire_nonce nonce = draw_nonce();
@@ -59412,14 +60946,20 @@ inline void accept_ranks(const listener& at, std::size_t count,
       else if (c->got < hello_size) ++c;
       else {
         const std::optional<hello> who = read_hello(c->bytes, rules.secret, c->nonce);
-        const std::string why = who ? objection(*who) : "it does not prove that it knows the secret";
+        const bool is_other = who && who->protect != rules.protect;
+        const std::string why = !who       ? std::string("it does not prove that it knows the secret")
+                                : is_other ? joined({"rank ", who->rank, " has ", text_of(who->protect), ", and rank ",
+                                                     rules.rank, " ", text_of(rules.protect)})
+                                           : objection(*who);
+        const sha256_digest answer = answer_of(rules.secret, c->bytes, rules.protect);
+        if (is_other) static_cast<void>(::send(c->fd.get(), answer.data(), answer.size(), no_signal));
         if (!why.empty()) {
           c = drop(c, why);
           continue;
         }
-        const sha256_digest answer = answer_of(rules.secret, c->bytes);
         rules.send(c->fd.get(), std::as_bytes(std::span(answer)), joined({"rank ", who->rank}), who->rank);
-        in.emplace_back(*who, std::move(c->fd));
+        in.emplace_back(*who, connection{std::move(c->fd),
+                                         {rules.protect, rules.secret, c->nonce, c->bytes, true, rules.encryption}});
         c = candidates.erase(c);
       }
     }
@@ -59437,15 +60977,185 @@ inline void accept_ranks(const listener& at, std::size_t count,
 }
 
 }  // namespace sinter::detail
+// sinter/ranks/waiting.hpp: what ranks wait for: calls that wait for each other for ever, and who keeps others waiting.
 
 namespace sinter::detail {
 
-/// A connection to another rank, with what is on its way. Lane 0 carries collectives, lane 1 messages; so neither waits
-/// for the other.
+/// What a rank waits for, and what it has begun: what another rank must know to tell whether its wait can end.
+struct rank_wait {
+  rank_wait() = default;
+  explicit rank_wait(int ranks)
+      : missing(static_cast<std::size_t>(ranks)), sent(missing.size()), received(missing.size()) {}
+
+  bool waits = false;
+  call_header call;              ///< in which it waits, or that it made last
+  std::int64_t number = 0;       ///< of the collective; of the message, among those to or from that rank
+  std::int64_t collectives = 0;  ///< that it has come to
+  std::vector<std::uint8_t>
+      missing;  ///< for each rank: 1 where it waits for a call of it, 2 where for what it writes to go
+  std::vector<std::int64_t> sent, received;  ///< messages that it has begun, by the other rank
+
+  void wait_for(const transfer& t) {
+    waits = true;
+    call = t.header;
+    number = t.number;
+    std::fill(missing.begin(), missing.end(), std::uint8_t{0});
+    missing[static_cast<std::size_t>(t.peer)] = t.outgoing ? 2 : 1;
+  }
+  void wait_for(const call_header& h, const std::vector<int>& calls_of, const std::vector<int>& writes_to = {}) {
+    waits = true;
+    call = h;
+    number = h.number;
+    std::fill(missing.begin(), missing.end(), std::uint8_t{0});
+    for (const int r : writes_to) missing[static_cast<std::size_t>(r)] = 2;
+    for (const int r : calls_of) missing[static_cast<std::size_t>(r)] = 1;
+  }
+  /// Counts a message that begins.
+  void begin(transfer& t) {
+    call = t.header;
+    t.number = ++(t.outgoing ? sent : received)[static_cast<std::size_t>(t.peer)];
+  }
+  void begin(const call_header& h) {
+    call = h;
+    if (h.number > 0) collectives = h.number;
+  }
+};
+
+/// Ranks do not begin a call while they wait: messages wait behind a collective, and the program behind a message. So
+/// where a waits for a call that b has not begun, and b for one of a, both do for ever, also over further ranks. It
+/// does not matter when each rank has said what it waits for: the first one to go on would need a call of the next,
+/// which has not gone on.
+class wait_graph {
+ public:
+  /// all[r]: what rank r has said last.
+  explicit wait_graph(std::span<const rank_wait> all) : all_(all) {}
+
+  /// The ranks of a cycle that `from` is part of, `from` first; empty where there is none. Who waits for what it
+  /// writes to go does not wait for certain, as the system may take it: that counts `with_writes` only.
+  std::vector<int> cycle(int from, bool with_writes) const {
+    std::vector<int> path;
+    std::vector<bool> seen(all_.size());
+    const auto reaches = [&](const auto& self, int at) -> bool {
+      path.push_back(at);
+      for (int next = 0; next < size(); ++next) {
+        if (!is_waiting_for(at, next, with_writes)) continue;
+        if (next == from) return true;
+        if (seen[static_cast<std::size_t>(next)]) continue;
+        seen[static_cast<std::size_t>(next)] = true;
+        if (self(self, next)) return true;
+      }
+      path.pop_back();
+      return false;
+    };
+    reaches(reaches, from);
+    return path;
+  }
+  /// Errors: a mismatch where `from` is part of a cycle.
+  void require_no_cycle(int from, bool with_writes = false) const {
+    std::vector<int> ranks = cycle(from, with_writes);
+    if (ranks.empty()) return;
+    // The same words, whoever finds it. A message that meets a collective is the odd one.
+    std::rotate(ranks.begin(), std::min_element(ranks.begin(), ranks.end()), ranks.end());
+    const auto odd = std::find_if(ranks.begin(), ranks.end(), [this](int r) { return is_message(said(r).call.op); });
+    std::string text = "mismatch: ";
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      text += (i > 0 ? ", " : "") + text_of_wait(ranks[i], ranks[(i + 1) % ranks.size()]);
+    throw trouble{communication_failure::mismatch, odd != ranks.end() ? *odd : ranks.front(),
+                  text +
+                      ": none of this can end; all ranks must make the same collectives in the same order, and each "
+                      "receive needs a send"};
+  }
+
+  /// The trouble of rank `me`, which has waited for these ranks for too long: it names those at the end of the waits
+  /// that begin there, which do not wait.
+  SINTER_COLD trouble timeout_of(int me, const char* doing, const std::vector<int>& missing) const {
+    std::vector<int> to_follow = missing, idle;
+    std::vector<bool> seen(all_.size());
+    seen[static_cast<std::size_t>(me)] = true;
+    std::string through;
+    for (std::size_t i = 0; i < to_follow.size(); ++i) {
+      const int r = to_follow[i];
+      if (seen[static_cast<std::size_t>(r)]) continue;
+      seen[static_cast<std::size_t>(r)] = true;
+      int last = -1;
+      for (int next = 0; next < size(); ++next)
+        if (is_waiting_for(r, next, true)) to_follow.push_back(last = next);
+      if (last < 0) idle.push_back(r);
+      else if (last != me) through += "; " + text_of_wait(r, last);
+    }
+    if (idle.empty()) idle = missing;
+    std::sort(idle.begin(), idle.end());
+    std::string text = joined({"timeout: ", doing, " ", rank_list(idle), " in vain"});
+    if (idle.size() == 1)
+      if (const rank_wait& one = said(idle[0]); one.collectives > 0 || is_message(one.call.op))
+        text += joined({"; the last call of rank ", idle[0], " known here is ", text_of(one.call)});
+    return {communication_failure::timeout, idle.front(), text + through};
+  }
+
+ private:
+  static bool is_message(operation op) { return op == operation::send || op == operation::receive; }
+  int size() const { return static_cast<int>(all_.size()); }
+  const rank_wait& said(int r) const { return all_[static_cast<std::size_t>(r)]; }
+  /// True where a waits for a call that b has not begun.
+  bool is_waiting_for(int a, int b, bool with_writes) const {
+    const rank_wait &x = said(a), &y = said(b);
+    const auto of_b = static_cast<std::size_t>(b), of_a = static_cast<std::size_t>(a);
+    if (!x.waits || x.missing[of_b] == 0 || (x.missing[of_b] == 2 && !with_writes)) return false;
+    const std::int64_t begun = x.call.op == operation::send      ? y.received[of_a]
+                               : x.call.op == operation::receive ? y.sent[of_a]
+                                                                 : y.collectives;
+    return begun < x.number;
+  }
+  std::string text_of_wait(int r, int for_whom) const {
+    return joined({"rank ", r, " waits in ", text_of(said(r).call), " for ",
+                   r == for_whom ? std::string("itself") : joined({"rank ", for_whom})});
+  }
+
+  std::span<const rank_wait> all_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// What follows a frame of what a rank waits for.
+inline std::size_t wait_bytes(int ranks) { return 1 + 8 + 8 + 17 * static_cast<std::size_t>(ranks); }
+
+inline std::vector<std::byte> to_wire(const rank_wait& w) {
+  wire_writer to;
+  to.number(static_cast<std::uint8_t>(w.waits ? 1 : 0));
+  to.number(w.number);
+  to.number(w.collectives);
+  for (std::size_t r = 0; r < w.missing.size(); ++r) {
+    to.number(w.missing[r]);
+    to.number(w.sent[r]);
+    to.number(w.received[r]);
+  }
+  return to.bytes;
+}
+/// `bytes`: wait_bytes(ranks) of them. Any bytes will do: all that is read are truths and numbers that are compared.
+inline rank_wait read_wait(const call_header& call, std::span<const std::byte> bytes, int ranks) {
+  wire_reader from(bytes);
+  rank_wait w(ranks);
+  w.call = call;
+  w.waits = from.number<std::uint8_t>() == 1;
+  w.number = from.number<std::int64_t>();
+  w.collectives = from.number<std::int64_t>();
+  for (std::size_t r = 0; r < w.missing.size(); ++r) {
+    w.missing[r] = from.number<std::uint8_t>();
+    w.sent[r] = from.number<std::int64_t>();
+    w.received[r] = from.number<std::int64_t>();
+  }
+  return w;
+}
+
+/// A connection to another rank, with what is on its way. Three of them join two ranks: for collectives, for messages,
+/// so that neither waits for the other, and for words, which never wait: why a rank gives up, and what it waits for.
 struct socket_lane {
   struct outgoing {
     std::vector<std::byte> head;
     std::span<const std::byte> data;
+    std::shared_ptr<const void> holds;  ///< data, or nothing
     std::size_t sent = 0;
     std::shared_ptr<bool> is_over;
   };
@@ -59457,9 +61167,13 @@ struct socket_lane {
   };
 
   descriptor fd;
-  int me = 0, peer = 0, number = 0;
+  connection_seals seals;
+  int me = 0, peer = 0, number = collective_lane;
   std::deque<outgoing> out;
   std::deque<expected> in;
+  rank_wait* said = nullptr;  ///< of a word_lane: where the words of the peer go
+  bool* has_said = nullptr;   ///< becomes true then
+  call_header last_call;      ///< of the frames of data that came
 
   bool is_idle() const { return out.empty() && in.empty(); }
   short events() const {
@@ -59467,18 +61181,30 @@ struct socket_lane {
   }
   /// Writes and reads what goes without waiting. Errors: a trouble of, or told by, the other rank.
   void move_on() {
-    while (!out.empty() && can_write_ && write_some()) {
-    }
+    write_on();
     while (!has_ended_ && read_some()) {
     }
-    if (has_ended_ && !is_idle())
+    if (has_ended_ && number != word_lane && !is_idle())
       throw trouble{communication_failure::peer_lost, peer, joined({"rank ", peer, " has ended"})};
   }
-  /// The last frame; false where another one is half on its way.
+  void write_on() {
+    while (!out.empty() && can_write_ && write_some()) {
+    }
+  }
+  void post(const frame& f, std::span<const std::byte> data, std::shared_ptr<bool> is_over = nullptr) {
+    out.push_back({to_wire(f), data, nullptr, 0, std::move(is_over)});
+  }
+  /// The same of bytes that the frame keeps.
+  void post(const frame& f, std::vector<std::byte> data) {
+    const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(data));
+    out.push_back({to_wire(f), *kept, kept, 0, nullptr});
+  }
+  /// The last frame; false where one of data is half on its way.
   bool post_last(const frame& f, std::span<const std::byte> text) {
-    if (!out.empty() && out.front().sent > 0) return false;
-    out.clear();
-    out.push_back({to_wire(f), text, 0, nullptr});
+    const bool is_under_way = !out.empty() && out.front().sent > 0;
+    if (is_under_way && number != word_lane) return false;
+    out.erase(out.begin() + (is_under_way ? 1 : 0), out.end());
+    post(f, text);
     return true;
   }
   /// Writes, at most until then, and reads nothing.
@@ -59496,28 +61222,54 @@ struct socket_lane {
   trouble lost() const {
     return {communication_failure::peer_lost, peer, joined({"rank ", peer, " was lost: its connection has ended"})};
   }
+
+  /// What is left of the frame, from `sent` on: bytes of its head, or of its data.
+  static std::span<const std::byte> rest_of(const outgoing& o) {
+    return o.sent < o.head.size() ? std::span<const std::byte>(o.head).subspan(o.sent)
+                                  : o.data.subspan(o.sent - o.head.size());
+  }
+  /// False where nothing more goes at present.
   bool write_some() {
     outgoing& o = out.front();
     const auto all = o.head.size() + o.data.size();
-    const auto rest = o.sent < o.head.size() ? std::span<const std::byte>(o.head).subspan(o.sent)
-                                             : o.data.subspan(o.sent - o.head.size());
-    const ssize_t n = rest.empty() ? 0 : ::send(fd.get(), rest.data(), rest.size(), no_signal);
-    if (n < 0) {
-      // The peer takes nothing more; its reason may still be there to read.
-      can_write_ = errno == EAGAIN || errno == EINTR;
-      return false;
+    if (!seals.out.is_on()) {
+      if (!write(rest_of(o), o.sent)) return false;
+    } else {
+      // `sent` counts what is sealed. A head goes together with the first record of its data.
+      if (sealed_at_ == sealed_end_) {
+        sealed_at_ = sealed_end_ = 0;
+        if (o.sent == 0) seal(o);
+        if (o.sent < all) seal(o);
+      }
+      if (!write(std::span<const std::byte>(sealed_).first(sealed_end_).subspan(sealed_at_), sealed_at_)) return false;
+      if (sealed_at_ < sealed_end_) return true;
     }
-    o.sent += static_cast<std::size_t>(n);
     if (o.sent < all) return true;
     if (o.is_over) *o.is_over = true;
     out.pop_front();
     return true;
   }
+  void seal(outgoing& o) {
+    const std::span<const std::byte> rest = rest_of(o), record = rest.first(std::min(record_size, rest.size()));
+    const std::size_t at = std::exchange(sealed_end_, sealed_end_ + record.size() + tag_size);
+    if (sealed_.size() < sealed_end_) sealed_.resize(sealed_end_);
+    seals.out.seal(record, sealed_.data() + at);
+    o.sent += record.size();
+  }
+  bool write(std::span<const std::byte> bytes, std::size_t& at) {
+    const ssize_t n = bytes.empty() ? 0 : ::send(fd.get(), bytes.data(), bytes.size(), no_signal);
+    if (n >= 0) {
+      at += static_cast<std::size_t>(n);
+      return true;
+    }
+    // The peer takes nothing more; its reason may still be there to read.
+    can_write_ = errno == EAGAIN || errno == EINTR;
+    return false;
+  }
+
   bool read_some() {
     if (got_ < frame_size) {
-      const auto n = read(std::span(head_).subspan(got_));
-      got_ += n;
-      if (got_ < frame_size) return n > 0;
+      if (!fill(head_, got_)) return false;
       begin_frame();
     }
     if (frame_.kind == frame_kind::goodbye) {
@@ -59526,16 +61278,38 @@ struct socket_lane {
     }
     if (is_held()) return false;
     if (frame_.kind == frame_kind::data && at_ == 0) compare();
-    const std::span<std::byte> to = frame_.kind == frame_kind::data ? in.front().to : std::span<std::byte>(text_);
-    if (at_ < to.size()) {
-      const auto n = read(to.subspan(at_));
-      at_ += n;
-      if (at_ < to.size()) return n > 0;
-    }
+    if (!fill(frame_.kind == frame_kind::data ? in.front().to : std::span<std::byte>(text_), at_)) return false;
+    got_ = at_ = 0;
     if (frame_.kind == frame_kind::trouble) throw trouble{frame_.failure, frame_.peer, printable(text_)};
+    if (frame_.kind == frame_kind::wait) {
+      *said = read_wait(frame_.call, text_, static_cast<int>(said->missing.size()));
+      *has_said = true;
+      return true;
+    }
     if (in.front().is_over) *in.front().is_over = true;
     in.pop_front();
-    got_ = at_ = 0;
+    return true;
+  }
+  /// Reads into to[at...]; true once it is full. Where the connection is sealed only what has opened goes there.
+  bool fill(std::span<std::byte> to, std::size_t& at) {
+    while (at < to.size()) {
+      if (!seals.in.is_on()) {
+        const std::size_t n = read(to.subspan(at));
+        if (n == 0) return false;
+        at += n;
+        continue;
+      }
+      const std::size_t length = std::min(record_size, to.size() - at);
+      if (record_.size() < length + tag_size) record_.resize(length + tag_size);
+      const std::span<std::byte> record = std::span(record_).first(length + tag_size);
+      const std::size_t n = read(record.subspan(record_at_));
+      if (n == 0) return false;
+      record_at_ += n;
+      if (record_at_ < record.size()) continue;
+      record_at_ = 0;
+      if (!seals.in.open(record, to.data() + at)) throw altered(peer);
+      at += length;
+    }
     return true;
   }
   /// 0 where nothing is there yet.
@@ -59547,17 +61321,22 @@ struct socket_lane {
   }
   void begin_frame() {
     const std::optional<frame> f = read_frame(std::span<const std::byte, frame_size>(head_));
-    if (!f) throw trouble{communication_failure::backend, peer, joined({"rank ", peer, " sent what is no frame"})};
+    const auto is_wait = [&] {
+      return said != nullptr && f->bytes == wait_bytes(static_cast<int>(said->missing.size()));
+    };
+    if (!f || (f->kind == frame_kind::data && number == word_lane) || (f->kind == frame_kind::wait && !is_wait()))
+      throw trouble{communication_failure::backend, peer, joined({"rank ", peer, " sent what is no frame"})};
     frame_ = *f;
     at_ = 0;
-    if (frame_.kind == frame_kind::trouble)
-      text_.resize(static_cast<std::size_t>(frame_.bytes));  // at most longest_text
+    if (frame_.kind == frame_kind::data) last_call = frame_.call;
+    else text_.resize(static_cast<std::size_t>(frame_.bytes));  // none, longest_text at most, or wait_bytes()
   }
   /// The frame against what this rank expects; so no size from outside is ever allocated.
   void compare() {
     expected& e = in.front();
     const call_header& theirs = frame_.call;
-    const bool is_same = e.take != nullptr || (number == 0 ? theirs == e.call : is_same_message(theirs, e.call));
+    const bool is_same =
+        e.take != nullptr || (number == collective_lane ? theirs == e.call : is_same_message(theirs, e.call));
     if (!is_same || frame_.bytes != e.to.size()) throw_mismatch(peer, theirs, me, e.call, peer);
     if (e.take != nullptr) *e.take = theirs;
   }
@@ -59566,10 +61345,13 @@ struct socket_lane {
   std::size_t got_ = 0, at_ = 0;
   frame frame_;
   std::vector<std::byte> text_;
+  std::vector<std::byte> sealed_, record_;  ///< on their way out, and in
+  std::size_t sealed_at_ = 0, sealed_end_ = 0, record_at_ = 0;
   bool has_ended_ = false, can_write_ = true;
 };
 
 }  // namespace sinter::detail
+// sinter/ranks/socket/meeting.hpp: how the ranks of a communicator find each other, and connect.
 
 namespace sinter::detail {
 
@@ -59578,95 +61360,242 @@ struct socket_place {
   int rank = 0, size = 1;
   std::string address, listen, secret;
   log_function log;
+  protection protect = protection::none;
+  make_record_cipher encryption = nullptr;
 };
 
-class socket_transport final : public transport {
+/// The connections of a rank: by the lane, and then by the other rank.
+using rank_connections = std::array<std::vector<connection>, lanes_to_a_rank>;
+
+/// How one rank finds the others: they tell rank 0 where they listen, and get the list of all from it.
+class socket_meeting {
  public:
-  /// Meets the other ranks at o.address. Errors: a trouble.
-  socket_transport(const socket_place& o, communication_clock::time_point end)
-      : rank_(o.rank), size_(o.size), host_(o.listen), base_(o.address), secret_(o.secret), log_(o.log) {
-    if (!log_) log_ = [](const std::string& line) { std::fprintf(stderr, "sinter: %s\n", line.c_str()); };
-    if (size_ == 1) return;
-    const meeting_rules rules{secret_, log_, end};
-    std::vector<std::byte> list(8 + static_cast<std::size_t>(size_) * address_size);
-    const auto address_in_list = [&](int r) {
-      return std::span(list).subspan(8 + static_cast<std::size_t>(r) * address_size, address_size);
-    };
-    if (rank_ == 0) {
-      const listener here(o.address);
+  static constexpr std::size_t address_size = 256;
+
+  /// Until `end` at most. Errors of calls: a trouble.
+  socket_meeting(
+      const socket_place& place, communication_clock::time_point end,
+      std::function<bool()> is_interrupted = [] { return false; })
+      : place_(place),
+        rules_{place.secret, place.log, end, place.protect, place.rank, place.encryption, std::move(is_interrupted)} {
+    if (!rules_.log) rules_.log = [](const std::string& line) { std::fprintf(stderr, "sinter: %s\n", line.c_str()); };
+  }
+
+  /// At the address of rank 0, which draws the number of the communicator, `group`.
+  rank_connections meet(std::uint64_t& group) {
+    if (size() == 1) return {};
+    std::vector<std::byte> list(8 + static_cast<std::size_t>(size()) * address_size);
+    if (rank() == 0) {
+      const listener here(place_.address);
       const auto nonce = draw_nonce();
       std::memcpy(list.data(), nonce.data(), 8);
       list[0] |= std::byte{1};  // a list that begins with 0 says why there is none
-      put_address(list, 0, here.address());
-      std::vector<bool> is_there(static_cast<std::size_t>(size_));
-      std::vector<std::pair<hello, descriptor>> came;
-      try {
-        accept_ranks(
-            here, static_cast<std::size_t>(size_ - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
-            [&] { return missing(is_there, 1); }, rules, came);
-        for (auto& [who, fd] : came)
-          rules.receive(fd.get(), address_in_list(who.rank), joined({"rank ", who.rank}), who.rank);
-      } catch (const trouble& why) {
-        std::vector<std::byte> no_list(list.size());
-        std::memcpy(no_list.data() + 8, why.text.data(), std::min(why.text.size(), no_list.size() - 9));
-        for (auto& [who, fd] : came) static_cast<void>(::send(fd.get(), no_list.data(), no_list.size(), no_signal));
-        throw;
-      }
-      for (auto& [who, fd] : came) rules.send(fd.get(), list, joined({"rank ", who.rank}), who.rank);
-      connect(here, list, rules);
-    } else {
-      const listener here(own_address());
-      const descriptor fd = connect_to(o.address, {0, size_, rank_, -1}, 0, rules);
-      put_address(list, rank_, here.address());
-      rules.send(fd.get(), address_in_list(rank_), "rank 0", 0);
-      receive_list(fd, list, rules);
-      connect(here, list, rules);
+      put_address(address_in(list, 0), here.address());
+      gather(here, list);
+      return connect_by(here, list, group);
     }
+    const listener here(own_address(place_));
+    connection first = connect_to(place_.address, {0, size(), rank(), -1}, 0, rules_);
+    put_address(address_in(list, rank()), here.address());
+    rules_.send(first, address_in(list, rank()), "rank 0", 0);
+    receive_list(first, list, rules_);
+    return connect_by(here, list, group);
+  }
+
+  /// All lanes to each rank of a communicator `group`: the higher rank connects to the lower one. `from`: the rank that
+  /// has said where the others are, and is to blame for what is no address; -1: each rank for its own.
+  rank_connections connect(const listener& here, const std::vector<std::string>& addresses, std::uint64_t group,
+                           int from = -1) {
+    rank_connections made;
+    for (auto& lanes : made) lanes.resize(static_cast<std::size_t>(size()));
+    for (int r = 0; r < rank(); ++r) {
+      const std::string& address = addresses[static_cast<std::size_t>(r)];
+      try {
+        static_cast<void>(parse_address(address, 1));
+      } catch (const value_error& e) {
+        const int to_blame = from < 0 ? r : from;
+        throw trouble{communication_failure::backend, to_blame,
+                      joined({"rank ", to_blame, " says of rank ", r, ": ", e.what()})};
+      }
+      for (int number = 0; number < lanes_to_a_rank; ++number)
+        made[static_cast<std::size_t>(number)][static_cast<std::size_t>(r)] =
+            connect_to(address, {group, size(), rank(), number}, r, rules_);
+    }
+    std::vector<bool> is_there(static_cast<std::size_t>(lanes_to_a_rank * size()));
+    std::vector<std::pair<hello, connection>> came;
+    accept_ranks(
+        here, static_cast<std::size_t>(lanes_to_a_rank * (size() - 1 - rank())),
+        [&](const hello& h) {
+          return h.rank <= rank() ? std::string("a lower rank does not connect") : objection(h, group, 0, is_there);
+        },
+        [&] { return missing(is_there, lanes_to_a_rank); }, rules_, came);
+    for (auto& [who, one] : came)
+      made[static_cast<std::size_t>(who.lane)][static_cast<std::size_t>(who.rank)] = std::move(one);
+    return made;
+  }
+
+  /// Where a rank listens: a free port, or a file beside that of rank 0.
+  static std::string own_address(const socket_place& p) {
+    if (p.address.starts_with("unix:")) {
+      std::string name = p.address + "." + std::to_string(p.rank) + ".";
+      const wire_nonce n = draw_nonce();
+      for (std::size_t i = 0; i < 4; ++i) name += joined({static_cast<unsigned>(n[i])});
+      return name;
+    }
+    if (!p.listen.empty()) return p.listen + ":0";
+    if (!parse_address(p.address).is_loopback() && p.rank != 0)
+      refuse<value_error>({"socket_communicator: rank ", p.rank, " listens on loopback, where rank 0 at ", p.address,
+                           " does not reach it; set listen (SINTER_LISTEN) to a host name of this machine"});
+    // Rank 0 of several machines was given an address.
+    return p.rank == 0 ? p.address.substr(0, p.address.rfind(':')) + ":0" : "127.0.0.1:0";
+  }
+  static void put_address(std::span<std::byte> to, const std::string& address) {
+    std::memcpy(to.data(), address.data(), std::min(address.size(), address_size - 1));
+  }
+  /// What another rank has put there, whatever it is.
+  static std::string address_at(std::span<const std::byte> from) {
+    std::string address;
+    for (const std::byte b : from.first(address_size - 1)) {
+      if (b == std::byte{0}) break;
+      address += static_cast<char>(b);
+    }
+    return address;
+  }
+
+ private:
+  int rank() const { return place_.rank; }
+  int size() const { return place_.size; }
+  static std::span<std::byte> address_in(std::vector<std::byte>& list, int r) {
+    return std::span(list).subspan(8 + static_cast<std::size_t>(r) * address_size, address_size);
+  }
+
+  /// Of rank 0: gets the addresses of all, and sends them to all.
+  void gather(const listener& here, std::vector<std::byte>& list) {
+    std::vector<bool> is_there(static_cast<std::size_t>(size()));
+    std::vector<std::pair<hello, connection>> came;
+    try {
+      accept_ranks(
+          here, static_cast<std::size_t>(size() - 1), [&](const hello& h) { return objection(h, 0, -1, is_there); },
+          [&] { return missing(is_there, 1); }, rules_, came);
+      for (auto& [who, one] : came)
+        rules_.receive(one, address_in(list, who.rank), joined({"rank ", who.rank}), who.rank);
+    } catch (const trouble& why) {
+      std::vector<std::byte> no_list(list.size());
+      std::memcpy(no_list.data() + 8, why.text.data(), std::min(why.text.size(), no_list.size() - 9));
+      for (auto& [who, one] : came) {
+        try {
+          rules_.send(one, no_list, joined({"rank ", who.rank}), who.rank);
+        } catch (const trouble&) {  // NOLINT: it is gone, or does not listen
+        }
+      }
+      throw;
+    }
+    for (auto& [who, one] : came) rules_.send(one, list, joined({"rank ", who.rank}), who.rank);
+  }
+  rank_connections connect_by(const listener& here, std::vector<std::byte>& list, std::uint64_t& group) {
+    std::memcpy(&group, list.data(), 8);
+    std::vector<std::string> addresses;
+    for (int r = 0; r < size(); ++r) addresses.push_back(address_at(address_in(list, r)));
+    return connect(here, addresses, group, 0);
+  }
+
+  /// Why h is not let in; empty where it is, and `is_there` then says so.
+  std::string objection(const hello& h, std::uint64_t group, int lane_number, std::vector<bool>& is_there) const {
+    if (h.group != group) return "it belongs to another communicator";
+    if (h.size != size()) return joined({"rank ", h.rank, " of ", h.size, ", where there are ", size(), " ranks"});
+    const bool is_one =
+        h.rank > 0 && h.rank < size() && (lane_number < 0 ? h.lane == -1 : h.lane >= 0 && h.lane < lanes_to_a_rank);
+    const auto at = is_one ? static_cast<std::size_t>(lane_number < 0 ? h.rank : lanes_to_a_rank * h.rank + h.lane) : 0;
+    if (!is_one || is_there[at]) return joined({"rank ", h.rank, " is not expected, or came twice"});
+    is_there[at] = true;
+    return {};
+  }
+  trouble missing(const std::vector<bool>& is_there, int lanes) const {
+    std::vector<int> ranks;
+    for (int r = (lanes == 1 ? 1 : rank() + 1); r < size(); ++r)
+      for (int l = 0; l < lanes; ++l)
+        if (!is_there[static_cast<std::size_t>(lanes * r + l)] && (ranks.empty() || ranks.back() != r))
+          ranks.push_back(r);
+    return {communication_failure::timeout, ranks.empty() ? -1 : ranks.front(),
+            joined({"timeout: ", rank_list(ranks), " did not connect"})};
+  }
+  /// What rank 0 sends once all ranks are there. Errors: a trouble, with rank 0's words where it gives up.
+  static void receive_list(connection& from, std::vector<std::byte>& list, meeting_rules rules) {
+    rules.end = after(rules.end, 1);  // rank 0, which knows who is missing, speaks first
+    try {
+      rules.receive(from, list, "rank 0", 0);
+    } catch (const trouble& t) {
+      if (t.kind != communication_failure::timeout) throw;
+      throw trouble{t.kind, -1, "timeout: rank 0 is there, and still waits for other ranks; its output names them"};
+    }
+    if (std::any_of(list.begin(), list.begin() + 8, [](std::byte b) { return b != std::byte{0}; })) return;
+    const auto end = std::find(list.begin() + 8, list.end(), std::byte{0});
+    throw trouble{communication_failure::aborted, 0, "rank 0 gave up: " + printable(std::span(list.begin() + 8, end))};
+  }
+
+  socket_place place_;
+  meeting_rules rules_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+class socket_transport final : public transport {
+ public:
+  /// Meets the other ranks. Errors: a trouble.
+  socket_transport(socket_place place, communication_clock::time_point end)
+      : place_(std::move(place)), waits_(static_cast<std::size_t>(place_.size), rank_wait(place_.size)) {
+    take(socket_meeting(place_, end).meet(group_));
   }
 
   const char* name() const override { return "sockets"; }
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int rank() const override { return place_.rank; }
+  int size() const override { return place_.size; }
 
   std::vector<call_header> exchange(const call_header& h, const deadline& until) override {
-    std::vector<call_header> all(static_cast<std::size_t>(size_), h);
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
+    my_wait().begin(h);
+    std::vector<call_header> all(static_cast<std::size_t>(size()), h);
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
       post(h, r, {});
-      lane(0, r).in.push_back({h, {}, &all[static_cast<std::size_t>(r)], nullptr});
+      lane(collective_lane, r).in.push_back({h, {}, &all[static_cast<std::size_t>(r)], nullptr});
     }
     finish(until);
     return all;
   }
   void all_reduce(const call_header& h, std::byte* data, const deadline& until) override {
+    my_wait().begin(h);
     const std::size_t width = element_size(h.element);
-    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size_, r); };
-    const std::size_t longest = static_cast<std::size_t>(h.count) / static_cast<std::size_t>(size_) + 1;
+    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size(), r); };
+    const std::size_t longest = static_cast<std::size_t>(h.count) / static_cast<std::size_t>(size()) + 1;
     for (std::size_t at = 0; at < longest; at += piece(width)) {
       // Elements [at, at + piece) of each part: first all ranks' values of mine come here, then the sums go out.
       const auto cut = [&](int r) { return range(part(r), at, piece(width)); };
       const auto bytes = [&](int r) { return std::span(data + cut(r).begin * width, cut(r).size() * width); };
-      add_up(h, bytes, bytes(rank_).data(), until);
-      for (int r = 0; r < size_; ++r) {
-        if (r == rank_) continue;
-        post(h, r, bytes(rank_));
+      add_up(h, bytes, bytes(rank()).data(), until);
+      for (int r = 0; r < size(); ++r) {
+        if (r == rank()) continue;
+        post(h, r, bytes(rank()));
         expect(h, r, bytes(r));
       }
       finish(until);
     }
   }
   void broadcast(const call_header& h, std::byte* data, const deadline& until) override {
+    my_wait().begin(h);
     const std::span<std::byte> bytes(data, bytes_of(h));
-    for (int r = 0; r < size_; ++r)
-      if (rank_ == h.root && r != rank_) post(h, r, bytes);
-    if (rank_ != h.root) expect(h, h.root, bytes);
+    for (int r = 0; r < size(); ++r)
+      if (rank() == h.root && r != rank()) post(h, r, bytes);
+    if (rank() != h.root) expect(h, h.root, bytes);
     finish(until);
   }
   void all_gather(const call_header& h, const std::byte* from, std::byte* all, const deadline& until) override {
+    my_wait().begin(h);
     const std::size_t n = bytes_of(h);
-    for (int r = 0; r < size_; ++r) {
+    for (int r = 0; r < size(); ++r) {
       std::byte* const to = all + static_cast<std::size_t>(r) * n;
-      if (r == rank_) {
+      if (r == rank()) {
         if (n > 0) std::memcpy(to, from, n);
       } else {
         post(h, r, {from, n});
@@ -59676,8 +61605,9 @@ class socket_transport final : public transport {
     finish(until);
   }
   void reduce_scatter(const call_header& h, const std::byte* all, std::byte* to, const deadline& until) override {
+    my_wait().begin(h);
     const std::size_t width = element_size(h.element);
-    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size_, r); };
+    const auto part = [&](int r) { return part_of_rank(static_cast<std::size_t>(h.count), size(), r); };
     for (std::size_t at = 0; at < part(0).size(); at += piece(width)) {
       const auto bytes = [&](int r) {
         const part_of_rank cut = range(part(r), at, piece(width));
@@ -59687,17 +61617,18 @@ class socket_transport final : public transport {
     }
   }
   std::unique_ptr<transport> split(const call_header& h, int color, int key, const deadline& until) override {
+    my_wait().begin(h);
     struct member {
       color_and_key asks;
-      char address[address_size];
+      std::array<std::byte, socket_meeting::address_size> address;
     };
-    const listener here(own_address());
-    std::vector<member> all(static_cast<std::size_t>(size_));
-    member& mine = all[static_cast<std::size_t>(rank_)];
+    const listener here(socket_meeting::own_address(place_));
+    std::vector<member> all(static_cast<std::size_t>(size()));
+    member& mine = all[static_cast<std::size_t>(rank())];
     mine = {{color, key}, {}};
-    here.address().copy(mine.address, address_size - 1);
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
+    socket_meeting::put_address(mine.address, here.address());
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
       post(h, r, std::as_bytes(std::span(&mine, 1)));
       expect(h, r, std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(r)], 1)));
     }
@@ -59705,45 +61636,52 @@ class socket_transport final : public transport {
     std::vector<color_and_key> asked;
     for (const member& m : all) asked.push_back(m.asks);
     const std::vector<int> members = ranks_of_color(asked, color);
-    auto made = std::unique_ptr<socket_transport>(new socket_transport(*this));
-    made->size_ = static_cast<int>(members.size());
-    std::vector<std::byte> list(8 + members.size() * address_size);
-    const std::uint64_t group = hash_of(joined({group_, " ", h.number, " ", color}));
-    std::memcpy(list.data(), &group, 8);
-    for (int i = 0; i < made->size_; ++i) {
-      const int r = members[static_cast<std::size_t>(i)];
-      if (r == rank_) made->rank_ = i;
-      std::memcpy(list.data() + 8 + static_cast<std::size_t>(i) * address_size,
-                  all[static_cast<std::size_t>(r)].address, address_size);
+    socket_place place = place_;
+    place.size = static_cast<int>(members.size());
+    std::vector<std::string> addresses;
+    for (const int r : members) {
+      if (r == rank()) place.rank = static_cast<int>(addresses.size());
+      addresses.push_back(socket_meeting::address_at(all[static_cast<std::size_t>(r)].address));
     }
-    made->connect(here, list, {secret_, log_, until.at(), [this] { return is_interrupted(); }});
+    const std::uint64_t group = hash_of(joined({group_, " ", h.number, " ", color}));
+    auto made = std::unique_ptr<socket_transport>(new socket_transport(std::move(place), group));
+    made->take(
+        socket_meeting(made->place_, until.at(), [this] { return is_interrupted(); }).connect(here, addresses, group));
     return made;
   }
 
   void start(transfer& t) override {
     auto is_over = std::make_shared<bool>(false);
     t.state = is_over;
+    my_wait().begin(t);
     const std::span<std::byte> bytes(t.data, t.bytes);
-    if (t.peer == rank_) {
+    if (t.peer == rank()) {
       if (t.outgoing) to_itself_.push_back({t.header, {bytes.begin(), bytes.end()}});
       *is_over = t.outgoing;
     } else if (t.outgoing) {
-      lane(1, t.peer).out.push_back({to_wire(frame_of(t.header, t.bytes)), bytes, 0, is_over});
+      lane(message_lane, t.peer).post(frame_of(t.header, t.bytes), bytes, is_over);
     } else {
-      lane(1, t.peer).in.push_back({t.header, bytes, nullptr, is_over});
+      lane(message_lane, t.peer).in.push_back({t.header, bytes, nullptr, is_over});
     }
   }
   bool test(transfer& t) override {
-    if (t.peer == rank_ && !t.outgoing && !to_itself_.empty()) {
+    if (t.peer == rank() && !t.outgoing && !to_itself_.empty()) {
       const auto& [sent, bytes] = to_itself_.front();
-      require_same_message(rank_, sent, rank_, t.header);
+      require_same_message(rank(), sent, rank(), t.header);
       if (t.bytes > 0) std::memcpy(t.data, bytes.data(), t.bytes);
       to_itself_.pop_front();
       return true;
     }
     move_on();
-    return *static_cast<bool*>(t.state.get());
+    const bool is_over = *static_cast<bool*>(t.state.get());
+    if (is_over && watched_ == t.state.get()) end_wait();
+    return is_over;
   }
+  void watch(const transfer& t, communication_clock::time_point end) override {
+    if (std::exchange(watched_, t.state.get()) != t.state.get()) wait_began_ = communication_clock::now();
+    say_wait(end, [&] { my_wait().wait_for(t); });
+  }
+  trouble timeout_of(const transfer& t) const override { return timeout_of("waited for", {t.peer}); }
 
   void tell(const trouble& why) noexcept override {
     try {
@@ -59754,7 +61692,9 @@ class socket_transport final : public transport {
       last_words_ = why.text.substr(0, longest_text);
       f.bytes = last_words_.size();
       say_last(f, std::as_bytes(std::span(last_words_)));
-    } catch (...) {  // NOLINT: the others see that the connection ends
+    } catch (...) {  // NOLINT: the others see that the connections end
+      for (auto& lanes : lanes_)
+        for (socket_lane& l : lanes) ::shutdown(l.fd.get(), SHUT_WR);
     }
   }
   void close() override {
@@ -59764,31 +61704,49 @@ class socket_transport final : public transport {
   }
 
  private:
-  static constexpr std::size_t address_size = 256;
-
-  /// For split: a transport without connections, with the address, the secret and the log of `from`.
-  socket_transport(const socket_transport& from)
-      : transport(), host_(from.host_), base_(from.base_), secret_(from.secret_), log_(from.log_) {}
+  /// For split: without connections.
+  socket_transport(socket_place place, std::uint64_t group)
+      : place_(std::move(place)),
+        group_(group),
+        waits_(static_cast<std::size_t>(place_.size), rank_wait(place_.size)) {}
+  void take(rank_connections all) {
+    for (int number = 0; number < lanes_to_a_rank; ++number) {
+      auto& lanes = lanes_[static_cast<std::size_t>(number)];
+      lanes.resize(all[static_cast<std::size_t>(number)].size());
+      for (std::size_t r = 0; r < lanes.size(); ++r) {
+        socket_lane& l = lanes[r];
+        connection& one = all[static_cast<std::size_t>(number)][r];
+        l.fd = std::move(one.fd);
+        l.seals = std::move(one.seals);
+        l.me = rank();
+        l.peer = static_cast<int>(r);
+        l.number = number;
+        if (number != word_lane) continue;
+        l.said = &waits_[r];
+        l.has_said = &has_said_;
+      }
+    }
+  }
 
   /// Elements of a part that are on their way at a time: 8 MiB from all ranks together.
   std::size_t piece(std::size_t width) const {
-    return std::max<std::size_t>(1, (std::size_t{8} << 20) / width / static_cast<std::size_t>(size_));
+    return std::max<std::size_t>(1, (std::size_t{8} << 20) / width / static_cast<std::size_t>(size()));
   }
   static part_of_rank range(part_of_rank whole, std::size_t at, std::size_t n) {
     whole.begin = std::min(whole.begin + at, whole.end);
     whole.end = std::min(whole.begin + n, whole.end);
     return whole;
   }
-  /// to = the sum of all ranks' bytes(rank_), in the order of the ranks.
+  /// to = the sum of all ranks' bytes(rank()), in the order of the ranks.
   template <class Bytes>
   void add_up(const call_header& h, const Bytes& bytes, std::byte* to, const deadline& until) {
-    const std::size_t n = bytes(rank_).size();
-    std::vector<std::byte> theirs(n * static_cast<std::size_t>(size_));
+    const std::size_t n = bytes(rank()).size();
+    std::vector<std::byte> theirs(n * static_cast<std::size_t>(size()));
     std::vector<const std::byte*> parts;
-    for (int r = 0; r < size_; ++r) {
+    for (int r = 0; r < size(); ++r) {
       std::byte* const there = theirs.data() + n * static_cast<std::size_t>(r);
-      parts.push_back(r == rank_ ? bytes(rank_).data() : there);
-      if (r == rank_) continue;
+      parts.push_back(r == rank() ? bytes(rank()).data() : there);
+      if (r == rank()) continue;
       post(h, r, bytes(r));
       expect(h, r, {there, n});
     }
@@ -59804,25 +61762,33 @@ class socket_transport final : public transport {
     return f;
   }
   void post(const call_header& h, int r, std::span<const std::byte> bytes) {
-    lane(0, r).out.push_back({to_wire(frame_of(h, bytes.size())), bytes, 0, nullptr});
+    lane(collective_lane, r).post(frame_of(h, bytes.size()), bytes);
   }
   void expect(const call_header& h, int r, std::span<std::byte> bytes) {
-    lane(0, r).in.push_back({h, bytes, nullptr, nullptr});
+    lane(collective_lane, r).in.push_back({h, bytes, nullptr, nullptr});
   }
   void move_on() {
     for (auto& lanes : lanes_)
       for (socket_lane& l : lanes)
         if (l.fd.get() >= 0) l.move_on();
   }
-  /// Returns once all that was posted on lane 0 is over.
+  /// Returns once all that was posted for a collective is over.
   void finish(const deadline& until) {
+    wait_began_ = communication_clock::now();
     while (true) {
       move_on();
       std::vector<int> missing;
-      for (const socket_lane& l : lanes_[0])
+      for (const socket_lane& l : lanes_[collective_lane])
         if (!l.is_idle()) missing.push_back(l.peer);
-      if (missing.empty()) return;
+      if (missing.empty()) return end_wait();
+      if (until.is_over() && !is_interrupted()) throw timeout_of("waited for", missing);
       give_up(until, "waited for", missing);
+      say_wait(until.at(), [&] {
+        std::vector<int> calls_of;
+        for (const socket_lane& l : lanes_[collective_lane])
+          if (!l.in.empty()) calls_of.push_back(l.peer);
+        my_wait().wait_for(call_header(my_wait().call), calls_of, missing);
+      });
       std::vector<pollfd> polls;
       for (auto& lanes : lanes_)
         for (const socket_lane& l : lanes)
@@ -59831,6 +61797,50 @@ class socket_transport final : public transport {
       ::poll(polls.data(), static_cast<nfds_t>(polls.size()),
              static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 50)));
     }
+  }
+
+  rank_wait& my_wait() { return waits_[static_cast<std::size_t>(rank())]; }
+  /// Tells the other ranks of a wait that is long: after 0.25 s, or a quarter of the time that there is. What they
+  /// have told may show that it has no end. Errors: then a mismatch.
+  template <class Note>
+  void say_wait(communication_clock::time_point end, const Note& note) {
+    if (!my_wait().waits) {
+      const double seconds = std::chrono::duration<double>(end - wait_began_).count();
+      if (communication_clock::now() < after(wait_began_, std::min(0.25, seconds / 4))) return;
+      note();
+      tell_wait();
+      has_said_ = true;
+    }
+    if (std::exchange(has_said_, false)) wait_graph(waits_).require_no_cycle(rank());
+  }
+  void end_wait() {
+    watched_ = nullptr;
+    if (!std::exchange(my_wait().waits, false)) return;
+    tell_wait();
+  }
+  void tell_wait() {
+    frame f;
+    f.kind = frame_kind::wait;
+    f.call = my_wait().call;
+    f.bytes = wait_bytes(size());
+    for (socket_lane& l : lanes_[word_lane]) {
+      if (l.fd.get() < 0) continue;
+      l.post(f, to_wire(my_wait()));
+      l.write_on();
+    }
+  }
+  /// Where all wait for each other, and a send is part of it, that is to say as well.
+  trouble timeout_of(const char* doing, const std::vector<int>& missing) const {
+    std::vector<rank_wait> known = waits_;
+    for (const socket_lane& l : lanes_[collective_lane])
+      if (l.fd.get() >= 0 && !known[static_cast<std::size_t>(l.peer)].waits && l.last_call.number > 0)
+        known[static_cast<std::size_t>(l.peer)].begin(l.last_call);
+    try {
+      wait_graph(known).require_no_cycle(rank(), true);
+    } catch (const trouble& t) {
+      return t;
+    }
+    return wait_graph(known).timeout_of(rank(), doing, missing);
   }
   /// The last frame on every connection.
   void say_last(const frame& f, std::span<const std::byte> text) {
@@ -59843,106 +61853,93 @@ class socket_transport final : public transport {
       }
   }
 
-  /// Where this rank listens: a free port, or a file beside that of rank 0.
-  std::string own_address() const {
-    if (base_.starts_with("unix:")) {
-      std::string name = base_ + "." + std::to_string(rank_) + ".";
-      const wire_nonce n = draw_nonce();
-      for (std::size_t i = 0; i < 4; ++i) name += joined({static_cast<unsigned>(n[i])});
-      return name;
-    }
-    if (!host_.empty()) return host_ + ":0";
-    if (!parse_address(base_).is_loopback() && rank_ != 0)
-      refuse<value_error>({"socket_communicator: rank ", rank_, " listens on loopback, where rank 0 at ", base_,
-                           " does not reach it; set listen (SINTER_LISTEN) to a host name of this machine"});
-    // Rank 0 of several machines was given an address.
-    return rank_ == 0 ? base_.substr(0, base_.rfind(':')) + ":0" : "127.0.0.1:0";
-  }
-  static void put_address(std::vector<std::byte>& list, int r, const std::string& address) {
-    std::memcpy(list.data() + 8 + static_cast<std::size_t>(r) * address_size, address.data(),
-                std::min(address.size(), address_size - 1));
-  }
-  /// Why h is not let in; empty where it is, and `is_there` then says so.
-  std::string objection(const hello& h, std::uint64_t group, int lane_number, std::vector<bool>& is_there) const {
-    if (h.group != group) return "it belongs to another communicator";
-    if (h.size != size_) return joined({"rank ", h.rank, " of ", h.size, ", where there are ", size_, " ranks"});
-    const int at = lane_number < 0 ? h.rank : 2 * h.rank + h.lane;
-    if (h.rank <= 0 || h.rank >= size_ || (lane_number < 0 ? h.lane != -1 : h.lane < 0 || h.lane > 1) || at < 0 ||
-        is_there[static_cast<std::size_t>(at)])
-      return joined({"rank ", h.rank, " is not expected, or came twice"});
-    is_there[static_cast<std::size_t>(at)] = true;
-    return {};
-  }
-  trouble missing(const std::vector<bool>& is_there, int lanes) const {
-    std::vector<int> ranks;
-    for (int r = (lanes == 1 ? 1 : rank_ + 1); r < size_; ++r)
-      for (int l = 0; l < lanes; ++l)
-        if (!is_there[static_cast<std::size_t>(lanes * r + l)] && (ranks.empty() || ranks.back() != r))
-          ranks.push_back(r);
-    return {communication_failure::timeout, ranks.empty() ? -1 : ranks.front(),
-            joined({"timeout: ", rank_list(ranks), " did not connect"})};
-  }
-  /// What rank 0 sends once all ranks are there. Errors: a trouble, with rank 0's words where it gives up.
-  static void receive_list(const descriptor& fd, std::vector<std::byte>& list, meeting_rules rules) {
-    rules.end = after(rules.end, 1);  // rank 0, which knows who is missing, speaks first
-    try {
-      rules.receive(fd.get(), list, "rank 0", 0);
-    } catch (const trouble& t) {
-      if (t.kind != communication_failure::timeout) throw;
-      throw trouble{t.kind, -1, "timeout: rank 0 is there, and still waits for other ranks; its output names them"};
-    }
-    if (std::any_of(list.begin(), list.begin() + 8, [](std::byte b) { return b != std::byte{0}; })) return;
-    const auto end = std::find(list.begin() + 8, list.end(), std::byte{0});
-    throw trouble{communication_failure::aborted, 0, "rank 0 gave up: " + printable(std::span(list.begin() + 8, end))};
-  }
-  /// Both lanes to each rank: the higher one connects to the lower one.
-  void connect(const listener& here, const std::vector<std::byte>& list, const meeting_rules& rules) {
-    std::memcpy(&group_, list.data(), 8);
-    for (auto& lanes : lanes_) lanes = std::vector<socket_lane>(static_cast<std::size_t>(size_));
-    const auto take = [&](descriptor fd, int r, int number) {
-      socket_lane& l = lane(number, r);
-      l.fd = std::move(fd);
-      l.me = rank_;
-      l.peer = r;
-      l.number = number;
-    };
-    for (int r = 0; r < rank_; ++r) {
-      std::string address;
-      for (std::size_t i = 0; i < address_size - 1; ++i) {
-        const auto c = static_cast<char>(list[8 + static_cast<std::size_t>(r) * address_size + i]);
-        if (c == '\0') break;
-        address += c;
-      }
-      for (const int number : {0, 1}) take(connect_to(address, {group_, size_, rank_, number}, r, rules), r, number);
-    }
-    std::vector<bool> is_there(2 * static_cast<std::size_t>(size_));
-    std::vector<std::pair<hello, descriptor>> came;
-    accept_ranks(
-        here, 2 * static_cast<std::size_t>(size_ - 1 - rank_),
-        [&](const hello& h) {
-          return h.rank <= rank_ ? std::string("a lower rank does not connect") : objection(h, group_, 0, is_there);
-        },
-        [&] { return missing(is_there, 2); }, rules, came);
-    for (auto& [who, fd] : came) take(std::move(fd), who.rank, who.lane);
-  }
-
-  int rank_ = 0, size_ = 1;
-  std::string host_, base_, secret_;
-  log_function log_;
+  socket_place place_;
   std::uint64_t group_ = 0;
-  std::array<std::vector<socket_lane>, 2> lanes_;
+  std::array<std::vector<socket_lane>, lanes_to_a_rank> lanes_;
+  std::vector<rank_wait> waits_;   ///< of all ranks; of others what they told last
+  bool has_said_ = false;          ///< and it was not looked at yet
+  const void* watched_ = nullptr;  ///< the state of the message that the program waits for
+  communication_clock::time_point wait_began_{};
   std::deque<std::pair<call_header, std::vector<std::byte>>> to_itself_;
   std::string last_words_;
 };
 
 }  // namespace sinter::detail
+#if SINTER_WITH_OPENSSL
+// sinter/ranks/socket/aes_gcm.hpp: AES-256-GCM by OpenSSL, which encrypts what goes over a connection.
+
+#if !SINTER_WITH_OPENSSL
+#error \
+    "sinter: sinter/ranks/socket/aes_gcm.hpp needs OpenSSL 3: compile with -DSINTER_WITH_OPENSSL=1 and link with -lcrypto"
+#endif
+
+#include <openssl/evp.h>
+
+namespace sinter::detail {
+
+/// One direction of a connection. Dworkin, "Recommendation for block cipher modes of operation: Galois/Counter Mode",
+/// NIST SP 800-38D, 2007: the nonce is a number that no two records under the key share.
+class aes_gcm final : public record_cipher {
+ public:
+  /// Errors: a trouble where OpenSSL has no AES-256-GCM.
+  aes_gcm(const sha256_digest& key, bool encrypts) : context_(EVP_CIPHER_CTX_new()), encrypts_(encrypts) {
+    require(context_ != nullptr &&
+            EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr, key.data(), nullptr, encrypts ? 1 : 0) == 1);
+  }
+
+  static std::unique_ptr<record_cipher> make(const sha256_digest& key, bool encrypts) {
+    return std::make_unique<aes_gcm>(key, encrypts);
+  }
+
+  siphash_tag encrypt(std::uint64_t number, std::span<const std::byte> from, std::byte* to) override {
+    siphash_tag tag;
+    begin(number);
+    update(from, to);
+    int n = 0;
+    require(EVP_EncryptFinal_ex(context_.get(), nullptr, &n) == 1 &&
+            EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag.size()), tag.data()) == 1);
+    return tag;
+  }
+  bool decrypt(std::uint64_t number, std::span<const std::byte> from, siphash_tag tag, std::byte* to) override {
+    begin(number);
+    update(from, to);
+    require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag.size()), tag.data()) == 1);
+    int n = 0;
+    return EVP_DecryptFinal_ex(context_.get(), nullptr, &n) == 1;
+  }
+
+ private:
+  struct free_context {
+    void operator()(EVP_CIPHER_CTX* c) const { EVP_CIPHER_CTX_free(c); }
+  };
+  SINTER_COLD static void require(bool well) {
+    if (!well) throw trouble{communication_failure::backend, -1, "OpenSSL: AES-256-GCM does not work"};
+  }
+  void begin(std::uint64_t number) {
+    std::array<std::uint8_t, 12> nonce{};
+    for (std::size_t i = 0; i < 8; ++i) nonce[4 + i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
+    require(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, nonce.data(), encrypts_ ? 1 : 0) == 1);
+  }
+  void update(std::span<const std::byte> from, std::byte* to) {
+    int n = 0;
+    require(EVP_CipherUpdate(context_.get(), reinterpret_cast<unsigned char*>(to), &n,
+                             reinterpret_cast<const unsigned char*>(from.data()), static_cast<int>(from.size())) == 1);
+  }
+
+  std::unique_ptr<EVP_CIPHER_CTX, free_context> context_;
+  bool encrypts_;
+};
+
+}  // namespace sinter::detail
+#endif
 
 namespace sinter {
 
 /// Options of socket_communicator. All ranks need the same size, address and secret. The secret, 16 bytes or more,
 /// comes from the environment variable SINTER_COMM_SECRET, or from a file that only its owner may read (mode 600); it
-/// is no option, as arguments of programs are seen by all users. What is sent later is not encrypted: between machines
-/// that is for a network that you trust, or a tunnel.
+/// is no option, as arguments of programs are seen by all users. With integrity what is changed, lost, repeated or
+/// swapped on the way is an error, under keys made of the secret; it is on where `address` leads to another machine.
+/// Others can read what goes there unless encryption is on, which needs OpenSSL.
 struct socket_options {
   int rank = 0, size = 1;
   std::string address;      ///< where rank 0 listens: "unix:/path" or "host:port"
@@ -59951,10 +61948,12 @@ struct socket_options {
   std::chrono::duration<double> timeout = std::chrono::seconds(300);
   index_t checked_calls = 100;  ///< so many collectives are compared before they begin; SINTER_COMM_CHECK=1: all
   std::function<void(const std::string&)> log = {};  ///< gets a line for each stranger; empty: standard error
+  std::optional<bool> integrity = {};  ///< empty: on, unless `address` is a file or loopback, or encryption is on
+  bool encryption = false;             ///< by AES-256-GCM, integrity included; needs SINTER_WITH_OPENSSL
 
-  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN and SINTER_SECRET_FILE; without any of the first
-  /// three there is one rank. Errors: value_error for what is no number, for SINTER_RANK or SINTER_ADDRESS without
-  /// SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
+  /// From SINTER_RANK, SINTER_SIZE, SINTER_ADDRESS, SINTER_LISTEN, SINTER_SECRET_FILE, SINTER_INTEGRITY and
+  /// SINTER_ENCRYPTION (0 or 1); without any of the first three there is one rank. Errors: value_error for what is no
+  /// number, for SINTER_RANK or SINTER_ADDRESS without SINTER_SIZE, and for a SINTER_SIZE above 1 without SINTER_RANK.
   static socket_options from_environment() {
     socket_options o;
     const auto text = [](const char* name, std::string& to) {
@@ -59979,6 +61978,15 @@ struct socket_options {
                                    "; set SINTER_RANK to the number of this rank, from 0 to ", o.size - 1});
     text("SINTER_LISTEN", o.listen);
     text("SINTER_SECRET_FILE", o.secret_file);
+    const auto is_on = [&](const char* name) -> std::optional<bool> {
+      std::string value;
+      text(name, value);
+      if (value.empty()) return std::nullopt;
+      if (value != "0" && value != "1") detail::refuse<value_error>({name, " is '", value, "'; give 0 or 1"});
+      return value == "1";
+    };
+    o.integrity = is_on("SINTER_INTEGRITY");
+    o.encryption = is_on("SINTER_ENCRYPTION").value_or(false);
     return o;
   }
 };
@@ -60011,11 +62019,26 @@ inline std::string read_secret(const socket_options& o) {
   return secret;
 }
 
+/// Errors: value_error for options that contradict each other, and for encryption in a program without OpenSSL.
+inline protection protection_of(const socket_options& o, bool is_loopback, bool can_encrypt) {
+  if (!o.encryption) return o.integrity.value_or(!is_loopback) ? protection::integrity : protection::none;
+  if (!o.integrity.value_or(true))
+    refuse<value_error>(
+        {"socket_communicator: encryption is on and integrity off; encryption has integrity as a part, "
+         "so leave integrity out"});
+  if (!can_encrypt)
+    refuse<value_error>({"socket_communicator: encryption to ", o.address,
+                         " needs OpenSSL 3, which this program is compiled without; compile with "
+                         "-DSINTER_WITH_OPENSSL=1 and link with -lcrypto (CMake: -DSINTER_WITH_OPENSSL=ON), or use a "
+                         "tunnel"});
+  return protection::encryption;
+}
+
 }  // namespace detail
 
 /// Ranks that are processes, over Unix or TCP sockets: a rank that is killed is noticed at once, and the others go on
-/// with an error. Sums are in the order of the ranks. Each rank is connected to each other one, twice. See the concept
-/// `communicator`; docs/communicators.md says how to start the processes.
+/// with an error. Sums are in the order of the ranks. Each rank has three connections to each other one. See the
+/// concept `communicator`; docs/communicators.md says how to start the processes.
 ///
 ///     socket_communicator ranks(socket_options::from_environment());
 ///     tensor sum = ranks.all_reduce(gradients).get();
@@ -60041,10 +62064,16 @@ class socket_communicator : public detail::host_communicator<socket_communicator
       detail::refuse<value_error>({"socket_communicator: rank ", o.rank, " of ", o.size,
                                    " has no address; set it (SINTER_ADDRESS) to unix:/path or host:port"});
     std::string secret = o.size > 1 ? detail::read_secret(o) : std::string();
-    if (o.size > 1) static_cast<void>(detail::parse_address(o.address, 1));
+#if SINTER_WITH_OPENSSL
+    const detail::make_record_cipher cipher = &detail::aes_gcm::make;
+#else
+    const detail::make_record_cipher cipher = nullptr;
+#endif
+    const bool is_loopback = o.size == 1 || detail::parse_address(o.address, 1).is_loopback();
+    const detail::protection protect = detail::protection_of(o, is_loopback, SINTER_WITH_OPENSSL != 0);
     try {
       return std::make_unique<detail::socket_transport>(
-          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log},
+          detail::socket_place{o.rank, o.size, o.address, o.listen, std::move(secret), o.log, protect, cipher},
           detail::after(detail::communication_clock::now(), o.timeout.count()));
     } catch (const detail::trouble& t) {
       throw communication_error(
@@ -60130,6 +62159,11 @@ struct moments_of_ranks {
     merged_moments<T, D> merged;
     for (index_t r = 0; r < ranks.size(); ++r) {
       const T* const parts_of_r = counts.data() + r * each + 2 * channels;
+      const auto high = static_cast<double>(parts_of_r[0]), low = static_cast<double>(parts_of_r[1]);
+      sinter::detail::require_told(
+          high >= 0 && high < 1e15 && std::trunc(high) == high && low >= 0 && low < base && std::trunc(low) == low,
+          ranks, static_cast<int>(r), "sync_batch_norm", "of ", high, " times 4096 and ", low,
+          " values of each channel");
       const index_t n = static_cast<index_t>(parts_of_r[0]) * base + static_cast<index_t>(parts_of_r[1]);
       if (n == 0) continue;
       const tensor<T, 1, D> of_r = gathered.slice(0, r * each, r * each + 2 * channels);
@@ -60313,7 +62347,8 @@ namespace detail {
 /// What the ranks share.
 class thread_group {
  public:
-  thread_group(int size, const thread_options& o) : options(o), places(static_cast<std::size_t>(size)) {}
+  thread_group(int size, const thread_options& o)
+      : options(o), places(static_cast<std::size_t>(size)), waits(places.size(), rank_wait(size)) {}
 
   struct place {
     call_header header[2];  ///< of even and odd exchanges: a rank that is ahead writes the other one
@@ -60334,6 +62369,7 @@ class thread_group {
   std::mutex mutex;  ///< of what follows
   std::condition_variable changed;
   std::vector<place> places;
+  std::vector<rank_wait> waits;
   int meetings = 0, present = 0;
   communication_clock::time_point last_came;
   std::map<std::pair<int, int>, std::deque<message>> mail;  ///< (from, to)
@@ -60358,7 +62394,7 @@ class thread_transport final : public transport {
     inject(h);
     const int turn = ++exchanges_ % 2;
     mine().header[turn] = h;
-    meet(until);
+    meet(until, &h);
     std::vector<call_header> all;
     for (const thread_group::place& s : group_->places) all.push_back(s.header[turn]);
     if (h.op == operation::barrier) take(tree(), 0);
@@ -60420,6 +62456,7 @@ class thread_transport final : public transport {
 
   void start(transfer& t) override {
     const std::lock_guard lock(group_->mutex);
+    my_wait().begin(t);
     if (!t.outgoing) return;
     thread_group::message m{t.header, {t.data, t.data + t.bytes}, {}};
     auto& free = group_->link_free[static_cast<std::size_t>(rank_)];
@@ -60441,12 +62478,23 @@ class thread_transport final : public transport {
     require_same_message(t.peer, m.header, rank_, t.header);
     copy(t.data, m.bytes.data(), t.bytes);
     box.pop_front();
+    my_wait().waits = false;
     return true;
+  }
+  void watch(const transfer& t, communication_clock::time_point) override {
+    const std::lock_guard lock(group_->mutex);
+    if (my_wait().waits || group_->failure) return;
+    my_wait().wait_for(t);
+    look_for_cycle();
+  }
+  trouble timeout_of(const transfer& t) const override {
+    const std::lock_guard lock(group_->mutex);
+    return wait_graph(group_->waits).timeout_of(rank_, "waited for", {t.peer});
   }
 
   void tell(const trouble& why) noexcept override {
     const std::lock_guard lock(group_->mutex);
-    if (!group_->failure) group_->failure = why;
+    note(why);
     group_->changed.notify_all();
   }
   void wake() override {
@@ -60462,6 +62510,7 @@ class thread_transport final : public transport {
 
   thread_group::place& place_of(int r) const { return group_->places[static_cast<std::size_t>(r)]; }
   thread_group::place& mine() const { return place_of(rank_); }
+  rank_wait& my_wait() const { return group_->waits[static_cast<std::size_t>(rank_)]; }
   static void copy(std::byte* to, const std::byte* from, std::size_t n) {
     if (n > 0) std::memcpy(to, from, n);
   }
@@ -60475,25 +62524,65 @@ class thread_transport final : public transport {
   }
   static trouble left(int r) { return {communication_failure::peer_lost, r, joined({"rank ", r, " has ended"})}; }
 
-  /// Returns once all ranks are here. What they wrote before is seen by all.
-  void meet(const deadline& until) {
+  /// Returns once all ranks are here. What they wrote before is seen by all. `begins`: the collective that the meeting
+  /// is the begin of.
+  void meet(const deadline& until, const call_header* begins = nullptr) {
     std::unique_lock lock(group_->mutex);
     if (group_->failure) throw *group_->failure;
     const int here = group_->meetings;
     mine().waits_at = here + 1;
+    if (begins != nullptr) my_wait().begin(*begins);
     arrive();
+    bool is_said = begins == nullptr;
     while (group_->meetings == here) {
       try {
+        if (!std::exchange(is_said, true)) {
+          my_wait().wait_for(*begins, missing_at(here));
+          look_for_cycle();
+        }
         give_up_where_one_is_missing(here, until);
       } catch (const trouble& t) {
-        mine().waits_at = 0;  // the meeting must not end without this rank
-        --group_->present;
-        if (!group_->failure && !is_interrupted()) group_->failure = t;
+        leave_meeting();
+        if (!is_interrupted()) note(t);
+        throw;
+      } catch (...) {  // what it is tell() says
+        leave_meeting();
         throw;
       }
       group_->changed.wait_until(lock, until.at());
     }
+    my_wait().waits = false;
     came_ = group_->last_came;
+  }
+  /// Under the lock.
+  void look_for_cycle() {
+    try {
+      wait_graph(group_->waits).require_no_cycle(rank_);
+    } catch (const trouble& t) {
+      note(t);
+      group_->changed.notify_all();
+      throw;
+    }
+  }
+  std::vector<int> missing_at(int meeting) const {
+    std::vector<int> missing;
+    for (int r = 0; r < size(); ++r)
+      if (place_of(r).waits_at != meeting + 1) missing.push_back(r);
+    return missing;
+  }
+  /// Under the lock. The first failure stays.
+  void note(const trouble& why) noexcept {
+    if (group_->failure) return;
+    try {
+      group_->failure = why;
+    } catch (const std::bad_alloc&) {
+      group_->failure = trouble{why.kind, why.peer, "out of memory"};  // which lies inside of the string
+    }
+  }
+  /// Under the lock: the meeting must not end without this rank.
+  void leave_meeting() noexcept {
+    mine().waits_at = 0;
+    --group_->present;
   }
   /// Under the lock: the last one ends the meeting.
   void arrive() {
@@ -60505,11 +62594,11 @@ class thread_transport final : public transport {
   }
   void give_up_where_one_is_missing(int here, const deadline& until) const {
     if (group_->failure) throw *group_->failure;
-    std::vector<int> missing;
-    for (int r = 0; r < size(); ++r)
-      if (place_of(r).waits_at != here + 1) missing.push_back(r);
+    const std::vector<int> missing = missing_at(here);
     for (const int r : missing)
       if (place_of(r).has_left) throw left(r);
+    if (until.is_over() && !missing.empty() && !is_interrupted())
+      throw wait_graph(group_->waits).timeout_of(rank_, "waited for", missing);
     give_up(until, "waited for", missing);
   }
   /// f() once all ranks are here with their buffers; returns when all are done, so that buffers are free again.
@@ -60817,10 +62906,11 @@ class mpi_transport final : public transport {
         give_up(until, "waited for", missing);
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
-    } catch (const trouble&) {
+    } catch (...) {
       static_cast<void>(s.release());  // MPI may still write there
       throw;
     }
+    for (int r = 0; r < size_; ++r) require_call(r, s->theirs[static_cast<std::size_t>(r)]);
     return s->theirs;
   }
 
@@ -60909,6 +62999,7 @@ class mpi_transport final : public transport {
       if (!is_over(m.head)) return false;
       m.has_head = true;
       if (!t.outgoing) {
+        require_call(t.peer, m.header);
         require_same_message(t.peer, m.header, rank_, t.header);
         send_or_receive(t, m);
       }
@@ -60955,6 +63046,11 @@ class mpi_transport final : public transport {
     bool has_head = false;
   };
 
+  /// Errors: a trouble.
+  static void require_call(int from, const call_header& h) {
+    if (!is_call(h))
+      throw trouble{communication_failure::backend, from, joined({"rank ", from, " sent what is no call"})};
+  }
   static bool is_over(MPI_Request& r) {
     if (r == MPI_REQUEST_NULL) return true;
     int done = 0;
@@ -60973,7 +63069,8 @@ class mpi_transport final : public transport {
               "MPI_Recv");
     told head{};
     std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
-    throw trouble{static_cast<communication_failure>(head.kind), head.peer,
+    const bool is_kind = head.kind >= 0 && head.kind <= static_cast<int>(communication_failure::backend);
+    throw trouble{is_kind ? static_cast<communication_failure>(head.kind) : communication_failure::backend, head.peer,
                   std::string(text.begin() + std::min<std::ptrdiff_t>(size, sizeof head), text.end())};
   }
   void send_or_receive(const transfer& t, message& m) {
@@ -61234,11 +63331,9 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
   }
   void abort(const std::string& reason) noexcept {
     if (failure_ != nullptr) return;
-    try {
-      set_failure(communication_failure::aborted, rank(), joined({"aborted by rank ", rank(), ": ", reason}), nullptr);
-      tell(reason);
-    } catch (...) {  // NOLINT: no memory for the text
-    }
+    const trouble t = trouble_of(communication_failure::aborted, rank(), {"aborted by rank ", rank(), ": ", reason});
+    set_failure(t.kind, t.peer, t.text, nullptr);
+    tell(reason);
     end_by_force();
   }
 
@@ -61371,7 +63466,8 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     } catch (const trouble& t) {
       fail(c, t.kind, t.peer, t.text);
     } catch (const std::exception& e) {
-      fail(c, communication_failure::backend, -1, e.what());
+      const trouble t = trouble_of(communication_failure::backend, -1, {e.what()});
+      fail(c, t.kind, t.peer, t.text);
     }
   }
   /// The text of an error of the host, without what says which of its calls met it.
@@ -61395,7 +63491,17 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     }
     throw_failure();
   }
-  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) {
+  void set_failure(communication_failure kind, int peer, const std::string& text, const nccl_call* during) noexcept {
+    waiting_.clear();
+    newest_ = nullptr;
+    try {
+      failure_ = failure_of(kind, peer, text, during);
+    } catch (const std::bad_alloc&) {
+      failure_ = std::move(spare_failure_);
+    }
+  }
+  std::unique_ptr<const communication_error> failure_of(communication_failure kind, int peer, const std::string& text,
+                                                        const nccl_call* during) const {
     std::string whole = joined({"communicator (nccl), rank ", rank(), " of ", size(), ": "});
     const bool has_call = during != nullptr && (during->header.number > 0 || during->is_message());
     if (has_call) {
@@ -61406,19 +63512,12 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
     } else if (during != nullptr) {
       whole += during->header.op == operation::split ? "split: " : "beginning: ";
     }
-    waiting_.clear();
-    newest_ = nullptr;
-    failure_ = std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
-                                                     has_call ? during->header.number : 0,
-                                                     has_call ? during->name : std::string());
+    return std::make_unique<communication_error>((whole + text).c_str(), kind, rank(), peer,
+                                                 has_call ? during->header.number : 0,
+                                                 has_call ? during->name : std::string());
   }
   [[noreturn]] SINTER_COLD void throw_failure() const { throw communication_error(*failure_); }
-  void tell(const std::string& reason) noexcept {
-    try {
-      host_->abort(reason);
-    } catch (...) {  // NOLINT: it has failed already, and all know
-    }
-  }
+  void tell(const std::string& reason) noexcept { host_->abort(reason); }
 
   /// Stops the work on the GPU. What NCCL may still use is left behind: it does not always come back where a rank is
   /// gone.
@@ -61452,6 +63551,11 @@ class nccl_group : public std::enable_shared_from_this<nccl_group> {
   std::vector<std::shared_ptr<nccl_call>> waiting_;  ///< messages that NCCL was not given yet
   std::shared_ptr<work_state> newest_;               ///< of the host, for the last collective
   std::unique_ptr<const communication_error> failure_;
+  std::unique_ptr<const communication_error> spare_failure_ =
+      std::make_unique<communication_error>(joined({"communicator (nccl), rank ", rank(), " of ", size(),
+                                                    ": a call failed, and memory was too short to say why"})
+                                                .c_str(),
+                                            communication_failure::backend, rank(), -1, 0, std::string());
   index_t calls_ = 0;
   int exceptions_ = std::uncaught_exceptions();
 };
