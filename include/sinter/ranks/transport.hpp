@@ -215,9 +215,7 @@ class transport {
   /// can never be over.
   virtual void watch(const transfer&, communication_clock::time_point) {}
   /// What to say of t, whose time is over.
-  virtual trouble timeout_of(const transfer& t) const {
-    return {communication_failure::timeout, t.peer, joined({"timeout: waited for rank ", t.peer, " in vain"})};
-  }
+  virtual trouble timeout_of(const transfer& t) const { return timeout_for("waited for", {t.peer}); }
 
   /// Tells the other ranks, as well as it can, why this one gives up.
   virtual void tell(const trouble& why) noexcept = 0;
@@ -234,9 +232,14 @@ class transport {
   /// For loops that wait: a trouble where the wait has to end. `missing`: for whom.
   void give_up(const deadline& until, const char* doing, const std::vector<int>& missing) const {
     if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
-    if (until.is_over() && !missing.empty())
-      throw trouble{communication_failure::timeout, missing.front(),
-                    joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
+    if (until.is_over() && !missing.empty()) throw timeout_for(doing, missing);
+  }
+
+ protected:
+  /// What to say where these ranks have kept this one waiting for too long.
+  virtual trouble timeout_for(const char* doing, const std::vector<int>& missing) const {
+    return {communication_failure::timeout, missing.front(),
+            joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
   }
 
  private:

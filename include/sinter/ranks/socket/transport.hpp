@@ -151,7 +151,6 @@ class socket_transport final : public transport {
     if (std::exchange(watched_, t.state.get()) != t.state.get()) wait_began_ = communication_clock::now();
     say_wait(end, [&] { my_wait().wait_for(t); });
   }
-  trouble timeout_of(const transfer& t) const override { return timeout_of("waited for", {t.peer}); }
 
   void tell(const trouble& why) noexcept override {
     try {
@@ -251,7 +250,6 @@ class socket_transport final : public transport {
       for (const socket_lane& l : lanes_[collective_lane])
         if (!l.is_idle()) missing.push_back(l.peer);
       if (missing.empty()) return end_wait();
-      if (until.is_over() && !is_interrupted()) throw timeout_of("waited for", missing);
       give_up(until, "waited for", missing);
       say_wait(until.at(), [&] {
         std::vector<int> calls_of;
@@ -300,7 +298,7 @@ class socket_transport final : public transport {
     }
   }
   /// Where all wait for each other, and a send is part of it, that is to say as well.
-  trouble timeout_of(const char* doing, const std::vector<int>& missing) const {
+  trouble timeout_for(const char* doing, const std::vector<int>& missing) const override {
     std::vector<rank_wait> known = waits_;
     for (const socket_lane& l : lanes_[collective_lane])
       if (l.fd.get() >= 0 && !known[static_cast<std::size_t>(l.peer)].waits && l.last_call.number > 0)

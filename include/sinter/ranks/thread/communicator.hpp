@@ -184,7 +184,7 @@ class thread_transport final : public transport {
   }
   trouble timeout_of(const transfer& t) const override {
     const std::lock_guard lock(group_->mutex);
-    return wait_graph(group_->waits).timeout_of(rank_, "waited for", {t.peer});
+    return transport::timeout_of(t);
   }
 
   void tell(const trouble& why) noexcept override {
@@ -292,9 +292,11 @@ class thread_transport final : public transport {
     const std::vector<int> missing = missing_at(here);
     for (const int r : missing)
       if (place_of(r).has_left) throw left(r);
-    if (until.is_over() && !missing.empty() && !is_interrupted())
-      throw wait_graph(group_->waits).timeout_of(rank_, "waited for", missing);
     give_up(until, "waited for", missing);
+  }
+  /// Under the lock.
+  trouble timeout_for(const char* doing, const std::vector<int>& missing) const override {
+    return wait_graph(group_->waits).timeout_of(rank_, doing, missing);
   }
   /// f() once all ranks are here with their buffers; returns when all are done, so that buffers are free again.
   template <class F>
