@@ -111,7 +111,7 @@ struct call {
   communication_clock::time_point started{};
   bool has_failed = false;
 
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool is_message() const { return detail::is_message(header.op); }
   bool done() const {
     const std::lock_guard lock(on->mutex);
     return is_over || on->is_stuck;

@@ -27,6 +27,7 @@ enum class operation : std::uint8_t {
   receive
 };
 
+inline bool is_message(operation op) { return op == operation::send || op == operation::receive; }
 inline const char* operation_name(operation op) {
   constexpr const char* names[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
                                    "barrier",    "split",     "send",       "receive"};

@@ -20,8 +20,8 @@ struct rank_wait {
   call_header call;              ///< in which it waits, or that it made last
   std::int64_t number = 0;       ///< of the collective; of the message, among those to or from that rank
   std::int64_t collectives = 0;  ///< that it has come to
-  std::vector<std::uint8_t>
-      missing;  ///< for each rank: 1 where it waits for a call of it, 2 where for what it writes to go
+  /// By rank: 1 if this one waits for a call of that rank, 2 if for what it has written to that rank to go, else 0.
+  std::vector<std::uint8_t> missing;
   std::vector<std::int64_t> sent, received;  ///< messages that it has begun, by the other rank
 
   void wait_for(const transfer& t) {
@@ -122,7 +122,6 @@ class wait_graph {
   }
 
  private:
-  static bool is_message(operation op) { return op == operation::send || op == operation::receive; }
   int size() const { return static_cast<int>(all_.size()); }
   const rank_wait& said(int r) const { return all_[static_cast<std::size_t>(r)]; }
   /// True where a waits for a call that b has not begun.

@@ -43,7 +43,7 @@ struct nccl_call final : work_state {
   }
   bool done() const override;
   void wait(std::optional<double> limit) override;
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool is_message() const { return detail::is_message(header.op); }
 
   std::shared_ptr<nccl_group> group;
   call_header header;

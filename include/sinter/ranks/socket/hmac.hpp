@@ -111,7 +111,8 @@ inline sha256_digest hmac(std::string_view key, std::string_view message) {
 }
 
 /// Takes as long for every pair, so that a stranger learns nothing from the time.
-inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
+template <class Digest>
+bool are_equal_digests(const Digest& a, const Digest& b) {
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;

@@ -65,18 +65,12 @@ class record_seal {
     siphash_tag theirs;
     std::memcpy(theirs.data(), sealed.data() + record.size(), tag_size);
     const bool is_right = cipher_ ? cipher_->decrypt(number, record, theirs, record.data())
-                                  : are_equal_tags(check_of(number, record), theirs);
+                                  : are_equal_digests(check_of(number, record), theirs);
     if (is_right) std::memcpy(to, record.data(), record.size());
     return is_right;
   }
 
  private:
-  /// Takes as long for every pair.
-  static bool are_equal_tags(const siphash_tag& a, const siphash_tag& b) {
-    unsigned difference = 0;
-    for (std::size_t i = 0; i < tag_size; ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-    return difference == 0;
-  }
   siphash_tag check_of(std::uint64_t number, std::span<const std::byte> record) const {
     siphash h(key_);
     h.add(number);
