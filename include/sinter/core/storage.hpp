@@ -123,6 +123,13 @@ template <device D>
   return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);
 }
 
+template <device D>
+storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
+  storage_ptr copy = device_runtime<D>::allocate(bytes);
+  device_runtime<D>::copy_within(copy->data, from, bytes);
+  return copy;
+}
+
 /// Wraps memory that stays its owner's.
 inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;

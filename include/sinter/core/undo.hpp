@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "sinter/core/capture.hpp"
@@ -77,8 +78,8 @@ class change_list {
 ///     changes.keep();
 class [[nodiscard]] undo_scope {
  public:
-  undo_scope() noexcept : undo_scope(current() != nullptr && current()->with_gradients) {}
-  explicit undo_scope(bool gradients) noexcept : with_gradients(gradients), around_(std::exchange(current(), this)) {}
+  undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
+  explicit undo_scope(bool gradients) noexcept : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
   undo_scope(const undo_scope&) = delete;
   undo_scope& operator=(const undo_scope&) = delete;
   ~undo_scope() {
@@ -90,6 +91,11 @@ class [[nodiscard]] undo_scope {
   static undo_scope*& current() noexcept {
     static thread_local constinit undo_scope* scope = nullptr;
     return scope;
+  }
+  /// Null where this thread notes no gradients.
+  static undo_scope* of_gradients() noexcept {
+    undo_scope* const scope = current();
+    return scope != nullptr && scope->with_gradients_ ? scope : nullptr;
   }
 
   /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
@@ -103,6 +109,13 @@ class [[nodiscard]] undo_scope {
   void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
   const change* newest() const noexcept { return changes_.newest(); }
 
+  /// What the parts of one computation have changed: undone where it has failed, else noted by this thread's scope.
+  static void settle(std::span<change_list> parts, bool has_failed) noexcept {
+    for (change_list& part : parts) {
+      if (has_failed) part.undo();
+      else if (current() != nullptr) current()->add(std::move(part));
+    }
+  }
   /// All changes of this thread are final.
   static void keep_all() noexcept {
     for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
@@ -112,18 +125,15 @@ class [[nodiscard]] undo_scope {
     for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
   }
 
-  const bool with_gradients;
-
  private:
+  const bool with_gradients_;
   undo_scope* around_;
   change_list changes_;
 };
 
 template <device D>
 struct memory_change final : change {
-  explicit memory_change(const storage_ptr& m) : memory(m), copy(device_runtime<D>::allocate(m->bytes)) {
-    device_runtime<D>::copy_within(copy->data, memory->data, memory->bytes);
-  }
+  explicit memory_change(const storage_ptr& m) : memory(m), copy(copy_of_memory<D>(m->data, m->bytes)) {}
   void undo() noexcept override {
     try {
       device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);

@@ -96,8 +96,8 @@ class listened_leaves {
 
   /// Before the pass ends well.
   void note_changes() const {
-    undo_scope* const scope = undo_scope::current();
-    if (scope == nullptr || !scope->with_gradients) return;
+    undo_scope* const scope = undo_scope::of_gradients();
+    if (scope == nullptr) return;
     for (const leaf& l : leaves_)
       if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
   }

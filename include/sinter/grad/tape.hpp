@@ -130,8 +130,8 @@ struct gradient_change final : change {
 };
 /// Before finished passes leave another gradient.
 inline void note_before_keeping(grad_state& s) {
-  undo_scope* const scope = undo_scope::current();
-  if (scope == nullptr || !scope->with_gradients || capturing() != nullptr) return;
+  undo_scope* const scope = undo_scope::of_gradients();
+  if (scope == nullptr || capturing() != nullptr) return;
   scope->add(std::make_unique<gradient_change>(s, s.copy_of_kept()));
 }
 

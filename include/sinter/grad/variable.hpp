@@ -83,10 +83,7 @@ struct typed_state final : grad_state {
     has_kept = false;
   }
   storage_ptr copy_of_kept() const override {
-    if (!has_kept) return {};
-    storage_ptr copy = device_runtime<D>::allocate(bytes());
-    device_runtime<D>::copy_within(copy->data, access::data(kept), bytes());
-    return copy;
+    return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
   }
   storage_ptr settle() override {
     storage_ptr before = copy_of_kept();

@@ -26,14 +26,6 @@ struct buffer_log {
   }
 };
 
-template <device D>
-sinter::detail::storage_ptr copy_of(const sinter::detail::storage_ptr& from) {
-  using runtime = sinter::detail::device_runtime<D>;
-  sinter::detail::storage_ptr copy = runtime::allocate(from->bytes);
-  runtime::copy_within(copy->data, from->data, from->bytes);
-  return copy;
-}
-
 /// While one is alive, buffers on this thread are those of a first run, which is written down, or of a second one.
 class [[nodiscard]] buffer_run {
  public:
@@ -64,14 +56,15 @@ class [[nodiscard]] buffer_run {
   /// since the first one, which only read it.
   template <class T, int R, device D>
   tensor<T, R, D> seen(const tensor<T, R, D>& buffer) {
-    using sinter::detail::access;
+    using sinter::detail::access, sinter::detail::copy_of_memory;
     const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
     if (!buffer.defined()) return outside;
     const auto& memory = access::storage_of(buffer);
     const auto& read = access::storage_of(outside);
     buffer_log::entry* const e = log_.find(memory.get());
     if (which_ == which::first) {
-      if (e == nullptr) log_.entries.push_back({memory, read, copy_of<D>(read), version(read)});
+      if (e == nullptr)
+        log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
       return outside;
     }
     if (e == nullptr) return outside;
@@ -83,7 +76,7 @@ class [[nodiscard]] buffer_run {
       return outside;
     }
     auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
-    if (!own) own = copy_of<D>(e->before);
+    if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
     const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
     return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
                                  buffer.strides());

@@ -55,7 +55,7 @@ class schedule_run {
   void run(cpu_impl::stage_threads& threads) {
     start_ = std::chrono::steady_clock::now();
     if (!threads.run([this](int stage) { run_stage(stage); })) return run_serially();
-    settle_changes();
+    undo_scope::settle(changes_, failure != nullptr);
   }
   /// The same on the caller's thread, where the system grants no others.
   void run_serially() {
@@ -65,7 +65,7 @@ class schedule_run {
       for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
       changes_.front().add(own.take());
     }
-    settle_changes();
+    undo_scope::settle(changes_, failure != nullptr);
   }
 
   std::exception_ptr failure;  ///< null: none
@@ -79,12 +79,6 @@ class schedule_run {
     for (std::size_t k = 0; k < plan_.of(stage).size(); ++k)
       if (!act(stage, k)) break;
     changes_[static_cast<std::size_t>(stage)].add(own.take());
-  }
-  void settle_changes() noexcept {
-    for (change_list& of_stage : changes_) {
-      if (failure) of_stage.undo();
-      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_stage));
-    }
   }
 
   /// Runs action number k of a stage; false where one has failed.

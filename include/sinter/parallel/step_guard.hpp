@@ -57,14 +57,12 @@ class step_guard {
           at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void note_change() const override {
-      auto* const scope = sinter::detail::undo_scope::current();
-      if (scope == nullptr || !scope->with_gradients) return;
+      auto* const scope = sinter::detail::undo_scope::of_gradients();
+      if (scope == nullptr) return;
       sinter::detail::storage_ptr before;
-      if (has_kept) {
-        const std::size_t bytes = static_cast<std::size_t>(kept.numel()) * sizeof(T);
-        before = sinter::detail::device_runtime<D>::allocate(bytes);
-        sinter::detail::device_runtime<D>::copy_within(before->data, access::data(kept), bytes);
-      }
+      if (has_kept)
+        before =
+            sinter::detail::copy_of_memory<D>(access::data(kept), static_cast<std::size_t>(kept.numel()) * sizeof(T));
       scope->add(std::make_unique<sinter::detail::gradient_change>(*owner, std::move(before)));
     }
     void settle() override {

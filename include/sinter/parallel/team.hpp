@@ -64,10 +64,7 @@ class team {
         failures[static_cast<std::size_t>(part)] = std::current_exception();
       }
     });
-    for (change_list& of_part : changes) {
-      if (std::any_of(failures.begin(), failures.end(), [](const auto& e) { return e != nullptr; })) of_part.undo();
-      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_part));
-    }
+    undo_scope::settle(changes, std::any_of(failures.begin(), failures.end(), [](const auto& e) { return bool(e); }));
     for (std::size_t i = 0; i < failures.size(); ++i)
       if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
   }
