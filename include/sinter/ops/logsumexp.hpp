@@ -16,10 +16,6 @@ struct logsumexp_op {
   using reducer = sinter::detail::logsumexp_reducer<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class Aux, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
       return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));

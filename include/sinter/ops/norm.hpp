@@ -50,10 +50,6 @@ struct norm_op {
   using twice = root_of_sum_op<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class Aux, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
       return select(y == 0, zero_of(g), g * (x / y));

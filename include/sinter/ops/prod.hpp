@@ -25,10 +25,6 @@ struct prod_op {
   using reducer = sinter::detail::prod_reducer<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     /// `others`: see aux().
     template <int I, class G, class X, class Y, class O, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {

@@ -24,10 +24,6 @@ struct extreme_op {
 
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class N, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
       return select(wins_op::apply(x, extreme), g / count, zero_of(g));

@@ -223,6 +223,10 @@ struct seed_base {
   static constexpr const char* name = "reduction";
   template <class T, class...>
   using result = T;
+  template <class V>
+  SINTER_WORD static V apply(V value, V, V) {
+    return value;
+  }
 };
 
 }  // namespace detail
