@@ -130,16 +130,6 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
-/// Copies settings to a fetched module, but for its mode, which is its own.
-struct follow_settings {
-  template <class To, class From>
-  void operator()(const member_name& name, To& to, const From& from) const {
-    if constexpr (!std::is_same_v<To, mode>) copy_settings_of<false>{}(name, to, from);
-  }
-  template <class To, class From>
-  void erased(const member_name*, To&, const From&) const {}
-};
-
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {
@@ -309,10 +299,10 @@ class fetched : public module<fetched<D, M>> {
       if (store_ == nullptr) return module_(std::forward<X>(x));
     }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
-    const detail::follow_settings in;
+    const detail::copy_settings_of<detail::settings::all_but_mode> in;
     detail::walk(nullptr, in, module_, master);
     auto y = module_(std::forward<X>(x));
-    const detail::copy_settings_of<true> back;
+    const detail::copy_settings_of<detail::settings::generators> back;
     detail::walk(nullptr, back, master, module_);
     return y;
   }
@@ -397,7 +387,7 @@ class offloaded : public module<offloaded<D, M>> {
       fetched<D, M> f;
       const detail::lend_members lend;
       detail::walk(nullptr, lend, f.module_, copy.module, master);
-      const detail::copy_settings_of<false> in;
+      const detail::copy_settings_of<detail::settings::all> in;
       detail::walk(nullptr, in, f.module_, master);
       f.store_ = store_;
       f.task_ = t;

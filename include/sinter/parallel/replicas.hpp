@@ -208,15 +208,19 @@ member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
   return pairs;
 }
 
-/// Copies what is neither parameter nor buffer, or generators alone.
-template <bool GeneratorsOnly>
+/// Members that are neither parameters nor buffers.
+enum class settings { all, all_but_mode, generators };
+
+/// Copies them from one module to another.
+template <settings Which>
 struct copy_settings_of {
   template <class To, class From>
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
-      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
+                  (Which != settings::all_but_mode || !std::is_same_v<X, mode>) &&
+                  (Which != settings::generators || std::is_same_v<X, generator>)) {
+      if constexpr (Which == settings::generators) sinter::detail::note_before_draw(to);
       to = from;
     }
   }
