@@ -10,9 +10,9 @@
 
 namespace sinter::detail {
 
-/// Memory of the system. Large blocks begin at different places of a page, in turn:
-/// caches and write buffers find a line by the low bits of its address, and operands of one statement that all began a
-/// page would compete for the same few of them.
+/// Memory of the system. Large blocks begin at different places of a page, in turn: caches and write buffers find a
+/// line by the low bits of its address, and operands of one statement that all began a page would compete for the same
+/// few of them.
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;

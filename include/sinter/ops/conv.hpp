@@ -195,7 +195,7 @@ struct conv_op : kernel_op {
   extents<N + 2> padded(const extents<N + 2>& x, const extents<N + 2>& w) const {
     return pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
   }
-  /// Is the value of this formula computed before the kernel runs, which cannot compute it where it reads it?
+  /// Is this formula computed before the kernel runs? It is where the kernel cannot compute it as it reads.
   template <class X>
   bool evaluates_first(const X& x) const {
     using namespace sinter::detail;

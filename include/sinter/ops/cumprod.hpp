@@ -44,7 +44,7 @@ struct cumprod_op : scan_op {
     if (n == 0) return g;
     const auto before = eval(cast<double>(ones_like(x)));
     before.slice(axis, 1, n) = scan_now<cumprod_op>(cast<double>(x.slice(axis, 0, n - 1)), axis);
-    // t[i] of the next `step` elements, and the product a[i] of those behind x[i]: t[i] += a[i] t[i + step]
+    // t[i] is the sum of g[j] x[i + 1] ... x[j] over i <= j < i + step, and a[i] is x[i + 1] ... x[i + step].
     const auto t = eval(cast<double>(g)).clone();
     const auto a = eval(cast<double>(x)).clone();
     if (n > 1) a.slice(axis, 0, n - 1) = cast<double>(x.slice(axis, 1, n));
