@@ -1789,9 +1789,9 @@ class free_blocks {
 
 namespace sinter::detail {
 
-/// Memory of the system. Large blocks begin at different places of a page, in turn:
-/// caches and write buffers find a line by the low bits of its address, and operands of one statement that all began a
-/// page would compete for the same few of them.
+/// Memory of the system. Large blocks begin at different places of a page, in turn: caches and write buffers find a
+/// line by the low bits of its address, and operands of one statement that all began a page would compete for the same
+/// few of them.
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;
@@ -2352,6 +2352,13 @@ template <device D>
   const index_t n = checked_numel("tensor", shape, rank, element_size);
   row_major_strides(shape, rank, strides);
   return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);
+}
+
+template <device D>
+storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
+  storage_ptr copy = device_runtime<D>::allocate(bytes);
+  device_runtime<D>::copy_within(copy->data, from, bytes);
+  return copy;
 }
 
 /// Wraps memory that stays its owner's.
@@ -5194,8 +5201,8 @@ class change_list {
 ///     changes.keep();
 class [[nodiscard]] undo_scope {
  public:
-  undo_scope() noexcept : undo_scope(current() != nullptr && current()->with_gradients) {}
-  explicit undo_scope(bool gradients) noexcept : with_gradients(gradients), around_(std::exchange(current(), this)) {}
+  undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
+  explicit undo_scope(bool gradients) noexcept : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
   undo_scope(const undo_scope&) = delete;
   undo_scope& operator=(const undo_scope&) = delete;
   ~undo_scope() {
@@ -5207,6 +5214,11 @@ class [[nodiscard]] undo_scope {
   static undo_scope*& current() noexcept {
     static thread_local constinit undo_scope* scope = nullptr;
     return scope;
+  }
+  /// Null where this thread notes no gradients.
+  static undo_scope* of_gradients() noexcept {
+    undo_scope* const scope = current();
+    return scope != nullptr && scope->with_gradients_ ? scope : nullptr;
   }
 
   /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
@@ -5220,6 +5232,13 @@ class [[nodiscard]] undo_scope {
   void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
   const change* newest() const noexcept { return changes_.newest(); }
 
+  /// What the parts of one computation have changed: undone where it has failed, else noted by this thread's scope.
+  static void settle(std::span<change_list> parts, bool has_failed) noexcept {
+    for (change_list& part : parts) {
+      if (has_failed) part.undo();
+      else if (current() != nullptr) current()->add(std::move(part));
+    }
+  }
   /// All changes of this thread are final.
   static void keep_all() noexcept {
     for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
@@ -5229,18 +5248,15 @@ class [[nodiscard]] undo_scope {
     for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
   }
 
-  const bool with_gradients;
-
  private:
+  const bool with_gradients_;
   undo_scope* around_;
   change_list changes_;
 };
 
 template <device D>
 struct memory_change final : change {
-  explicit memory_change(const storage_ptr& m) : memory(m), copy(device_runtime<D>::allocate(m->bytes)) {
-    device_runtime<D>::copy_within(copy->data, memory->data, memory->bytes);
-  }
+  explicit memory_change(const storage_ptr& m) : memory(m), copy(copy_of_memory<D>(m->data, m->bytes)) {}
   void undo() noexcept override {
     try {
       device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
@@ -5487,8 +5503,8 @@ struct gradient_change final : change {
 };
 /// Before finished passes leave another gradient.
 inline void note_before_keeping(grad_state& s) {
-  undo_scope* const scope = undo_scope::current();
-  if (scope == nullptr || !scope->with_gradients || capturing() != nullptr) return;
+  undo_scope* const scope = undo_scope::of_gradients();
+  if (scope == nullptr || capturing() != nullptr) return;
   scope->add(std::make_unique<gradient_change>(s, s.copy_of_kept()));
 }
 
@@ -5650,8 +5666,8 @@ class listened_leaves {
 
   /// Before the pass ends well.
   void note_changes() const {
-    undo_scope* const scope = undo_scope::current();
-    if (scope == nullptr || !scope->with_gradients) return;
+    undo_scope* const scope = undo_scope::of_gradients();
+    if (scope == nullptr) return;
     for (const leaf& l : leaves_)
       if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
   }
@@ -6066,10 +6082,7 @@ struct typed_state final : grad_state {
     has_kept = false;
   }
   storage_ptr copy_of_kept() const override {
-    if (!has_kept) return {};
-    storage_ptr copy = device_runtime<D>::allocate(bytes());
-    device_runtime<D>::copy_within(copy->data, access::data(kept), bytes());
-    return copy;
+    return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
   }
   storage_ptr settle() override {
     storage_ptr before = copy_of_kept();
@@ -6427,14 +6440,6 @@ struct buffer_log {
   }
 };
 
-template <device D>
-sinter::detail::storage_ptr copy_of(const sinter::detail::storage_ptr& from) {
-  using runtime = sinter::detail::device_runtime<D>;
-  sinter::detail::storage_ptr copy = runtime::allocate(from->bytes);
-  runtime::copy_within(copy->data, from->data, from->bytes);
-  return copy;
-}
-
 /// While one is alive, buffers on this thread are those of a first run, which is written down, or of a second one.
 class [[nodiscard]] buffer_run {
  public:
@@ -6465,14 +6470,15 @@ class [[nodiscard]] buffer_run {
   /// since the first one, which only read it.
   template <class T, int R, device D>
   tensor<T, R, D> seen(const tensor<T, R, D>& buffer) {
-    using sinter::detail::access;
+    using sinter::detail::access, sinter::detail::copy_of_memory;
     const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
     if (!buffer.defined()) return outside;
     const auto& memory = access::storage_of(buffer);
     const auto& read = access::storage_of(outside);
     buffer_log::entry* const e = log_.find(memory.get());
     if (which_ == which::first) {
-      if (e == nullptr) log_.entries.push_back({memory, read, copy_of<D>(read), version(read)});
+      if (e == nullptr)
+        log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
       return outside;
     }
     if (e == nullptr) return outside;
@@ -6484,7 +6490,7 @@ class [[nodiscard]] buffer_run {
       return outside;
     }
     auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
-    if (!own) own = copy_of<D>(e->before);
+    if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
     const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
     return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
                                  buffer.strides());
@@ -11479,6 +11485,10 @@ struct seed_base {
   static constexpr const char* name = "reduction";
   template <class T, class...>
   using result = T;
+  template <class V>
+  SINTER_WORD static V apply(V value, V, V) {
+    return value;
+  }
 };
 
 }  // namespace detail
@@ -12830,10 +12840,6 @@ struct extreme_op {
 
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class N, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
       return select(wins_op::apply(x, extreme), g / count, zero_of(g));
@@ -14132,7 +14138,7 @@ struct conv_op : kernel_op {
   extents<N + 2> padded(const extents<N + 2>& x, const extents<N + 2>& w) const {
     return pad_op<float>(sinter::detail::amounts_around(options, w), options.padding_mode, 0).shape(x);
   }
-  /// Is the value of this formula computed before the kernel runs, which cannot compute it where it reads it?
+  /// Is this formula computed before the kernel runs? It is where the kernel cannot compute it as it reads.
   template <class X>
   bool evaluates_first(const X& x) const {
     using namespace sinter::detail;
@@ -14931,7 +14937,7 @@ struct cumprod_op : scan_op {
     if (n == 0) return g;
     const auto before = eval(cast<double>(ones_like(x)));
     before.slice(axis, 1, n) = scan_now<cumprod_op>(cast<double>(x.slice(axis, 0, n - 1)), axis);
-    // t[i] of the next `step` elements, and the product a[i] of those behind x[i]: t[i] += a[i] t[i + step]
+    // t[i] is the sum of g[j] x[i + 1] ... x[j] over i <= j < i + step, and a[i] is x[i + 1] ... x[i + step].
     const auto t = eval(cast<double>(g)).clone();
     const auto a = eval(cast<double>(x)).clone();
     if (n > 1) a.slice(axis, 0, n - 1) = cast<double>(x.slice(axis, 1, n));
@@ -16649,10 +16655,6 @@ struct logsumexp_op {
   using reducer = sinter::detail::logsumexp_reducer<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class Aux, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
       return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
@@ -17223,10 +17225,6 @@ struct norm_op {
   using twice = root_of_sum_op<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     template <int I, class G, class X, class Y, class Aux, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
       return select(y == 0, zero_of(g), g * (x / y));
@@ -17422,10 +17420,6 @@ struct prod_op {
   using reducer = sinter::detail::prod_reducer<T>;
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
     /// `others`: see aux().
     template <int I, class G, class X, class Y, class O, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
@@ -49464,15 +49458,19 @@ member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
   return pairs;
 }
 
-/// Copies what is neither parameter nor buffer, or generators alone.
-template <bool GeneratorsOnly>
+/// Members that are neither parameters nor buffers.
+enum class settings { all, all_but_mode, generators };
+
+/// Copies them from one module to another.
+template <settings Which>
 struct copy_settings_of {
   template <class To, class From>
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
-      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
+                  (Which != settings::all_but_mode || !std::is_same_v<X, mode>) &&
+                  (Which != settings::generators || std::is_same_v<X, generator>)) {
+      if constexpr (Which == settings::generators) sinter::detail::note_before_draw(to);
       to = from;
     }
   }
@@ -49579,10 +49577,7 @@ class team {
         failures[static_cast<std::size_t>(part)] = std::current_exception();
       }
     });
-    for (change_list& of_part : changes) {
-      if (std::any_of(failures.begin(), failures.end(), [](const auto& e) { return e != nullptr; })) of_part.undo();
-      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_part));
-    }
+    undo_scope::settle(changes, std::any_of(failures.begin(), failures.end(), [](const auto& e) { return bool(e); }));
     for (std::size_t i = 0; i < failures.size(); ++i)
       if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
   }
@@ -50555,16 +50550,6 @@ struct lend_members {
   void erased(const member_name*, To&, const Copy&, const Master&) const {}
 };
 
-/// Copies settings to a fetched module, but for its mode, which is its own.
-struct follow_settings {
-  template <class To, class From>
-  void operator()(const member_name& name, To& to, const From& from) const {
-    if constexpr (!std::is_same_v<To, mode>) copy_settings_of<false>{}(name, to, from);
-  }
-  template <class To, class From>
-  void erased(const member_name*, To&, const From&) const {}
-};
-
 /// The masters of an offloaded, and its copies on D.
 template <device D, class M>
 class task_store {
@@ -50734,10 +50719,10 @@ class fetched : public module<fetched<D, M>> {
       if (store_ == nullptr) return module_(std::forward<X>(x));
     }
     const M& master = store_->masters[static_cast<std::size_t>(task_)];
-    const detail::follow_settings in;
+    const detail::copy_settings_of<detail::settings::all_but_mode> in;
     detail::walk(nullptr, in, module_, master);
     auto y = module_(std::forward<X>(x));
-    const detail::copy_settings_of<true> back;
+    const detail::copy_settings_of<detail::settings::generators> back;
     detail::walk(nullptr, back, master, module_);
     return y;
   }
@@ -50822,7 +50807,7 @@ class offloaded : public module<offloaded<D, M>> {
       fetched<D, M> f;
       const detail::lend_members lend;
       detail::walk(nullptr, lend, f.module_, copy.module, master);
-      const detail::copy_settings_of<false> in;
+      const detail::copy_settings_of<detail::settings::all> in;
       detail::walk(nullptr, in, f.module_, master);
       f.store_ = store_;
       f.task_ = t;
@@ -51130,7 +51115,7 @@ class schedule_run {
   void run(cpu_impl::stage_threads& threads) {
     start_ = std::chrono::steady_clock::now();
     if (!threads.run([this](int stage) { run_stage(stage); })) return run_serially();
-    settle_changes();
+    undo_scope::settle(changes_, failure != nullptr);
   }
   /// The same on the caller's thread, where the system grants no others.
   void run_serially() {
@@ -51140,7 +51125,7 @@ class schedule_run {
       for (const int stage : plan_.serial_order()) act(stage, at[static_cast<std::size_t>(stage)]++);
       changes_.front().add(own.take());
     }
-    settle_changes();
+    undo_scope::settle(changes_, failure != nullptr);
   }
 
   std::exception_ptr failure;  ///< null: none
@@ -51154,12 +51139,6 @@ class schedule_run {
     for (std::size_t k = 0; k < plan_.of(stage).size(); ++k)
       if (!act(stage, k)) break;
     changes_[static_cast<std::size_t>(stage)].add(own.take());
-  }
-  void settle_changes() noexcept {
-    for (change_list& of_stage : changes_) {
-      if (failure) of_stage.undo();
-      else if (undo_scope* const around = undo_scope::current()) around->add(std::move(of_stage));
-    }
   }
 
   /// Runs action number k of a stage; false where one has failed.
@@ -51603,14 +51582,12 @@ class step_guard {
           at_home(std::exchange(s->at_home, false)) {}
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void note_change() const override {
-      auto* const scope = sinter::detail::undo_scope::current();
-      if (scope == nullptr || !scope->with_gradients) return;
+      auto* const scope = sinter::detail::undo_scope::of_gradients();
+      if (scope == nullptr) return;
       sinter::detail::storage_ptr before;
-      if (has_kept) {
-        const std::size_t bytes = static_cast<std::size_t>(kept.numel()) * sizeof(T);
-        before = sinter::detail::device_runtime<D>::allocate(bytes);
-        sinter::detail::device_runtime<D>::copy_within(before->data, access::data(kept), bytes);
-      }
+      if (has_kept)
+        before =
+            sinter::detail::copy_of_memory<D>(access::data(kept), static_cast<std::size_t>(kept.numel()) * sizeof(T));
       scope->add(std::make_unique<sinter::detail::gradient_change>(*owner, std::move(before)));
     }
     void settle() override {
@@ -54056,6 +54033,7 @@ enum class operation : std::uint8_t {
   receive
 };
 
+inline bool is_message(operation op) { return op == operation::send || op == operation::receive; }
 inline const char* operation_name(operation op) {
   constexpr const char* names[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
                                    "barrier",    "split",     "send",       "receive"};
@@ -54244,9 +54222,7 @@ class transport {
   /// can never be over.
   virtual void watch(const transfer&, communication_clock::time_point) {}
   /// What to say of t, whose time is over.
-  virtual trouble timeout_of(const transfer& t) const {
-    return {communication_failure::timeout, t.peer, joined({"timeout: waited for rank ", t.peer, " in vain"})};
-  }
+  virtual trouble timeout_of(const transfer& t) const { return timeout_for("waited for", {t.peer}); }
 
   /// Tells the other ranks, as well as it can, why this one gives up.
   virtual void tell(const trouble& why) noexcept = 0;
@@ -54263,9 +54239,14 @@ class transport {
   /// For loops that wait: a trouble where the wait has to end. `missing`: for whom.
   void give_up(const deadline& until, const char* doing, const std::vector<int>& missing) const {
     if (is_interrupted()) throw trouble{communication_failure::aborted, -1, "interrupted"};
-    if (until.is_over() && !missing.empty())
-      throw trouble{communication_failure::timeout, missing.front(),
-                    joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
+    if (until.is_over() && !missing.empty()) throw timeout_for(doing, missing);
+  }
+
+ protected:
+  /// What to say where these ranks have kept this one waiting for too long.
+  virtual trouble timeout_for(const char* doing, const std::vector<int>& missing) const {
+    return {communication_failure::timeout, missing.front(),
+            joined({"timeout: ", doing, " ", rank_list(missing), " in vain"})};
   }
 
  private:
@@ -54374,7 +54355,7 @@ struct call {
   communication_clock::time_point started{};
   bool has_failed = false;
 
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool is_message() const { return detail::is_message(header.op); }
   bool done() const {
     const std::lock_guard lock(on->mutex);
     return is_over || on->is_stuck;
@@ -55611,15 +55592,19 @@ member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
   return pairs;
 }
 
-/// Copies what is neither parameter nor buffer, or generators alone.
-template <bool GeneratorsOnly>
+/// Members that are neither parameters nor buffers.
+enum class settings { all, all_but_mode, generators };
+
+/// Copies them from one module to another.
+template <settings Which>
 struct copy_settings_of {
   template <class To, class From>
   void operator()(const member_name&, To& to, From& from) const {
     using X = std::remove_cvref_t<To>;
     if constexpr (!is_stored<X> && std::is_same_v<X, std::remove_cvref_t<From>> && !std::is_const_v<To> &&
-                  (!GeneratorsOnly || std::is_same_v<X, generator>)) {
-      if constexpr (GeneratorsOnly) sinter::detail::note_before_draw(to);
+                  (Which != settings::all_but_mode || !std::is_same_v<X, mode>) &&
+                  (Which != settings::generators || std::is_same_v<X, generator>)) {
+      if constexpr (Which == settings::generators) sinter::detail::note_before_draw(to);
       to = from;
     }
   }
@@ -60268,7 +60253,8 @@ inline sha256_digest hmac(std::string_view key, std::string_view message) {
 }
 
 /// Takes as long for every pair, so that a stranger learns nothing from the time.
-inline bool are_equal_digests(const sha256_digest& a, const sha256_digest& b) {
+template <class Digest>
+bool are_equal_digests(const Digest& a, const Digest& b) {
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
@@ -60402,18 +60388,12 @@ class record_seal {
     siphash_tag theirs;
     std::memcpy(theirs.data(), sealed.data() + record.size(), tag_size);
     const bool is_right = cipher_ ? cipher_->decrypt(number, record, theirs, record.data())
-                                  : are_equal_tags(check_of(number, record), theirs);
+                                  : are_equal_digests(check_of(number, record), theirs);
     if (is_right) std::memcpy(to, record.data(), record.size());
     return is_right;
   }
 
  private:
-  /// Takes as long for every pair.
-  static bool are_equal_tags(const siphash_tag& a, const siphash_tag& b) {
-    unsigned difference = 0;
-    for (std::size_t i = 0; i < tag_size; ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-    return difference == 0;
-  }
   siphash_tag check_of(std::uint64_t number, std::span<const std::byte> record) const {
     siphash h(key_);
     h.add(number);
@@ -60991,8 +60971,8 @@ struct rank_wait {
   call_header call;              ///< in which it waits, or that it made last
   std::int64_t number = 0;       ///< of the collective; of the message, among those to or from that rank
   std::int64_t collectives = 0;  ///< that it has come to
-  std::vector<std::uint8_t>
-      missing;  ///< for each rank: 1 where it waits for a call of it, 2 where for what it writes to go
+  /// By rank: 1 if this one waits for a call of that rank, 2 if for what it has written to that rank to go, else 0.
+  std::vector<std::uint8_t> missing;
   std::vector<std::int64_t> sent, received;  ///< messages that it has begun, by the other rank
 
   void wait_for(const transfer& t) {
@@ -61093,7 +61073,6 @@ class wait_graph {
   }
 
  private:
-  static bool is_message(operation op) { return op == operation::send || op == operation::receive; }
   int size() const { return static_cast<int>(all_.size()); }
   const rank_wait& said(int r) const { return all_[static_cast<std::size_t>(r)]; }
   /// True where a waits for a call that b has not begun.
@@ -61681,7 +61660,6 @@ class socket_transport final : public transport {
     if (std::exchange(watched_, t.state.get()) != t.state.get()) wait_began_ = communication_clock::now();
     say_wait(end, [&] { my_wait().wait_for(t); });
   }
-  trouble timeout_of(const transfer& t) const override { return timeout_of("waited for", {t.peer}); }
 
   void tell(const trouble& why) noexcept override {
     try {
@@ -61781,7 +61759,6 @@ class socket_transport final : public transport {
       for (const socket_lane& l : lanes_[collective_lane])
         if (!l.is_idle()) missing.push_back(l.peer);
       if (missing.empty()) return end_wait();
-      if (until.is_over() && !is_interrupted()) throw timeout_of("waited for", missing);
       give_up(until, "waited for", missing);
       say_wait(until.at(), [&] {
         std::vector<int> calls_of;
@@ -61830,7 +61807,7 @@ class socket_transport final : public transport {
     }
   }
   /// Where all wait for each other, and a send is part of it, that is to say as well.
-  trouble timeout_of(const char* doing, const std::vector<int>& missing) const {
+  trouble timeout_for(const char* doing, const std::vector<int>& missing) const override {
     std::vector<rank_wait> known = waits_;
     for (const socket_lane& l : lanes_[collective_lane])
       if (l.fd.get() >= 0 && !known[static_cast<std::size_t>(l.peer)].waits && l.last_call.number > 0)
@@ -62489,7 +62466,7 @@ class thread_transport final : public transport {
   }
   trouble timeout_of(const transfer& t) const override {
     const std::lock_guard lock(group_->mutex);
-    return wait_graph(group_->waits).timeout_of(rank_, "waited for", {t.peer});
+    return transport::timeout_of(t);
   }
 
   void tell(const trouble& why) noexcept override {
@@ -62597,9 +62574,11 @@ class thread_transport final : public transport {
     const std::vector<int> missing = missing_at(here);
     for (const int r : missing)
       if (place_of(r).has_left) throw left(r);
-    if (until.is_over() && !missing.empty() && !is_interrupted())
-      throw wait_graph(group_->waits).timeout_of(rank_, "waited for", missing);
     give_up(until, "waited for", missing);
+  }
+  /// Under the lock.
+  trouble timeout_for(const char* doing, const std::vector<int>& missing) const override {
+    return wait_graph(group_->waits).timeout_of(rank_, doing, missing);
   }
   /// f() once all ranks are here with their buffers; returns when all are done, so that buffers are free again.
   template <class F>
@@ -63218,7 +63197,7 @@ struct nccl_call final : work_state {
   }
   bool done() const override;
   void wait(std::optional<double> limit) override;
-  bool is_message() const { return header.op == operation::send || header.op == operation::receive; }
+  bool is_message() const { return detail::is_message(header.op); }
 
   std::shared_ptr<nccl_group> group;
   call_header header;
