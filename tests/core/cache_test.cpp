@@ -63,7 +63,7 @@ struct counted_memory {
 };
 using arena_type = sinter::detail::caching_arena<counted_memory>;
 
-std::size_t bound(std::size_t peak) { return peak + std::max(peak / 2, counted_memory::allowance); }
+std::size_t bound(std::size_t peak) { return peak + std::max(peak, counted_memory::allowance); }
 
 /// An arena, and what must be true of it at any time. Its peak is that of all allocations, so tests of fewer than
 /// arena_type::lately of them may use it as the recent one.
@@ -169,16 +169,27 @@ TEST_CASE("steps of fixed shapes ask the system for nothing after the first", "[
   a.give(parameters);
 }
 
+TEST_CASE("fixed steps of two phases that have no size in common ask the system for nothing after the first", "[cache]") {
+  checked_arena a;
+  const auto parameters = a.take(64 * kib);
+  for (int i = 0; i < 10; ++i) {
+    a.use({8 * mib});  // as the gradient of a large first layer, before those of small ones
+    a.use({3 * mib, 2560 * kib, 2 * mib});
+  }
+  CHECK(a.stats().system_allocations == 5);
+  a.give(parameters);
+}
+
 TEST_CASE("steps whose sizes of blocks exceed the bound in sum use larger blocks for smaller requests", "[cache]") {
   checked_arena a;
-  const auto parameters = a.take(4 * mib);
+  const auto parameters = a.take(1 * mib);
   std::size_t warm = 0;
   for (int i = 0; i < 100; ++i) {
-    a.use_in_turn({3000 * kib, 2600 * kib, 2200 * kib, 1900 * kib});  // 7 MB in use at once; 14 MB in sum
+    a.use_in_turn({3000 * kib, 2600 * kib, 2200 * kib, 1900 * kib});  // 4 MB in use at once; 11 MB in sum
     if (i == 1) warm = a.stats().system_allocations;
   }
   CHECK(a.stats().system_allocations == warm);
-  CHECK(a.stats().bytes_in_use == 4 * mib);
+  CHECK(a.stats().bytes_in_use == 1 * mib);
   a.give(parameters);
 }
 
@@ -193,7 +204,7 @@ TEST_CASE("small programs keep all that they free", "[cache]") {
 
 TEST_CASE("a larger block serves where the bound leaves no room, up to twice the size", "[cache]") {
   checked_arena a;
-  const auto parameters = a.take(4 * mib);
+  const auto parameters = a.take(1280 * kib);
   const auto big = a.take(2 * mib);
   a.give(big);
   SECTION("below the bound each size has blocks of its own") {
@@ -232,7 +243,7 @@ TEST_CASE("a block of more than twice the size does not serve, and none does for
   checked_arena a;
   SECTION("twice") {
     const auto parameters = a.take(2 * mib);
-    a.use_in_turn({2 * mib, 2304 * kib, 2560 * kib});  // the first went back
+    a.use_in_turn({2 * mib, 2304 * kib, 2560 * kib, 2816 * kib});  // the first went back
     SECTION("more") {
       const auto b = a.take(1 * mib);
       CHECK(a.unused_ends() == 0);
@@ -278,7 +289,8 @@ TEST_CASE("the blocks longest unused go back first", "[cache]") {
   const auto first = a.take(300 * kib), second = a.take(500 * kib), third = a.take(300 * kib);
   a.give(second), a.give(first), a.give(third);
   a.give(a.take(500 * kib));  // used again, so the latest
-  const auto large = a.take(1100 * kib);
+  a.give(a.take(704 * kib));
+  const auto large = a.take(768 * kib);
   CHECK_FALSE(a.has(first));
   CHECK(a.has(second));
   a.give(large);
@@ -327,7 +339,7 @@ TEST_CASE("the allowance of a device is set by name", "[cache]") {
   for (index_t n = 1; n <= 8; ++n) static_cast<void>(empty<std::int8_t, D>({n << 20}));
   CHECK(memory<D>().bytes_cached > 36 * mib);
   set_cache_allowance<D>(mib);
-  CHECK(memory<D>().bytes_held <= 12 * mib + kib);
+  CHECK(memory<D>().bytes_held <= 16 * mib + kib);
   CHECK(memory<D>().system_frees > 0);
   empty_cache<D>();
   CHECK(memory<D>().bytes_held == 0);
@@ -364,7 +376,7 @@ TEST_CASE("nothing goes back while a step is recorded, and what is too much does
     a.arena.drop_reserve(number);
     a.check();
     CHECK(a.stats().bytes_reserved == 0);
-    CHECK(a.stats().bytes_held <= 12 * mib);
+    CHECK(a.stats().bytes_held <= 16 * mib);
   }
   SECTION("by this thread, on another device") {
     const std::string device = "another";
@@ -376,7 +388,7 @@ TEST_CASE("nothing goes back while a step is recorded, and what is too much does
     sinter::detail::capturing() = nullptr;
     a.arena.set_limit(0);
     a.use({9 * mib});
-    CHECK(a.stats().bytes_held <= 13 * mib + 512 * kib);
+    CHECK(a.stats().bytes_held <= 18 * mib);
   }
 }
 

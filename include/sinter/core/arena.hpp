@@ -40,7 +40,7 @@ namespace detail {
 /// is the one that was freed first, whose last user is most likely done. Source takes memory from the system (null if
 /// it gets none) and gives it back.
 ///
-/// What the arena holds of the system's memory, less reserves, stays within P + max(P / 2, allowance), where P is the
+/// What the arena holds of the system's memory, less reserves, stays within P + max(P, allowance), where P is the
 /// most that was in use lately: in the last `lately` to 2 * `lately` allocations. So what one step of a loop frees is
 /// there for the next. Tensors come and go without changing what is held, so the bound needs care only where a block is
 /// taken from the system, where P shrinks, and where a reserve is dropped. Where it leaves no room for a block from the
@@ -190,7 +190,7 @@ class caching_arena {
   /// True if the arena would hold more than its bound with another block of `more` bytes, taken for a tensor.
   bool over_bound(std::size_t more) const {
     const std::size_t held = stats_.bytes_held - stats_.bytes_reserved + more, peak = recent_peak(more);
-    return held > peak && held - peak > std::max(peak / 2, allowance_);
+    return held > peak && held - peak > std::max(peak, allowance_);
   }
   /// A GPU takes no memory back while a step is recorded on it, and none of a thread that records one elsewhere; and
   /// the step may use what is cached.
@@ -430,7 +430,7 @@ void set_memory_limit(std::size_t bytes) {
 }
 
 /// Sets by how much what D's arena keeps may exceed the most that was in use lately, in place of 1 MiB (64 MiB on a
-/// GPU), where half of that most is less: `bytes_in_use + bytes_cached <= peak + max(peak / 2, bytes)`. The largest
+/// GPU), where that most is less: `bytes_in_use + bytes_cached <= peak + max(peak, bytes)`. The largest
 /// `std::size_t` lifts the bound.
 template <device D = cpu>
 void set_cache_allowance(std::size_t bytes) {
