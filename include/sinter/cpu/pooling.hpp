@@ -281,8 +281,12 @@ void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T*
   using C = compute_type<T>;
   using source = pool_sources::source;
   const auto compute = [&](const pixel_run& r) {
-    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
-    source* end = rows.data();
+    constexpr index_t few = 32;
+    const index_t most = sources.most[0] * sources.most[1];
+    source inside[few];
+    const detail::temporary_array<source> outside(most > few ? most : 0);
+    source* const rows = most > few ? outside.data() : inside;  // what holds for the whole run
+    source* end = rows;
     for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
       for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
         *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
@@ -292,7 +296,7 @@ void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T*
       for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
         using values = math::simd<C, L>;
         values sum[] = {(static_cast<void>(V), values(0))...};
-        for (const source* row = rows.data(); row != end; ++row)
+        for (const source* row = rows; row != end; ++row)
           for (const source* s = first; s != last; ++s) {
             const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
             const C part = static_cast<C>(row->part * s->part);
