@@ -51,9 +51,9 @@ SINTER_INLINE V term_of(V x) {
   else return x;
 }
 
-/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range of T?
-template <class R, class T>
-SINTER_INLINE bool left_range(T folded) {
+/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range?
+template <class R, class S>
+SINTER_INLINE bool left_range(S folded) {
   if constexpr (requires { R::is_in_range(folded); }) return !R::is_in_range(folded);
   else return false;
 }
@@ -76,16 +76,16 @@ bool are_zeros(const T* x, index_t n) {
   return math::all(zero);
 }
 
-/// The state of n values, a multiple of the lanes, that are pushed one by one; eight at a time, as they do not depend
-/// on each other. Terms that are too small to fold are often those of zeros.
+/// The state of n values, at least as many as there are lanes, that are pushed one by one; eight at a time, as they do
+/// not depend on each other. Terms that are too small to fold are often those of zeros.
 template <class R, class T>
 [[gnu::noinline]] typename R::state push_each(const T* x, index_t n, index_t first) {
-  if constexpr (requires(vector<T> v) { R::term(v); })
-    if (are_zeros(x, n)) return R::identity();
   constexpr index_t chains = 8;
   typename R::state s[std::size_t{chains}];
   for (auto& each : s) each = R::identity();
   index_t i = 0;
+  if constexpr (requires(vector<T> v) { R::term(v); })
+    if (const index_t whole = n / lanes * lanes; are_zeros(x, whole)) i = whole;
   for (; i + chains <= n; i += chains)
     for (index_t k = 0; k < chains; ++k) R::push(s[k], x[i + k], first + i + k);
   for (; i < n; ++i) R::push(s[0], x[i], first + i);
@@ -102,9 +102,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
     using V = vector<T>;
     constexpr index_t step = 4 * lanes;
     constexpr index_t block = 16 * step;
+    // Terms that underflow are missed in the fold of their block; what exceeds the range still shows in the state.
+    constexpr bool block_by_block = requires(V v) { R::term(v); };
+    bool left = false;
     while (n - i >= step) {
       const index_t end = n - i < block ? n - step : i + block - step;
-      const index_t begin = i;
       const auto term = [x](index_t at) SINTER_INLINE_LAMBDA { return term_of<R>(V::load(x + at)); };
       V a = term(i), b = term(i + lanes), c = term(i + 2 * lanes), d = term(i + 3 * lanes);
       for (i += step; i <= end; i += step) {
@@ -114,8 +116,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
         d = R::combine(d, term(i + 3 * lanes));
       }
       const T folded = R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)));
-      s = R::merge(s, left_range<R>(folded) ? push_each<R>(x + begin, i - begin, first + begin) : R::of(folded));
+      if constexpr (block_by_block) left = left || left_range<R>(folded);
+      s = R::merge(s, R::of(folded));
     }
+    if constexpr (!block_by_block) left = left_range<R>(s);
+    if (left) return push_each<R>(x, n, first);
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
     s = R::template fold_run<vector<T>>(x, n, first, lanes);
     i = n;
