@@ -1844,7 +1844,7 @@ namespace detail {
 /// is the one that was freed first, whose last user is most likely done. Source takes memory from the system (null if
 /// it gets none) and gives it back.
 ///
-/// What the arena holds of the system's memory, less reserves, stays within P + max(P / 2, allowance), where P is the
+/// What the arena holds of the system's memory, less reserves, stays within P + max(P, allowance), where P is the
 /// most that was in use lately: in the last `lately` to 2 * `lately` allocations. So what one step of a loop frees is
 /// there for the next. Tensors come and go without changing what is held, so the bound needs care only where a block is
 /// taken from the system, where P shrinks, and where a reserve is dropped. Where it leaves no room for a block from the
@@ -1994,7 +1994,7 @@ class caching_arena {
   /// True if the arena would hold more than its bound with another block of `more` bytes, taken for a tensor.
   bool over_bound(std::size_t more) const {
     const std::size_t held = stats_.bytes_held - stats_.bytes_reserved + more, peak = recent_peak(more);
-    return held > peak && held - peak > std::max(peak / 2, allowance_);
+    return held > peak && held - peak > std::max(peak, allowance_);
   }
   /// A GPU takes no memory back while a step is recorded on it, and none of a thread that records one elsewhere; and
   /// the step may use what is cached.
@@ -2234,7 +2234,7 @@ void set_memory_limit(std::size_t bytes) {
 }
 
 /// Sets by how much what D's arena keeps may exceed the most that was in use lately, in place of 1 MiB (64 MiB on a
-/// GPU), where half of that most is less: `bytes_in_use + bytes_cached <= peak + max(peak / 2, bytes)`. The largest
+/// GPU), where that most is less: `bytes_in_use + bytes_cached <= peak + max(peak, bytes)`. The largest
 /// `std::size_t` lifts the bound.
 template <device D = cpu>
 void set_cache_allowance(std::size_t bytes) {
@@ -26031,9 +26031,9 @@ SINTER_INLINE V term_of(V x) {
   else return x;
 }
 
-/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range of T?
-template <class R, class T>
-SINTER_INLINE bool left_range(T folded) {
+/// Must the values behind a fold, or behind one of n folds, be pushed one by one because it left the range?
+template <class R, class S>
+SINTER_INLINE bool left_range(S folded) {
   if constexpr (requires { R::is_in_range(folded); }) return !R::is_in_range(folded);
   else return false;
 }
@@ -26056,16 +26056,16 @@ bool are_zeros(const T* x, index_t n) {
   return math::all(zero);
 }
 
-/// The state of n values, a multiple of the lanes, that are pushed one by one; eight at a time, as they do not depend
-/// on each other. Terms that are too small to fold are often those of zeros.
+/// The state of n values, at least as many as there are lanes, that are pushed one by one; eight at a time, as they do
+/// not depend on each other. Terms that are too small to fold are often those of zeros.
 template <class R, class T>
 [[gnu::noinline]] typename R::state push_each(const T* x, index_t n, index_t first) {
-  if constexpr (requires(vector<T> v) { R::term(v); })
-    if (are_zeros(x, n)) return R::identity();
   constexpr index_t chains = 8;
   typename R::state s[std::size_t{chains}];
   for (auto& each : s) each = R::identity();
   index_t i = 0;
+  if constexpr (requires(vector<T> v) { R::term(v); })
+    if (const index_t whole = n / lanes * lanes; are_zeros(x, whole)) i = whole;
   for (; i + chains <= n; i += chains)
     for (index_t k = 0; k < chains; ++k) R::push(s[k], x[i + k], first + i + k);
   for (; i < n; ++i) R::push(s[0], x[i], first + i);
@@ -26082,9 +26082,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
     using V = vector<T>;
     constexpr index_t step = 4 * lanes;
     constexpr index_t block = 16 * step;
+    // Terms that underflow are missed in the fold of their block; what exceeds the range still shows in the state.
+    constexpr bool block_by_block = requires(V v) { R::term(v); };
+    bool left = false;
     while (n - i >= step) {
       const index_t end = n - i < block ? n - step : i + block - step;
-      const index_t begin = i;
       const auto term = [x](index_t at) SINTER_INLINE_LAMBDA { return term_of<R>(V::load(x + at)); };
       V a = term(i), b = term(i + lanes), c = term(i + 2 * lanes), d = term(i + 3 * lanes);
       for (i += step; i <= end; i += step) {
@@ -26094,8 +26096,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
         d = R::combine(d, term(i + 3 * lanes));
       }
       const T folded = R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)));
-      s = R::merge(s, left_range<R>(folded) ? push_each<R>(x + begin, i - begin, first + begin) : R::of(folded));
+      if constexpr (block_by_block) left = left || left_range<R>(folded);
+      s = R::merge(s, R::of(folded));
     }
+    if constexpr (!block_by_block) left = left_range<R>(s);
+    if (left) return push_each<R>(x, n, first);
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
     s = R::template fold_run<vector<T>>(x, n, first, lanes);
     i = n;
@@ -27850,8 +27855,12 @@ void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T*
   using C = compute_type<T>;
   using source = pool_sources::source;
   const auto compute = [&](const pixel_run& r) {
-    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
-    source* end = rows.data();
+    constexpr index_t few = 32;
+    const index_t most = sources.most[0] * sources.most[1];
+    source inside[few];
+    const detail::temporary_array<source> outside(most > few ? most : 0);
+    source* const rows = most > few ? outside.data() : inside;  // what holds for the whole run
+    source* end = rows;
     for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
       for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
         *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
@@ -27861,7 +27870,7 @@ void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T*
       for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
         using values = math::simd<C, L>;
         values sum[] = {(static_cast<void>(V), values(0))...};
-        for (const source* row = rows.data(); row != end; ++row)
+        for (const source* row = rows; row != end; ++row)
           for (const source* s = first; s != last; ++s) {
             const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
             const C part = static_cast<C>(row->part * s->part);
