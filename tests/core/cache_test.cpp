@@ -169,7 +169,8 @@ TEST_CASE("steps of fixed shapes ask the system for nothing after the first", "[
   a.give(parameters);
 }
 
-TEST_CASE("fixed steps of two phases that have no size in common ask the system for nothing after the first", "[cache]") {
+TEST_CASE("fixed steps of two phases that have no size in common ask the system for nothing after the first",
+          "[cache]") {
   checked_arena a;
   const auto parameters = a.take(64 * kib);
   for (int i = 0; i < 10; ++i) {
