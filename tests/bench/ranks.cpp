@@ -26,6 +26,7 @@ using detail::protection;
 /// f(communicator) in `size` processes that are joined by a socket.
 void in_processes(int size, const std::function<void(socket_communicator&)>& f, protection by = protection::none) {
   const std::string address = "unix:/tmp/sinter-bench-" + std::to_string(::getpid());
+  ::setenv("SINTER_COMM_SECRET", "a secret of the benchmark", 0);
   for (int rank = 0; rank < size; ++rank) {
     if (::fork() != 0) continue;
     int code = 0;
