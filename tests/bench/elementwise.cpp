@@ -6,6 +6,8 @@
 
 #include <sinter/sinter.hpp>
 
+#include <Eigen/Core>
+
 #include "rows.hpp"
 
 using namespace sinter;

@@ -3,6 +3,8 @@
 
 #include <sinter/sinter.hpp>
 
+#include <Eigen/Core>
+
 using namespace sinter;
 
 TEST_CASE("as_eigen reads and writes the tensor's memory, strides included", "[eigen]") {

@@ -8,6 +8,8 @@
 
 #include <sinter/sinter.hpp>
 
+#include <Eigen/Core>
+
 using namespace sinter;
 
 namespace {

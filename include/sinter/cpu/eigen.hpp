@@ -1,9 +1,8 @@
 // sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
 #pragma once
 
-#include <Eigen/Core>
-
 #include "sinter/core/create.hpp"
+#include "sinter/math/packet_eigen.hpp"
 
 namespace sinter {
 
@@ -14,7 +13,7 @@ template <class T>
 using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
 
 /// An Eigen matrix (rank 2) or vector (rank 1) that reads and writes the tensor's memory, strides included. The tensor
-/// must outlive it.
+/// must outlive it. A file that calls it includes <Eigen/Core>.
 ///
 ///     as_eigen(y) = as_eigen(a) * as_eigen(b);
 template <class T, auto Shape, device D>
@@ -29,7 +28,8 @@ eigen_vector_map<T> as_eigen(const tensor<T, Shape, D>& t) {
   return {t.data(), t.shape()[0], Eigen::InnerStride<Eigen::Dynamic>(t.strides()[0])};
 }
 
-/// A new tensor with the values of an Eigen expression: rank 1 for column vectors of fixed width, otherwise rank 2.
+/// A new tensor with the values of an Eigen expression (include <Eigen/Core>): rank 1 for column vectors of fixed
+/// width, otherwise rank 2.
 ///
 ///     tensor x = from_eigen(Eigen::MatrixXf::Random(3, 4));
 template <device D = cpu, class Derived>

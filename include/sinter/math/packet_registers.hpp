@@ -6,12 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <Eigen/Core>
-
-#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
-#error "sinter: needs Eigen 3.4 or later; this one is older"
-#include <sinter_needs_eigen_3_4>
-#endif
+#include "sinter/math/packet_eigen.hpp"
 
 #include "sinter/math/inline.hpp"
 #include "sinter/math/scalar.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <Eigen/Core>
+#include "sinter/math/packet_eigen.hpp"
 
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <Eigen/Core>
+#include "sinter/math/packet_eigen.hpp"
 
 #include "sinter/core/types.hpp"
 

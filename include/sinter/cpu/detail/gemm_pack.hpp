@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <Eigen/Core>
+#include "sinter/math/packet_eigen.hpp"
 
 #include "sinter/core/types.hpp"
 
