@@ -121,17 +121,31 @@
 #error "sinter: SINTER_IMPLEMENTATION is for a file of the host compiler; leave it out here"
 #endif
 #endif
+// SINTER_STOCK_PART: in the files of sinter::compiled, which of the tables of stock expressions they hold; see
+// expr/stock.hpp. A file with SINTER_IMPLEMENTATION that does not say it holds all of them.
 #ifdef SINTER_IMPLEMENTATION
 #undef SINTER_COMPILED
 #define SINTER_COMPILED 1
 #define SINTER_DEFINES 1
 #define SINTER_INSTANCE template
+#ifndef SINTER_STOCK_PART
+#define SINTER_STOCK_PART -1
+#endif
 #else
+#ifndef SINTER_STOCK_PART
+#define SINTER_STOCK_PART 0
+#endif
 #ifndef SINTER_COMPILED
 #define SINTER_COMPILED 0
 #endif
 #define SINTER_DEFINES (!SINTER_COMPILED)
 #define SINTER_INSTANCE extern template
+#endif
+// Of a class whose members have constraints: clang before 16 also makes those whose constraints do not hold.
+#if defined(__clang__) && __clang_major__ < 16
+#define SINTER_INSTANCE_OF_CLASS(...)
+#else
+#define SINTER_INSTANCE_OF_CLASS(...) SINTER_INSTANCE __VA_ARGS__;
 #endif
 // Before such a function, whose definition stands where SINTER_DEFINES holds.
 #if SINTER_COMPILED
@@ -141,6 +155,8 @@
 #endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
+// The same for what is called so often, and inlined would be so much code, that one copy is better.
+#define SINTER_SHARED_NOINLINE __attribute__((noinline)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS
 #define SINTER_KERNEL_VARIANTS 0

@@ -5,5 +5,6 @@
 #include "sinter/random/distribution.hpp"
 #include "sinter/random/dropout.hpp"
 #include "sinter/random/generator.hpp"
+#include "sinter/random/instances.hpp"
 #include "sinter/random/philox.hpp"
 #include "sinter/random/window.hpp"

@@ -2,25 +2,37 @@
 #pragma once
 
 #include "sinter/core/arena.hpp"
+#include "sinter/core/create.hpp"
 #include "sinter/core/tensor.hpp"
 
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(T)        \
-  SINTER_INSTANCE class tensor<T, 0>; \
-  SINTER_INSTANCE class tensor<T, 1>; \
-  SINTER_INSTANCE class tensor<T, 2>; \
-  SINTER_INSTANCE class tensor<T, 3>; \
-  SINTER_INSTANCE class tensor<T, 4>;
+#define SINTER_INSTANCES_OF(T)                 \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 0>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 1>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 2>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 3>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 4>)
 SINTER_INSTANCES_OF(float)
 SINTER_INSTANCES_OF(double)
 SINTER_INSTANCES_OF(std::int64_t)
 SINTER_INSTANCES_OF(std::uint8_t)
 #undef SINTER_INSTANCES_OF
 
+#define SINTER_INSTANCES_OF(T)                                                        \
+  SINTER_INSTANCE tensor<T, 0> full<T, cpu, 0>(const extents<0>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 1> full<T, cpu, 1>(const extents<1>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 2> full<T, cpu, 2>(const extents<2>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 3> full<T, cpu, 3>(const extents<3>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 4> full<T, cpu, 4>(const extents<4>&, detail::number<T>);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(std::int64_t)
+#undef SINTER_INSTANCES_OF
+
 namespace detail {
 SINTER_INSTANCE class caching_arena<host_memory>;
+SINTER_INSTANCE void return_block<cpu>(storage*) noexcept;
 }  // namespace detail
 
 }  // namespace sinter

@@ -87,6 +87,14 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
+/// Ends what begins a block of the arena of D.
+template <device D>
+void return_block(storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<D>::header;
+  s->~storage();
+  device_arena<D>::get().release(s, size);
+}
+
 template <device D>
   requires is_cpu_v<D>
 struct device_runtime<D> {
@@ -101,11 +109,7 @@ struct device_runtime<D> {
     storage* s = new (block) storage;
     s->data = static_cast<char*>(block) + header;
     s->bytes = bytes;
-    s->destroy = [](storage* p) noexcept {
-      const std::size_t size = p->bytes + header;
-      p->~storage();
-      device_arena<D>::get().release(p, size);
-    };
+    s->destroy = &return_block<D>;
     return storage_ptr(s);
   }
 

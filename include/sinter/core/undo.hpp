@@ -43,28 +43,10 @@ class change_list {
     newest_ = std::exchange(newer.newest_, nullptr);
     newer.oldest_ = nullptr;
   }
-  void undo() noexcept {
-    for (change* c = newest_; c != nullptr; c = c->older) c->undo();
-    drop();
-  }
-  void drop() noexcept {
-    while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
-    oldest_ = nullptr;
-  }
+  void undo() noexcept;
+  void drop() noexcept;
   const change* newest() const noexcept { return newest_; }
-  void forget(const void* object) noexcept {
-    for (change** at = &newest_; *at != nullptr;) {
-      change* const c = *at;
-      if (c->object != object) {
-        oldest_ = c;
-        at = &c->older;
-        continue;
-      }
-      *at = c->older;
-      delete c;
-    }
-    if (newest_ == nullptr) oldest_ = nullptr;
-  }
+  void forget(const void* object) noexcept;
 
  private:
   change *newest_ = nullptr, *oldest_ = nullptr;
@@ -78,14 +60,12 @@ class change_list {
 ///     changes.keep();
 class [[nodiscard]] undo_scope {
  public:
-  undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
-  explicit undo_scope(bool gradients) noexcept : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
+  // Out of line, as each module call has one.
+  undo_scope() noexcept;
+  explicit undo_scope(bool gradients) noexcept;
   undo_scope(const undo_scope&) = delete;
   undo_scope& operator=(const undo_scope&) = delete;
-  ~undo_scope() {
-    current() = around_;
-    changes_.undo();
-  }
+  ~undo_scope();
 
   /// Null where this thread notes nothing.
   static undo_scope*& current() noexcept {
@@ -99,10 +79,7 @@ class [[nodiscard]] undo_scope {
   }
 
   /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
-  void keep() noexcept {
-    if (around_ != nullptr) around_->changes_.add(std::move(changes_));
-    else changes_.drop();
-  }
+  void keep() noexcept;
   /// The same; it belongs to whoever holds the list.
   change_list take() noexcept { return std::move(changes_); }
   void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
@@ -130,6 +107,44 @@ class [[nodiscard]] undo_scope {
   undo_scope* around_;
   change_list changes_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_NOINLINE void change_list::undo() noexcept {
+  for (change* c = newest_; c != nullptr; c = c->older) c->undo();
+  drop();
+}
+SINTER_SHARED_NOINLINE void change_list::drop() noexcept {
+  while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+  oldest_ = nullptr;
+}
+SINTER_SHARED_NOINLINE void change_list::forget(const void* object) noexcept {
+  for (change** at = &newest_; *at != nullptr;) {
+    change* const c = *at;
+    if (c->object != object) {
+      oldest_ = c;
+      at = &c->older;
+      continue;
+    }
+    *at = c->older;
+    delete c;
+  }
+  if (newest_ == nullptr) oldest_ = nullptr;
+}
+
+SINTER_SHARED_NOINLINE undo_scope::undo_scope(bool gradients) noexcept
+    : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
+SINTER_SHARED_NOINLINE undo_scope::undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
+SINTER_SHARED_NOINLINE undo_scope::~undo_scope() {
+  current() = around_;
+  changes_.undo();
+}
+SINTER_SHARED_NOINLINE void undo_scope::keep() noexcept {
+  if (around_ != nullptr) around_->changes_.add(std::move(changes_));
+  else changes_.drop();
+}
+
+#endif  // SINTER_DEFINES
 
 template <device D>
 struct memory_change final : change {

@@ -1,13 +1,14 @@
 // sinter/grad/instances.hpp: variables of common types, whose members a program with sinter::compiled holds once.
 #pragma once
 
+#include "sinter/grad/statement.hpp"
 #include "sinter/grad/variable.hpp"
 
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)              \
-  SINTER_INSTANCE class variable<float, R>; \
+#define SINTER_INSTANCES_OF(R)                       \
+  SINTER_INSTANCE_OF_CLASS(class variable<float, R>) \
   SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)
@@ -15,6 +16,10 @@ SINTER_INSTANCES_OF(2)
 SINTER_INSTANCES_OF(3)
 SINTER_INSTANCES_OF(4)
 #undef SINTER_INSTANCES_OF
+
+// Of flatten().
+SINTER_INSTANCE struct detail::reshape_backward<float, 2, 3, cpu>;
+SINTER_INSTANCE struct detail::reshape_backward<float, 2, 4, cpu>;
 
 }  // namespace sinter
 #endif

@@ -81,10 +81,7 @@ struct elementwise_backward : tape_entry {
     return state.data();
   }
 
-  void release() override {
-    leaf.clear();
-    result = {};
-  }
+  void release() override;
 
   /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
   bool keep_leaves(const leaf_ref* all);
@@ -99,13 +96,7 @@ struct elementwise_backward : tape_entry {
     }
   }
 
-  void backward(grad_state& y) override {
-    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
-    std::vector<storage_ptr> unused;
-    fill(y, in.data(), out.data(), unused);
-    run(in.data(), out.data(), space.rank > 0 ? space : result);
-  }
+  void backward(grad_state& y) override;
 
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
@@ -141,6 +132,17 @@ struct statement_backward : elementwise_backward {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void elementwise_backward::release() {
+  leaf.clear();
+  result = {};
+}
+SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
+  std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+  std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+  std::vector<storage_ptr> unused;
+  fill(y, in.data(), out.data(), unused);
+  run(in.data(), out.data(), space.rank > 0 ? space : result);
+}
 SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
@@ -361,19 +363,22 @@ struct reshape_backward final : one_input_backward {
     name = "reshape";
     source = std::move(base);
   }
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    auto& to = static_cast<typed_state<T, From, D>&>(*source);
-    const auto& memory = access::storage_of(g);
-    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
-        to.dense == row_major_strides(to.shape)) {
-      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
-      to.has_grad = true;
-      return;
-    }
-    add_gradient(source, g.reshape(to.shape));
-  }
+  void backward(grad_state& y) override;
 };
+
+template <class T, int R, int From, device D>
+void reshape_backward<T, R, From, D>::backward(grad_state& y) {
+  const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+  auto& to = static_cast<typed_state<T, From, D>&>(*source);
+  const auto& memory = access::storage_of(g);
+  if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
+      to.dense == row_major_strides(to.shape)) {
+    to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
+    to.has_grad = true;
+    return;
+  }
+  add_gradient(source, g.reshape(to.shape));
+}
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>

@@ -55,32 +55,7 @@ class [[nodiscard]] buffer_run {
   /// A buffer's value as this run sees it. Errors: autograd_error in a second run for a buffer that was written to
   /// since the first one, which only read it.
   template <class T, int R, device D>
-  tensor<T, R, D> seen(const tensor<T, R, D>& buffer) {
-    using sinter::detail::access, sinter::detail::copy_of_memory;
-    const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
-    if (!buffer.defined()) return outside;
-    const auto& memory = access::storage_of(buffer);
-    const auto& read = access::storage_of(outside);
-    buffer_log::entry* const e = log_.find(memory.get());
-    if (which_ == which::first) {
-      if (e == nullptr)
-        log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
-      return outside;
-    }
-    if (e == nullptr) return outside;
-    if (!e->before) {
-      if (version(read) != e->version)
-        sinter::detail::refuse<autograd_error>(
-            {"checkpoint: a buffer of shape ", buffer.shape(),
-             " was written to after the call; its backward runs the function again and needs what it read"});
-      return outside;
-    }
-    auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
-    if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
-    const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
-    return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
-                                 buffer.strides());
-  }
+  tensor<T, R, D> seen(const tensor<T, R, D>& buffer);
 
  private:
   static std::uint64_t version(const sinter::detail::storage_ptr& s) {
@@ -92,5 +67,32 @@ class [[nodiscard]] buffer_run {
   std::vector<sinter::detail::storage_ptr> own_;  ///< what a second run writes to
   buffer_run* around_;
 };
+
+template <class T, int R, device D>
+tensor<T, R, D> buffer_run::seen(const tensor<T, R, D>& buffer) {
+  using sinter::detail::access, sinter::detail::copy_of_memory;
+  const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
+  if (!buffer.defined()) return outside;
+  const auto& memory = access::storage_of(buffer);
+  const auto& read = access::storage_of(outside);
+  buffer_log::entry* const e = log_.find(memory.get());
+  if (which_ == which::first) {
+    if (e == nullptr) log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
+    return outside;
+  }
+  if (e == nullptr) return outside;
+  if (!e->before) {
+    if (version(read) != e->version)
+      sinter::detail::refuse<autograd_error>(
+          {"checkpoint: a buffer of shape ", buffer.shape(),
+           " was written to after the call; its backward runs the function again and needs what it read"});
+    return outside;
+  }
+  auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
+  if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
+  const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
+  return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
+                               buffer.strides());
+}
 
 }  // namespace sinter::nn::detail

@@ -16,6 +16,26 @@ inline constexpr bool is_setting<conv_transpose_options<N>> = true;
 
 namespace detail {
 
+/// The weights of a layer, (rows, columns / groups, kernel...), and to how many inputs an output is connected.
+template <int N, floating_element T, device D>
+tensor<T, N + 2, D> conv_weights(const char* name, index_t rows, index_t columns, index_t groups,
+                                 const per_axis<N>& kernel, generator& gen, index_t& inputs) {
+  using sinter::detail::refuse;
+  if (rows < 0 || columns < 0)
+    refuse<shape_error>({name, ": ", rows, " and ", columns, " channels; neither may be negative"});
+  if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
+  if (rows % groups != 0 || columns % groups != 0)
+    refuse<shape_error>({name, ": ", groups, " groups do not divide ", rows, " and ", columns, " channels"});
+  extents<N + 2> shape;
+  shape[0] = rows;
+  inputs = shape[1] = columns / groups;
+  for (int d = 0; d < N; ++d) {
+    if (kernel[d] < 1) refuse<shape_error>({name, ": a kernel of ", kernel[d], " taps; it needs one or more"});
+    inputs *= shape[d + 2] = kernel[d];
+  }
+  return init::fan_in_uniform<T, D>(gen, inputs, shape);
+}
+
 /// What all convolution layers are; Self is the layer over N axes, Options those of its function.
 template <int N, class Self, class Options, floating_element T, device D, class Kind, bool Bias>
 struct convolution : module<Self> {
@@ -61,25 +81,11 @@ struct convolution : module<Self> {
   Options options;
 
  protected:
-  /// Weights of shape (rows, columns / groups, kernel...), of which an output sees columns / groups * taps.
+  /// Makes the weights, and the bias of `outputs` numbers.
   void set_up(const char* name, index_t rows, index_t columns, index_t outputs, const per_axis<N>& kernel,
               generator& gen) {
-    using sinter::detail::refuse;
-    const index_t groups = options.groups;
-    if (rows < 0 || columns < 0)
-      refuse<shape_error>({name, ": ", rows, " and ", columns, " channels; neither may be negative"});
-    if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
-    if (rows % groups != 0 || columns % groups != 0)
-      refuse<shape_error>({name, ": ", groups, " groups do not divide ", rows, " and ", columns, " channels"});
-    extents<N + 2> shape;
-    shape[0] = rows;
-    shape[1] = columns / groups;
-    index_t inputs = shape[1];
-    for (int d = 0; d < N; ++d) {
-      if (kernel[d] < 1) refuse<shape_error>({name, ": a kernel of ", kernel[d], " taps; it needs one or more"});
-      inputs *= shape[d + 2] = kernel[d];
-    }
-    weight = init::fan_in_uniform<T, D>(gen, inputs, shape);
+    index_t inputs = 0;
+    weight = conv_weights<N, T, D>(name, rows, columns, options.groups, kernel, gen, inputs);
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
 };

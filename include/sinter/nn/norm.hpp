@@ -28,6 +28,15 @@ inline constexpr bool is_setting<batch_norm_settings> = true;
 
 namespace detail {
 
+SINTER_SHARED_COLD void check_channels(index_t channels, double eps);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_channels(index_t channels, double eps) {
+  if (channels < 0)
+    sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
+  sinter::detail::checked_eps("batch_norm", eps);
+}
+#endif
+
 /// Batch norm of operands of rank Least to Most; see batch_norm2d.
 template <int Least, int Most, class Self, floating_element T, device D, class Kind, bool Affine, bool Running>
 struct batch_norm : module<Self> {
@@ -38,9 +47,7 @@ struct batch_norm : module<Self> {
 
   batch_norm() = default;
   explicit batch_norm(index_t channels, const batch_norm_settings& how = {}) : settings(how) {
-    if (channels < 0)
-      sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
-    sinter::detail::checked_eps("batch_norm", how.eps);
+    check_channels(channels, how.eps);
     const extents<1> each{{channels}};
     if constexpr (Affine) {
       weight = ones<T, D>(each);

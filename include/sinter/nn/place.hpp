@@ -14,18 +14,23 @@ inline constexpr char type_mark = 0;  ///< its address tells types apart
 /// address, and puts the name of the one it came from before the path.
 class placed_error final : public shape_error {
  public:
-  placed_error(const std::string& message, std::string in_path, const void* module, const void* type)
-      : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
-        path(std::move(in_path)),
-        reason(message),
-        where(module),
-        mark(type) {}
+  placed_error(const std::string& message, std::string in_path, const void* module, const void* type);
 
   std::string path;    ///< from the module at `where` to the one that failed
   std::string reason;  ///< what the failed operation said
   const void* where;
   const void* mark;
 };
+
+#if SINTER_DEFINES
+SINTER_SHARED_COLD placed_error::placed_error(const std::string& message, std::string in_path, const void* module,
+                                              const void* type)
+    : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
+      path(std::move(in_path)),
+      reason(message),
+      where(module),
+      mark(type) {}
+#endif
 
 /// The path from m to the module at an address, of the type that mark stands for; empty if there is none.
 template <class M>

@@ -116,7 +116,7 @@ struct slot_pack;
 template <std::size_t... I, class... M>
 struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
   slot_pack() = default;
-  explicit slot_pack(M... m) : slot<I, M>{std::move(m)}... {}
+  explicit slot_pack(M&&... m) : slot<I, M>{std::move(m)}... {}
 
   template <class X>
   auto run(const X& x) const {

@@ -80,6 +80,10 @@ struct channel_moments {
   V mean, variance;
 };
 
+/// The mean, or the variance, of each channel of X.
+template <class X>
+using moments_of = typename result_of_point<compute_type<element_of<X>>, 1, device_of<X>, X::order>::type;
+
 /// Elements of one channel.
 template <int R>
 index_t channel_size(const extents<R>& x) {
@@ -100,10 +104,9 @@ void move_running(const tensor<T, 1, D>& mean, const tensor<T, 1, D>& variance, 
 /// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones. `batch`
 /// becomes those towards which the running ones are to move, and stays undefined for none.
 template <class X, class Running, class Batch>
-auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o,
-                            Batch& batch) {
-  using both = bare<decltype(eval(batch_moments(x)))>;
-  using one = bare<decltype(std::declval<const both&>()[0])>;
+channel_moments<moments_of<X>> moments_for_batch_norm(const X& x, const Running& mean, const Running& variance,
+                                                      const batch_norm_options& o, Batch& batch) {
+  using one = moments_of<X>;
   const bool running = mean.defined() && variance.defined();
   if (running) {
     check_channel_operand("batch_norm", "running mean", x, mean);
@@ -118,14 +121,35 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
     refuse<shape_error>({"batch_norm: x of shape ", x.shape(),
                          " has one value for each channel, which has no variance to train with; use larger batches, or "
                          "eval()"});
-  const both now = batch_moments(x);
+  const auto now = eval(batch_moments(x));
   if (running && count > 0) batch = untrack(now);
   return channel_moments<one>{now[0], now[1]};
 }
 
+/// (x - centre) * scale + shift, of moments V, weights W and biases B. Spelled out, as compilers take a tenth of a
+/// second to find it from the functions that make it.
+template <class X, class V, class W = V, class B = V>
+struct normalised_type {
+  static constexpr int R = rank_of<X> - 1;
+  using D = device_of<X>;
+  using scale = typename result_of_point<element_of<V>, R, D, larger(V::order, W::order)>::type;
+  using shift = typename result_of_point<element_of<V>, R, D, larger(V::order, B::order)>::type;
+  using centred = map_expr<ops::subtract_op, X, tensor<element_of<V>, R, D>>;
+  using type = map_expr<ops::add_op, map_expr<ops::multiply_op, centred, scale>, shift>;
+};
+template <class X, class V, class W, class B>
+  requires narrow_element<element_of<X>>
+struct normalised_type<X, V, W, B> {
+  using wide = map_expr<ops::cast_op<element_of<V>, element_of<X>>, X>;
+  using type = map_expr<ops::cast_op<element_of<X>, element_of<V>>, typename normalised_type<wide, V, W, B>::type>;
+};
+template <class X, class V, class... W>
+using normalised = typename normalised_type<X, V, W...>::type;
+
 /// (x - mean) / sqrt(variance + eps) * weight + bias, of an evaluated x; weight and bias may be missing.
 template <class X, class V, class... W>
-auto normalised_channels(const X& x, const channel_moments<V>& moments, double eps, const W&... affine) {
+normalised<X, V, W...> normalised_channels(const X& x, const channel_moments<V>& moments, double eps,
+                                           const W&... affine) {
   using T = element_of<X>;
   constexpr int R = rank_of<X>;
   const auto inverse = eval(rsqrt(moments.variance + static_cast<compute_type<T>>(eps)));
@@ -143,12 +167,10 @@ auto normalised_channels(const X& x, const channel_moments<V>& moments, double e
     }(affine...);
 }
 
+/// Batch norm of an evaluated x.
 template <class X, class Running, class... W>
-auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
-                      const W&... affine) {
-  check_defined("batch_norm", operand);
-  checked_eps("batch_norm", o.eps);
-  const auto x = eval(std::forward<X>(operand));
+normalised<X, moments_of<X>, W...> batch_norm_of(const X& x, const Running& mean, const Running& variance,
+                                                 const batch_norm_options& o, const W&... affine) {
   check_channel_operands("batch_norm", x, affine...);
   tensor<compute_type<element_of<X>>, 2, device_of<X>> batch;
   auto y = normalised_channels(x, moments_for_batch_norm(x, mean, variance, o, batch), o.eps, affine...);
@@ -157,6 +179,14 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
     move_running(mean, variance, batch, o.momentum, channel_size(x.shape()));
   }
   return y;
+}
+
+template <class X, class Running, class... W>
+auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
+                      const W&... affine) {
+  check_defined("batch_norm", operand);
+  checked_eps("batch_norm", o.eps);
+  return batch_norm_of(eval(std::forward<X>(operand)), mean, variance, o, affine...);
 }
 
 }  // namespace detail

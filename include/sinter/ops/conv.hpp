@@ -111,25 +111,36 @@ constexpr auto find_conv_mistake() {
 }
 
 /// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
+SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
+                                            sinter::detail::shape_piece w, index_t inputs, index_t outputs,
+                                            const index_t* bias);
 template <int R, class... B>
 void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
                          index_t outputs, const B&... bias) {
+  const index_t* channels = nullptr;
+  ((channels = bias.data()), ...);
+  check_conv_channels(name, groups, {x.data(), R}, {w.data(), R}, inputs, outputs, channels);
+}
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
+                                            sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
+                                            const index_t* bias) {
   using sinter::detail::refuse;
+  const index_t *const x = of_x.extents, *const w = of_w.extents;
   if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
   if (w[0] % groups != 0 || x[1] % groups != 0)
-    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", x,
-                         " and the ", w[0], " filters of weights of shape ", w});
+    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", of_x,
+                         " and the ", w[0], " filters of weights of shape ", of_w});
   if (x[1] != inputs)
-    refuse<shape_error>({name, ": x of shape ", x, " has ", x[1], " channels; weights of shape ", w, " take ", inputs,
-                         groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
-  for (int d = 2; d < R; ++d)
-    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", w, " have no taps"});
-  if constexpr (sizeof...(B) > 0) {
-    if ((bias[0], ...) != outputs)
-      refuse<shape_error>(
-          {name, ": a bias of shape ", bias..., " for ", outputs, " filters; it has one value for each"});
-  }
+    refuse<shape_error>({name, ": x of shape ", of_x, " has ", x[1], " channels; weights of shape ", of_w, " take ",
+                         inputs, groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
+  for (int d = 2; d < of_w.rank; ++d)
+    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", of_w, " have no taps"});
+  if (bias != nullptr && bias[0] != outputs)
+    refuse<shape_error>({name, ": a bias of shape ", sinter::detail::shape_piece{bias, 1}, " for ", outputs,
+                         " filters; it has one value for each"});
 }
+#endif
 
 /// Of a convolution from `image` to `result`.
 template <int N, class Options>

@@ -44,6 +44,47 @@ class pad_amounts {
 
 namespace ops {
 
+constexpr const char* name_of(pad_mode mode) {
+  return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
+}
+/// y, which is x, becomes the shape of x padded. Errors: as pad's.
+SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                          index_t* y);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                          index_t* y) {
+  const index_t* const x = of_x.extents;
+  const int rank = of_x.rank;
+  using sinter::detail::refuse;
+  const int axes = amounts.axes();
+  if (axes > rank) refuse<shape_error>({"pad: ", 2 * axes, " numbers for the ", rank, " axes of shape ", of_x});
+  if (mode != pad_mode::constant && (axes < 1 || axes > 3 || (rank != axes + 1 && rank != axes + 2)))
+    refuse<shape_error>({"pad: ", name_of(mode),
+                         " pads the last axis of rank 2 or 3, the last two of rank 3 or 4, or the "
+                         "last three of rank 4 or 5, not the last ",
+                         axes, " of shape ", of_x});
+  for (int k = 0; k < axes; ++k) {
+    const int d = rank - 1 - k;
+    const index_t before = amounts.before(k), after = amounts.after(k), n = x[d];
+    y[d] = n + before + after;
+    if (y[d] < 0 || n + before < 0 || n + after < 0)
+      refuse<shape_error>(
+          {"pad: ", before, " and ", after, " cut more off axis ", d, " of shape ", of_x, " than it has"});
+    if (mode == pad_mode::constant) continue;
+    const index_t most = before > after ? before : after;
+    if (mode == pad_mode::reflect && most >= n)
+      refuse<shape_error>(
+          {"pad: reflect adds less than the ", n, " elements of axis ", d, " of shape ", of_x, ", not ", most});
+    if (mode == pad_mode::circular && most > n)
+      refuse<shape_error>(
+          {"pad: circular adds at most the ", n, " elements of axis ", d, " of shape ", of_x, ", not ", most});
+    if (n + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 1)
+      refuse<shape_error>(
+          {"pad: ", name_of(mode), " needs elements on axis ", d, " of shape ", of_x, ", which are not cut off"});
+  }
+}
+#endif
+
 template <class T>
 struct pad_op : resampling_op {
   static constexpr const char* name = "pad";
@@ -55,34 +96,8 @@ struct pad_op : resampling_op {
 
   template <int R>
   extents<R> shape(const extents<R>& x) const {
-    using sinter::detail::refuse;
-    const int axes = amounts.axes();
-    if (axes > R) refuse<shape_error>({"pad: ", 2 * axes, " numbers for the ", R, " axes of shape ", x});
-    if (mode != pad_mode::constant && (axes < 1 || axes > 3 || (R != axes + 1 && R != axes + 2)))
-      refuse<shape_error>({"pad: ", mode_name(),
-                           " pads the last axis of rank 2 or 3, the last two of rank 3 or 4, or the "
-                           "last three of rank 4 or 5, not the last ",
-                           axes, " of shape ", x});
     extents<R> y = x;
-    for (int k = 0; k < axes; ++k) {
-      const int d = R - 1 - k;
-      const index_t before = amounts.before(k), after = amounts.after(k), n = x[d];
-      y[d] = n + before + after;
-      if (y[d] < 0 || n + before < 0 || n + after < 0)
-        refuse<shape_error>(
-            {"pad: ", before, " and ", after, " cut more off axis ", d, " of shape ", x, " than it has"});
-      if (mode == pad_mode::constant) continue;
-      const index_t most = before > after ? before : after;
-      if (mode == pad_mode::reflect && most >= n)
-        refuse<shape_error>(
-            {"pad: reflect adds less than the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
-      if (mode == pad_mode::circular && most > n)
-        refuse<shape_error>(
-            {"pad: circular adds at most the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
-      if (n + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 1)
-        refuse<shape_error>(
-            {"pad: ", mode_name(), " needs elements on axis ", d, " of shape ", x, ", which are not cut off"});
-    }
+    find_padded_shape(amounts, mode, {x.data(), R}, y.values);
     return y;
   }
 
@@ -115,11 +130,6 @@ struct pad_op : resampling_op {
   template <class X>
   static constexpr auto mistake() {
     return sinter::detail::fitting<element_of<X>>{};
-  }
-
- private:
-  const char* mode_name() const {
-    return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
   }
 };
 static_assert(is_kernel_op<pad_op<float>>);

@@ -83,13 +83,16 @@ void for_each_variable(const Source& source, const F& f) {
   });
 }
 
-inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
   if (!std::isfinite(value) || value < 0 || value >= below)
     sinter::detail::refuse<value_error>(
         {optimizer, ": ", name, " must be ",
          std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
          ", but is ", value});
 }
+#endif
 
 }  // namespace detail
 

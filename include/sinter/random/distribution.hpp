@@ -226,7 +226,7 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
 }
 
 template <device D, class Numbers, int R>
-auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
+tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
   write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
   return to;

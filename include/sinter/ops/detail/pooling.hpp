@@ -97,6 +97,32 @@ struct pool_extents {
   }
 };
 
+/// How many windows lie along an axis of x. Errors: as max_pool2d's.
+SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
+  using sinter::detail::refuse;
+  const index_t in = x.extents[axis];
+  if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
+  if (padding < 0 || padding > kernel / 2)
+    refuse<value_error>(
+        {op, ": padding ", padding, " for a kernel of ", kernel, "; it must be from 0 to half of that"});
+  if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", axis});
+  // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
+  const index_t reach = dilation * (kernel - 1) + 1, room = in + 2 * padding - reach;
+  index_t out = 0;
+  if (room >= 0) out = room / stride + 1 + (ceil_mode && room % stride != 0 ? 1 : 0);
+  else out = ceil_mode && room + stride > 0 ? 1 : 0;
+  if (ceil_mode && (out - 1) * stride >= in + padding) --out;
+  if (out < 1)
+    refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", axis, " of x of shape ", x,
+                         " with padding ", padding});
+  return out;
+}
+#endif
+
 /// A window of one size that moves by a stride.
 template <int N>
 struct sliding_window {
@@ -106,27 +132,10 @@ struct sliding_window {
 
   /// The shape of the result. Errors: as max_pool2d's.
   extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    using sinter::detail::refuse;
-    for (int d = 0; d < N; ++d)
-      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
     sinter::detail::check_window(op, stride, dilation);
     extents<N + 2> y = x;
-    for (int d = 0; d < N; ++d) {
-      const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
-      if (zeros < 0 || zeros > taps / 2)
-        refuse<value_error>(
-            {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
-      const index_t reach = dilation[d] * (taps - 1) + 1, room = in + 2 * zeros - reach;
-      if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
-      // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
-      index_t& out = y[d + 2];
-      if (room >= 0) out = room / stride[d] + 1 + (ceil_mode && room % stride[d] != 0 ? 1 : 0);
-      else out = ceil_mode && room + stride[d] > 0 ? 1 : 0;
-      if (ceil_mode && (out - 1) * stride[d] >= in + zeros) --out;
-      if (out < 1)
-        refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", d + 2, " of x of shape ", x,
-                             " with padding ", zeros});
-    }
+    for (int d = 0; d < N; ++d)
+      y[d + 2] = count_windows(op, {x.data(), N + 2}, d + 2, kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
     return y;
   }
   void set_axis(pool_axis& to, int d) const {
