@@ -1,4 +1,5 @@
-// src/sinter.cpp: what is the same in every program, compiled once: the target sinter::compiled. A program without
+// src/sinter.cpp: what is the same in every program, compiled once: the target sinter::compiled, with the stock
+// statements where CMake does not compile them in parts. A program without
 // CMake compiles this file, or one of its own with these lines, and all others with -DSINTER_COMPILED=1.
 #define SINTER_IMPLEMENTATION
 #include <sinter/data.hpp>

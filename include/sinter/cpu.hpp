@@ -32,6 +32,7 @@
 #if SINTER_WITH_PARALLEL
 #include "sinter/cpu/stage_threads.hpp"
 #endif
+#include "sinter/cpu/stock.hpp"
 #include "sinter/cpu/threads.hpp"
 #include "sinter/cpu/unfold.hpp"
 #include "sinter/cpu/variants.hpp"

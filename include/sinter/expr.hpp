@@ -15,3 +15,4 @@
 #include "sinter/expr/print.hpp"
 #include "sinter/expr/reducer.hpp"
 #include "sinter/expr/sort_key.hpp"
+#include "sinter/expr/stock.hpp"

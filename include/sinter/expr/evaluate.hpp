@@ -222,6 +222,28 @@ evaluated<E> run_fused(const E& e) {
   }
 }
 
+/// Evaluates e, which is no point itself. `last_use`: no other expression refers to e's points.
+template <class E>
+evaluated<E> run_statement(const E& e, bool last_use) {
+  if constexpr (can_fuse_into_point<E>()) {
+    const auto& point = point_of(e);
+    if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+  } else if constexpr (can_keep_input<E>()) {
+    const auto& point = point_of(e);
+    if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
+      if (auto y = run_fused(e); y.defined()) return y;
+  }
+  check_defined("evaluate", e);
+  auto&& ready = materialise(e);
+  const auto value = new_result(ready);
+  write(ready, value);
+  if constexpr (is_tracked_v<E>) return record(ready, value);
+  else return value;
+}
+/// The same of a statement that is_stock.
+template <class E>
+evaluated<E> run_stock_statement(const E& e, bool last_use);
+
 template <class E>
 struct evaluation {
   /// `last_use`: no other expression refers to e's points.
@@ -232,21 +254,8 @@ struct evaluation {
       if constexpr (is_tracked_v<E>) return typename E::result_type(e.result());
       else return last_use && e.only_owner() ? e.result() : e.result().clone();
     } else {
-      if constexpr (can_fuse_into_point<E>()) {
-        const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape())
-          return run_fused(e);
-      } else if constexpr (can_keep_input<E>()) {
-        const auto& point = point_of(e);
-        if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
-          if (auto y = run_fused(e); y.defined()) return y;
-      }
-      check_defined("evaluate", e);
-      auto&& ready = materialise(e);
-      const auto value = new_result(ready);
-      write(ready, value);
-      if constexpr (is_tracked_v<E>) return record(ready, value);
-      else return value;
+      if constexpr (is_stock<E>) return run_stock_statement(e, last_use);
+      else return run_statement(e, last_use);
     }
   }
   /// The variable that shows `value`, a copy of the variable e, with e as its source.
@@ -300,7 +309,7 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 
 /// Writes e into y's storage.
 template <class Y, class E>
-void assign_into(const Y& y, const E& e) {
+void write_statement(const Y& y, const E& e) {
   auto&& ready = materialise(e);
   note_before_write<device_of<Y>>(access::storage_of(y));
   if (needs_temporary(ready, y)) {
@@ -312,6 +321,40 @@ void assign_into(const Y& y, const E& e) {
   }
   note_write(*access::storage_of(y).get());
 }
+/// The same of an assignment that is_stock.
+template <class Y, class E>
+void write_stock_statement(const Y& y, const E& e);
+template <class Y, class E>
+void assign_into(const Y& y, const E& e) {
+  if constexpr (is_stock<assignment<const Y&, E>>) write_stock_statement(y, e);
+  else write_statement(y, e);
+}
+
+#if SINTER_STOCK_PART
+template <class Point>
+void compute_stock_slot(const Point& node) {
+  compute_slot(node);
+}
+template <class E>
+evaluated<E> run_stock_statement(const E& e, bool last_use) {
+  return run_statement(e, last_use);
+}
+template <class Y, class E>
+void write_stock_statement(const Y& y, const E& e) {
+  write_statement(y, e);
+}
+template <class E>
+struct stock_functions {
+  static auto function() {
+    if constexpr (is_point<E>) return &compute_stock_slot<E>;
+    else return &run_stock_statement<E>;
+  }
+};
+template <class Y, class E>
+struct stock_functions<assignment<const Y&, E>> {
+  static auto function() { return &write_stock_statement<Y, E>; }
+};
+#endif
 
 /// True if the value of e may overwrite that of y: both lie in memory alike, and no other handle shows the old value.
 /// Beside y, the statement itself has `handles` of it.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sinter/expr/backend.hpp"
+#include "sinter/expr/stock.hpp"
 
 namespace sinter::detail {
 
@@ -62,6 +63,20 @@ auto new_value_of(const Point& node) {
   else return Point::tensor_type::uninitialized(node.shape());
 }
 
+/// Computes the value of a point into its slot.
+template <class Point>
+void compute_slot(const Point& node) {
+  const auto value = new_value_of(node);
+  [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<device_of<Point>>);
+  if constexpr (Point::order > 0) node.slot_->value = record_point(node, value, saved);
+  else node.slot_->value = value;
+  node.slot_->filled = true;
+  node.slot_->recorded = recording();
+}
+/// The same of a point that is_stock.
+template <class Point>
+void compute_stock_slot(const Point& node);
+
 /// Base of a point. Point supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const
 ///     writes the value; what it returns goes to record()
@@ -87,13 +102,8 @@ struct point_base : expression_base<Point, T, R, D, Order> {
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
-      const auto& node = static_cast<const Point&>(*this);
-      const tensor_type value = new_value_of(node);
-      [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
-      if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
-      else slot_->value = value;
-      slot_->filled = true;
-      slot_->recorded = recording();
+      if constexpr (is_stock<Point>) compute_stock_slot(static_cast<const Point&>(*this));
+      else compute_slot(static_cast<const Point&>(*this));
     }
     return slot_->value;
   }

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""tests/compiled/stock.py: with sinter::compiled a file makes the functions of its own formulas only, and few of them.
+
+Compiles programs with SINTER_COMPILED=1 and names each statement that a file runs by functions of its own, though it is not in the list of what
+is the program's own. Then the size of what it makes is compared with a limit; unlike seconds, it is the same on every machine.
+
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools import INCLUDE, ROOT, eigen_flags, parallel, run  # noqa: E402
+
+# A program: the most functions and KiB of code that it makes with -O0, and statements of its own. A part of each name is enough.
+PROGRAMS = {
+    "tests/bench/compile/convnet.cpp": (1750, 140, []),
+    "examples/01_digits.cpp": (2450, 205, ["cast_op<unsigned char, float>, sinter::map_expr<sinter::ops::subtract_op"]),
+    "examples/04_cifar.cpp": (6100, 570, [
+        "cast_op<unsigned char, float>",  # pictures that are made up
+        "cast_op<float, long>", "bernoulli", "reduce_op<sinter::ops::sum_op, 1, 0>",
+        "map_expr<sinter::ops::divide_op, sinter::map_expr<sinter::ops::subtract_op",  # pictures less their mean, over their deviation
+    ]),
+}
+RUNS = re.compile(r"\b(?:compute_slot|run_statement|write_statement|draw)<")
+
+
+def functions_of(symbols):
+    """Names of the functions that an object file holds, and the bytes of their code."""
+    found = {}
+    for line in symbols.splitlines():
+        parts = line.split(maxsplit=3)
+        if len(parts) == 4 and parts[2] in "tTwWuV":
+            found[parts[3]] = int(parts[1], 16)
+    return found
+
+
+def check(options, program):
+    """What is wrong with what a program makes; empty if nothing is."""
+    target = options.scratch / (Path(program).stem + ".o")
+    code, text = run([options.compiler, "-std=c++20", "-O0", "-DSINTER_COMPILED=1", "-I", INCLUDE, "-I", ROOT / "examples",
+                      *eigen_flags(options.eigen), "-c", ROOT / program, "-o", target])
+    if code != 0:
+        return f"{program} does not compile:\n{text}"
+    names = functions_of(run(["nm", "-C", "-S", "--defined-only", target])[1])
+    most_functions, most_kib, own = PROGRAMS[program]
+    problems, met = [], set()
+    for name in names:
+        if not RUNS.search(name):
+            continue
+        parts = [part for part in own if part in name]
+        met.update(parts)
+        if not parts:
+            problems.append(f"{program} makes a function that sinter::compiled should hold; see include/sinter/cpu/stock.hpp:\n  {name}")
+    problems += [f"{program} has no statement '{part}' of its own; take it off the list" for part in own if part not in met]
+    kib = sum(names.values()) / 1024
+    print(f"{program}: {len(names)} functions, at most {most_functions}; {kib:.0f} KiB, at most {most_kib}", flush=True)
+    if len(names) > most_functions or kib > most_kib:
+        problems.append(f"{program} makes {len(names)} functions of {kib:.0f} KiB, more than the {most_functions} of {most_kib} KiB that it may; "
+                        "what is the same in every program belongs into sinter::compiled")
+    return "\n".join(problems)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3")
+    parser.add_argument("--scratch", type=Path, required=True)
+    options = parser.parse_args()
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    problems = [text for text in parallel(lambda program: check(options, program), PROGRAMS) if text]
+    print("\n".join(problems) or "no statement is made twice")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
