@@ -151,17 +151,31 @@
 #error "sinter: SINTER_IMPLEMENTATION is for a file of the host compiler; leave it out here"
 #endif
 #endif
+// SINTER_STOCK_PART: in the files of sinter::compiled, which of the tables of stock expressions they hold; see
+// expr/stock.hpp. A file with SINTER_IMPLEMENTATION that does not say it holds all of them.
 #ifdef SINTER_IMPLEMENTATION
 #undef SINTER_COMPILED
 #define SINTER_COMPILED 1
 #define SINTER_DEFINES 1
 #define SINTER_INSTANCE template
+#ifndef SINTER_STOCK_PART
+#define SINTER_STOCK_PART -1
+#endif
 #else
+#ifndef SINTER_STOCK_PART
+#define SINTER_STOCK_PART 0
+#endif
 #ifndef SINTER_COMPILED
 #define SINTER_COMPILED 0
 #endif
 #define SINTER_DEFINES (!SINTER_COMPILED)
 #define SINTER_INSTANCE extern template
+#endif
+// Of a class whose members have constraints: clang before 16 also makes those whose constraints do not hold.
+#if defined(__clang__) && __clang_major__ < 16
+#define SINTER_INSTANCE_OF_CLASS(...)
+#else
+#define SINTER_INSTANCE_OF_CLASS(...) SINTER_INSTANCE __VA_ARGS__;
 #endif
 // Before such a function, whose definition stands where SINTER_DEFINES holds.
 #if SINTER_COMPILED
@@ -171,6 +185,8 @@
 #endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
+// The same for what is called so often, and inlined would be so much code, that one copy is better.
+#define SINTER_SHARED_NOINLINE __attribute__((noinline)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS
 #define SINTER_KERNEL_VARIANTS 0
@@ -2318,6 +2334,14 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
+/// Ends what begins a block of the arena of D.
+template <device D>
+void return_block(storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<D>::header;
+  s->~storage();
+  device_arena<D>::get().release(s, size);
+}
+
 template <device D>
   requires is_cpu_v<D>
 struct device_runtime<D> {
@@ -2332,11 +2356,7 @@ struct device_runtime<D> {
     storage* s = new (block) storage;
     s->data = static_cast<char*>(block) + header;
     s->bytes = bytes;
-    s->destroy = [](storage* p) noexcept {
-      const std::size_t size = p->bytes + header;
-      p->~storage();
-      device_arena<D>::get().release(p, size);
-    };
+    s->destroy = &return_block<D>;
     return storage_ptr(s);
   }
 
@@ -4459,6 +4479,36 @@ template <device D>
 inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;
 
 }  // namespace sinter::detail
+// sinter/expr/stock.hpp: statements that a program with sinter::compiled holds once.
+
+namespace sinter {
+
+template <class Target, class E>
+class assignment;
+
+namespace detail {
+
+/// Does sinter::compiled hold what runs E: a point, a statement, or an assignment(const tensor&, E)? This file then
+/// only calls it. Stock expressions stand in the tables of cpu/stock.hpp. They are what ready-made layers, losses and
+/// optimizers make, with their gradients; nothing of a formula of the user's own.
+template <class E>
+inline constexpr bool is_stock = false;
+
+/// What one line of a table makes.
+template <class E>
+struct stock_functions;
+
+}  // namespace detail
+}  // namespace sinter
+
+// A line of a table, in namespace sinter::detail: an expression is stock.
+#define SINTER_STOCK(...) \
+  template <>             \
+  inline constexpr bool is_stock<__VA_ARGS__> = true;
+// The same in the file of a program that makes its functions.
+#define SINTER_STOCK_MADE(...) \
+  SINTER_STOCK(__VA_ARGS__)    \
+  template struct stock_functions<__VA_ARGS__>;
 
 namespace sinter::detail {
 
@@ -4517,6 +4567,20 @@ auto new_value_of(const Point& node) {
   else return Point::tensor_type::uninitialized(node.shape());
 }
 
+/// Computes the value of a point into its slot.
+template <class Point>
+void compute_slot(const Point& node) {
+  const auto value = new_value_of(node);
+  [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<device_of<Point>>);
+  if constexpr (Point::order > 0) node.slot_->value = record_point(node, value, saved);
+  else node.slot_->value = value;
+  node.slot_->filled = true;
+  node.slot_->recorded = recording();
+}
+/// The same of a point that is_stock.
+template <class Point>
+void compute_stock_slot(const Point& node);
+
 /// Base of a point. Point supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const
 ///     writes the value; what it returns goes to record()
@@ -4542,13 +4606,8 @@ struct point_base : expression_base<Point, T, R, D, Order> {
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
-      const auto& node = static_cast<const Point&>(*this);
-      const tensor_type value = new_value_of(node);
-      [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
-      if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
-      else slot_->value = value;
-      slot_->filled = true;
-      slot_->recorded = recording();
+      if constexpr (is_stock<Point>) compute_stock_slot(static_cast<const Point&>(*this));
+      else compute_slot(static_cast<const Point&>(*this));
     }
     return slot_->value;
   }
@@ -4838,6 +4897,28 @@ evaluated<E> run_fused(const E& e) {
   }
 }
 
+/// Evaluates e, which is no point itself. `last_use`: no other expression refers to e's points.
+template <class E>
+evaluated<E> run_statement(const E& e, bool last_use) {
+  if constexpr (can_fuse_into_point<E>()) {
+    const auto& point = point_of(e);
+    if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+  } else if constexpr (can_keep_input<E>()) {
+    const auto& point = point_of(e);
+    if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
+      if (auto y = run_fused(e); y.defined()) return y;
+  }
+  check_defined("evaluate", e);
+  auto&& ready = materialise(e);
+  const auto value = new_result(ready);
+  write(ready, value);
+  if constexpr (is_tracked_v<E>) return record(ready, value);
+  else return value;
+}
+/// The same of a statement that is_stock.
+template <class E>
+evaluated<E> run_stock_statement(const E& e, bool last_use);
+
 template <class E>
 struct evaluation {
   /// `last_use`: no other expression refers to e's points.
@@ -4848,21 +4929,8 @@ struct evaluation {
       if constexpr (is_tracked_v<E>) return typename E::result_type(e.result());
       else return last_use && e.only_owner() ? e.result() : e.result().clone();
     } else {
-      if constexpr (can_fuse_into_point<E>()) {
-        const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape())
-          return run_fused(e);
-      } else if constexpr (can_keep_input<E>()) {
-        const auto& point = point_of(e);
-        if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
-          if (auto y = run_fused(e); y.defined()) return y;
-      }
-      check_defined("evaluate", e);
-      auto&& ready = materialise(e);
-      const auto value = new_result(ready);
-      write(ready, value);
-      if constexpr (is_tracked_v<E>) return record(ready, value);
-      else return value;
+      if constexpr (is_stock<E>) return run_stock_statement(e, last_use);
+      else return run_statement(e, last_use);
     }
   }
   /// The variable that shows `value`, a copy of the variable e, with e as its source.
@@ -4916,7 +4984,7 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 
 /// Writes e into y's storage.
 template <class Y, class E>
-void assign_into(const Y& y, const E& e) {
+void write_statement(const Y& y, const E& e) {
   auto&& ready = materialise(e);
   note_before_write<device_of<Y>>(access::storage_of(y));
   if (needs_temporary(ready, y)) {
@@ -4928,6 +4996,40 @@ void assign_into(const Y& y, const E& e) {
   }
   note_write(*access::storage_of(y).get());
 }
+/// The same of an assignment that is_stock.
+template <class Y, class E>
+void write_stock_statement(const Y& y, const E& e);
+template <class Y, class E>
+void assign_into(const Y& y, const E& e) {
+  if constexpr (is_stock<assignment<const Y&, E>>) write_stock_statement(y, e);
+  else write_statement(y, e);
+}
+
+#if SINTER_STOCK_PART
+template <class Point>
+void compute_stock_slot(const Point& node) {
+  compute_slot(node);
+}
+template <class E>
+evaluated<E> run_stock_statement(const E& e, bool last_use) {
+  return run_statement(e, last_use);
+}
+template <class Y, class E>
+void write_stock_statement(const Y& y, const E& e) {
+  write_statement(y, e);
+}
+template <class E>
+struct stock_functions {
+  static auto function() {
+    if constexpr (is_point<E>) return &compute_stock_slot<E>;
+    else return &run_stock_statement<E>;
+  }
+};
+template <class Y, class E>
+struct stock_functions<assignment<const Y&, E>> {
+  static auto function() { return &write_stock_statement<Y, E>; }
+};
+#endif
 
 /// True if the value of e may overwrite that of y: both lie in memory alike, and no other handle shows the old value.
 /// Beside y, the statement itself has `handles` of it.
@@ -5166,28 +5268,10 @@ class change_list {
     newest_ = std::exchange(newer.newest_, nullptr);
     newer.oldest_ = nullptr;
   }
-  void undo() noexcept {
-    for (change* c = newest_; c != nullptr; c = c->older) c->undo();
-    drop();
-  }
-  void drop() noexcept {
-    while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
-    oldest_ = nullptr;
-  }
+  void undo() noexcept;
+  void drop() noexcept;
   const change* newest() const noexcept { return newest_; }
-  void forget(const void* object) noexcept {
-    for (change** at = &newest_; *at != nullptr;) {
-      change* const c = *at;
-      if (c->object != object) {
-        oldest_ = c;
-        at = &c->older;
-        continue;
-      }
-      *at = c->older;
-      delete c;
-    }
-    if (newest_ == nullptr) oldest_ = nullptr;
-  }
+  void forget(const void* object) noexcept;
 
  private:
   change *newest_ = nullptr, *oldest_ = nullptr;
@@ -5201,14 +5285,12 @@ class change_list {
 ///     changes.keep();
 class [[nodiscard]] undo_scope {
  public:
-  undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
-  explicit undo_scope(bool gradients) noexcept : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
+  // Out of line, as each module call has one.
+  undo_scope() noexcept;
+  explicit undo_scope(bool gradients) noexcept;
   undo_scope(const undo_scope&) = delete;
   undo_scope& operator=(const undo_scope&) = delete;
-  ~undo_scope() {
-    current() = around_;
-    changes_.undo();
-  }
+  ~undo_scope();
 
   /// Null where this thread notes nothing.
   static undo_scope*& current() noexcept {
@@ -5222,10 +5304,7 @@ class [[nodiscard]] undo_scope {
   }
 
   /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
-  void keep() noexcept {
-    if (around_ != nullptr) around_->changes_.add(std::move(changes_));
-    else changes_.drop();
-  }
+  void keep() noexcept;
   /// The same; it belongs to whoever holds the list.
   change_list take() noexcept { return std::move(changes_); }
   void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
@@ -5253,6 +5332,44 @@ class [[nodiscard]] undo_scope {
   undo_scope* around_;
   change_list changes_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_NOINLINE void change_list::undo() noexcept {
+  for (change* c = newest_; c != nullptr; c = c->older) c->undo();
+  drop();
+}
+SINTER_SHARED_NOINLINE void change_list::drop() noexcept {
+  while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+  oldest_ = nullptr;
+}
+SINTER_SHARED_NOINLINE void change_list::forget(const void* object) noexcept {
+  for (change** at = &newest_; *at != nullptr;) {
+    change* const c = *at;
+    if (c->object != object) {
+      oldest_ = c;
+      at = &c->older;
+      continue;
+    }
+    *at = c->older;
+    delete c;
+  }
+  if (newest_ == nullptr) oldest_ = nullptr;
+}
+
+SINTER_SHARED_NOINLINE undo_scope::undo_scope(bool gradients) noexcept
+    : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
+SINTER_SHARED_NOINLINE undo_scope::undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
+SINTER_SHARED_NOINLINE undo_scope::~undo_scope() {
+  current() = around_;
+  changes_.undo();
+}
+SINTER_SHARED_NOINLINE void undo_scope::keep() noexcept {
+  if (around_ != nullptr) around_->changes_.add(std::move(changes_));
+  else changes_.drop();
+}
+
+#endif  // SINTER_DEFINES
 
 template <device D>
 struct memory_change final : change {
@@ -6469,32 +6586,7 @@ class [[nodiscard]] buffer_run {
   /// A buffer's value as this run sees it. Errors: autograd_error in a second run for a buffer that was written to
   /// since the first one, which only read it.
   template <class T, int R, device D>
-  tensor<T, R, D> seen(const tensor<T, R, D>& buffer) {
-    using sinter::detail::access, sinter::detail::copy_of_memory;
-    const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
-    if (!buffer.defined()) return outside;
-    const auto& memory = access::storage_of(buffer);
-    const auto& read = access::storage_of(outside);
-    buffer_log::entry* const e = log_.find(memory.get());
-    if (which_ == which::first) {
-      if (e == nullptr)
-        log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
-      return outside;
-    }
-    if (e == nullptr) return outside;
-    if (!e->before) {
-      if (version(read) != e->version)
-        sinter::detail::refuse<autograd_error>(
-            {"checkpoint: a buffer of shape ", buffer.shape(),
-             " was written to after the call; its backward runs the function again and needs what it read"});
-      return outside;
-    }
-    auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
-    if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
-    const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
-    return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
-                                 buffer.strides());
-  }
+  tensor<T, R, D> seen(const tensor<T, R, D>& buffer);
 
  private:
   static std::uint64_t version(const sinter::detail::storage_ptr& s) {
@@ -6506,6 +6598,33 @@ class [[nodiscard]] buffer_run {
   std::vector<sinter::detail::storage_ptr> own_;  ///< what a second run writes to
   buffer_run* around_;
 };
+
+template <class T, int R, device D>
+tensor<T, R, D> buffer_run::seen(const tensor<T, R, D>& buffer) {
+  using sinter::detail::access, sinter::detail::copy_of_memory;
+  const tensor<T, R, D> outside = around_ != nullptr ? around_->seen(buffer) : buffer;
+  if (!buffer.defined()) return outside;
+  const auto& memory = access::storage_of(buffer);
+  const auto& read = access::storage_of(outside);
+  buffer_log::entry* const e = log_.find(memory.get());
+  if (which_ == which::first) {
+    if (e == nullptr) log_.entries.push_back({memory, read, copy_of_memory<D>(read->data, read->bytes), version(read)});
+    return outside;
+  }
+  if (e == nullptr) return outside;
+  if (!e->before) {
+    if (version(read) != e->version)
+      sinter::detail::refuse<autograd_error>(
+          {"checkpoint: a buffer of shape ", buffer.shape(),
+           " was written to after the call; its backward runs the function again and needs what it read"});
+    return outside;
+  }
+  auto& own = own_[static_cast<std::size_t>(e - log_.entries.data())];
+  if (!own) own = copy_of_memory<D>(e->before->data, e->before->bytes);
+  const auto offset = reinterpret_cast<const char*>(access::data(buffer)) - static_cast<const char*>(memory->data);
+  return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
+                               buffer.strides());
+}
 
 }  // namespace sinter::nn::detail
 
@@ -7201,18 +7320,23 @@ inline constexpr char type_mark = 0;  ///< its address tells types apart
 /// address, and puts the name of the one it came from before the path.
 class placed_error final : public shape_error {
  public:
-  placed_error(const std::string& message, std::string in_path, const void* module, const void* type)
-      : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
-        path(std::move(in_path)),
-        reason(message),
-        where(module),
-        mark(type) {}
+  placed_error(const std::string& message, std::string in_path, const void* module, const void* type);
 
   std::string path;    ///< from the module at `where` to the one that failed
   std::string reason;  ///< what the failed operation said
   const void* where;
   const void* mark;
 };
+
+#if SINTER_DEFINES
+SINTER_SHARED_COLD placed_error::placed_error(const std::string& message, std::string in_path, const void* module,
+                                              const void* type)
+    : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
+      path(std::move(in_path)),
+      reason(message),
+      where(module),
+      mark(type) {}
+#endif
 
 /// The path from m to the module at an address, of the type that mark stands for; empty if there is none.
 template <class M>
@@ -8408,10 +8532,7 @@ struct elementwise_backward : tape_entry {
     return state.data();
   }
 
-  void release() override {
-    leaf.clear();
-    result = {};
-  }
+  void release() override;
 
   /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
   bool keep_leaves(const leaf_ref* all);
@@ -8426,13 +8547,7 @@ struct elementwise_backward : tape_entry {
     }
   }
 
-  void backward(grad_state& y) override {
-    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
-    std::vector<storage_ptr> unused;
-    fill(y, in.data(), out.data(), unused);
-    run(in.data(), out.data(), space.rank > 0 ? space : result);
-  }
+  void backward(grad_state& y) override;
 
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
@@ -8468,6 +8583,17 @@ struct statement_backward : elementwise_backward {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void elementwise_backward::release() {
+  leaf.clear();
+  result = {};
+}
+SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
+  std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+  std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+  std::vector<storage_ptr> unused;
+  fill(y, in.data(), out.data(), unused);
+  run(in.data(), out.data(), space.rank > 0 ? space : result);
+}
 SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
@@ -8688,19 +8814,22 @@ struct reshape_backward final : one_input_backward {
     name = "reshape";
     source = std::move(base);
   }
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    auto& to = static_cast<typed_state<T, From, D>&>(*source);
-    const auto& memory = access::storage_of(g);
-    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
-        to.dense == row_major_strides(to.shape)) {
-      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
-      to.has_grad = true;
-      return;
-    }
-    add_gradient(source, g.reshape(to.shape));
-  }
+  void backward(grad_state& y) override;
 };
+
+template <class T, int R, int From, device D>
+void reshape_backward<T, R, From, D>::backward(grad_state& y) {
+  const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+  auto& to = static_cast<typed_state<T, From, D>&>(*source);
+  const auto& memory = access::storage_of(g);
+  if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
+      to.dense == row_major_strides(to.shape)) {
+    to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
+    to.has_grad = true;
+    return;
+  }
+  add_gradient(source, g.reshape(to.shape));
+}
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
@@ -10024,6 +10153,32 @@ struct pool_extents {
   }
 };
 
+/// How many windows lie along an axis of x. Errors: as max_pool2d's.
+SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
+  using sinter::detail::refuse;
+  const index_t in = x.extents[axis];
+  if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
+  if (padding < 0 || padding > kernel / 2)
+    refuse<value_error>(
+        {op, ": padding ", padding, " for a kernel of ", kernel, "; it must be from 0 to half of that"});
+  if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", axis});
+  // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
+  const index_t reach = dilation * (kernel - 1) + 1, room = in + 2 * padding - reach;
+  index_t out = 0;
+  if (room >= 0) out = room / stride + 1 + (ceil_mode && room % stride != 0 ? 1 : 0);
+  else out = ceil_mode && room + stride > 0 ? 1 : 0;
+  if (ceil_mode && (out - 1) * stride >= in + padding) --out;
+  if (out < 1)
+    refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", axis, " of x of shape ", x,
+                         " with padding ", padding});
+  return out;
+}
+#endif
+
 /// A window of one size that moves by a stride.
 template <int N>
 struct sliding_window {
@@ -10033,27 +10188,10 @@ struct sliding_window {
 
   /// The shape of the result. Errors: as max_pool2d's.
   extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    using sinter::detail::refuse;
-    for (int d = 0; d < N; ++d)
-      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
     sinter::detail::check_window(op, stride, dilation);
     extents<N + 2> y = x;
-    for (int d = 0; d < N; ++d) {
-      const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
-      if (zeros < 0 || zeros > taps / 2)
-        refuse<value_error>(
-            {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
-      const index_t reach = dilation[d] * (taps - 1) + 1, room = in + 2 * zeros - reach;
-      if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
-      // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
-      index_t& out = y[d + 2];
-      if (room >= 0) out = room / stride[d] + 1 + (ceil_mode && room % stride[d] != 0 ? 1 : 0);
-      else out = ceil_mode && room + stride[d] > 0 ? 1 : 0;
-      if (ceil_mode && (out - 1) * stride[d] >= in + zeros) --out;
-      if (out < 1)
-        refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", d + 2, " of x of shape ", x,
-                             " with padding ", zeros});
-    }
+    for (int d = 0; d < N; ++d)
+      y[d + 2] = count_windows(op, {x.data(), N + 2}, d + 2, kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
     return y;
   }
   void set_axis(pool_axis& to, int d) const {
@@ -12571,6 +12709,10 @@ struct channel_moments {
   V mean, variance;
 };
 
+/// The mean, or the variance, of each channel of X.
+template <class X>
+using moments_of = typename result_of_point<compute_type<element_of<X>>, 1, device_of<X>, X::order>::type;
+
 /// Elements of one channel.
 template <int R>
 index_t channel_size(const extents<R>& x) {
@@ -12591,10 +12733,9 @@ void move_running(const tensor<T, 1, D>& mean, const tensor<T, 1, D>& variance, 
 /// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones. `batch`
 /// becomes those towards which the running ones are to move, and stays undefined for none.
 template <class X, class Running, class Batch>
-auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o,
-                            Batch& batch) {
-  using both = bare<decltype(eval(batch_moments(x)))>;
-  using one = bare<decltype(std::declval<const both&>()[0])>;
+channel_moments<moments_of<X>> moments_for_batch_norm(const X& x, const Running& mean, const Running& variance,
+                                                      const batch_norm_options& o, Batch& batch) {
+  using one = moments_of<X>;
   const bool running = mean.defined() && variance.defined();
   if (running) {
     check_channel_operand("batch_norm", "running mean", x, mean);
@@ -12609,14 +12750,35 @@ auto moments_for_batch_norm(const X& x, const Running& mean, const Running& vari
     refuse<shape_error>({"batch_norm: x of shape ", x.shape(),
                          " has one value for each channel, which has no variance to train with; use larger batches, or "
                          "eval()"});
-  const both now = batch_moments(x);
+  const auto now = eval(batch_moments(x));
   if (running && count > 0) batch = untrack(now);
   return channel_moments<one>{now[0], now[1]};
 }
 
+/// (x - centre) * scale + shift, of moments V, weights W and biases B. Spelled out, as compilers take a tenth of a
+/// second to find it from the functions that make it.
+template <class X, class V, class W = V, class B = V>
+struct normalised_type {
+  static constexpr int R = rank_of<X> - 1;
+  using D = device_of<X>;
+  using scale = typename result_of_point<element_of<V>, R, D, larger(V::order, W::order)>::type;
+  using shift = typename result_of_point<element_of<V>, R, D, larger(V::order, B::order)>::type;
+  using centred = map_expr<ops::subtract_op, X, tensor<element_of<V>, R, D>>;
+  using type = map_expr<ops::add_op, map_expr<ops::multiply_op, centred, scale>, shift>;
+};
+template <class X, class V, class W, class B>
+  requires narrow_element<element_of<X>>
+struct normalised_type<X, V, W, B> {
+  using wide = map_expr<ops::cast_op<element_of<V>, element_of<X>>, X>;
+  using type = map_expr<ops::cast_op<element_of<X>, element_of<V>>, typename normalised_type<wide, V, W, B>::type>;
+};
+template <class X, class V, class... W>
+using normalised = typename normalised_type<X, V, W...>::type;
+
 /// (x - mean) / sqrt(variance + eps) * weight + bias, of an evaluated x; weight and bias may be missing.
 template <class X, class V, class... W>
-auto normalised_channels(const X& x, const channel_moments<V>& moments, double eps, const W&... affine) {
+normalised<X, V, W...> normalised_channels(const X& x, const channel_moments<V>& moments, double eps,
+                                           const W&... affine) {
   using T = element_of<X>;
   constexpr int R = rank_of<X>;
   const auto inverse = eval(rsqrt(moments.variance + static_cast<compute_type<T>>(eps)));
@@ -12634,12 +12796,10 @@ auto normalised_channels(const X& x, const channel_moments<V>& moments, double e
     }(affine...);
 }
 
+/// Batch norm of an evaluated x.
 template <class X, class Running, class... W>
-auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
-                      const W&... affine) {
-  check_defined("batch_norm", operand);
-  checked_eps("batch_norm", o.eps);
-  const auto x = eval(std::forward<X>(operand));
+normalised<X, moments_of<X>, W...> batch_norm_of(const X& x, const Running& mean, const Running& variance,
+                                                 const batch_norm_options& o, const W&... affine) {
   check_channel_operands("batch_norm", x, affine...);
   tensor<compute_type<element_of<X>>, 2, device_of<X>> batch;
   auto y = normalised_channels(x, moments_for_batch_norm(x, mean, variance, o, batch), o.eps, affine...);
@@ -12648,6 +12808,14 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
     move_running(mean, variance, batch, o.momentum, channel_size(x.shape()));
   }
   return y;
+}
+
+template <class X, class Running, class... W>
+auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
+                      const W&... affine) {
+  check_defined("batch_norm", operand);
+  checked_eps("batch_norm", o.eps);
+  return batch_norm_of(eval(std::forward<X>(operand)), mean, variance, o, affine...);
 }
 
 }  // namespace detail
@@ -13822,6 +13990,47 @@ class pad_amounts {
 
 namespace ops {
 
+constexpr const char* name_of(pad_mode mode) {
+  return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
+}
+/// y, which is x, becomes the shape of x padded. Errors: as pad's.
+SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                          index_t* y);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                          index_t* y) {
+  const index_t* const x = of_x.extents;
+  const int rank = of_x.rank;
+  using sinter::detail::refuse;
+  const int axes = amounts.axes();
+  if (axes > rank) refuse<shape_error>({"pad: ", 2 * axes, " numbers for the ", rank, " axes of shape ", of_x});
+  if (mode != pad_mode::constant && (axes < 1 || axes > 3 || (rank != axes + 1 && rank != axes + 2)))
+    refuse<shape_error>({"pad: ", name_of(mode),
+                         " pads the last axis of rank 2 or 3, the last two of rank 3 or 4, or the "
+                         "last three of rank 4 or 5, not the last ",
+                         axes, " of shape ", of_x});
+  for (int k = 0; k < axes; ++k) {
+    const int d = rank - 1 - k;
+    const index_t before = amounts.before(k), after = amounts.after(k), n = x[d];
+    y[d] = n + before + after;
+    if (y[d] < 0 || n + before < 0 || n + after < 0)
+      refuse<shape_error>(
+          {"pad: ", before, " and ", after, " cut more off axis ", d, " of shape ", of_x, " than it has"});
+    if (mode == pad_mode::constant) continue;
+    const index_t most = before > after ? before : after;
+    if (mode == pad_mode::reflect && most >= n)
+      refuse<shape_error>(
+          {"pad: reflect adds less than the ", n, " elements of axis ", d, " of shape ", of_x, ", not ", most});
+    if (mode == pad_mode::circular && most > n)
+      refuse<shape_error>(
+          {"pad: circular adds at most the ", n, " elements of axis ", d, " of shape ", of_x, ", not ", most});
+    if (n + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 1)
+      refuse<shape_error>(
+          {"pad: ", name_of(mode), " needs elements on axis ", d, " of shape ", of_x, ", which are not cut off"});
+  }
+}
+#endif
+
 template <class T>
 struct pad_op : resampling_op {
   static constexpr const char* name = "pad";
@@ -13833,34 +14042,8 @@ struct pad_op : resampling_op {
 
   template <int R>
   extents<R> shape(const extents<R>& x) const {
-    using sinter::detail::refuse;
-    const int axes = amounts.axes();
-    if (axes > R) refuse<shape_error>({"pad: ", 2 * axes, " numbers for the ", R, " axes of shape ", x});
-    if (mode != pad_mode::constant && (axes < 1 || axes > 3 || (R != axes + 1 && R != axes + 2)))
-      refuse<shape_error>({"pad: ", mode_name(),
-                           " pads the last axis of rank 2 or 3, the last two of rank 3 or 4, or the "
-                           "last three of rank 4 or 5, not the last ",
-                           axes, " of shape ", x});
     extents<R> y = x;
-    for (int k = 0; k < axes; ++k) {
-      const int d = R - 1 - k;
-      const index_t before = amounts.before(k), after = amounts.after(k), n = x[d];
-      y[d] = n + before + after;
-      if (y[d] < 0 || n + before < 0 || n + after < 0)
-        refuse<shape_error>(
-            {"pad: ", before, " and ", after, " cut more off axis ", d, " of shape ", x, " than it has"});
-      if (mode == pad_mode::constant) continue;
-      const index_t most = before > after ? before : after;
-      if (mode == pad_mode::reflect && most >= n)
-        refuse<shape_error>(
-            {"pad: reflect adds less than the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
-      if (mode == pad_mode::circular && most > n)
-        refuse<shape_error>(
-            {"pad: circular adds at most the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
-      if (n + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 1)
-        refuse<shape_error>(
-            {"pad: ", mode_name(), " needs elements on axis ", d, " of shape ", x, ", which are not cut off"});
-    }
+    find_padded_shape(amounts, mode, {x.data(), R}, y.values);
     return y;
   }
 
@@ -13893,11 +14076,6 @@ struct pad_op : resampling_op {
   template <class X>
   static constexpr auto mistake() {
     return sinter::detail::fitting<element_of<X>>{};
-  }
-
- private:
-  const char* mode_name() const {
-    return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
   }
 };
 static_assert(is_kernel_op<pad_op<float>>);
@@ -14054,25 +14232,36 @@ constexpr auto find_conv_mistake() {
 }
 
 /// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
+SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
+                                            sinter::detail::shape_piece w, index_t inputs, index_t outputs,
+                                            const index_t* bias);
 template <int R, class... B>
 void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
                          index_t outputs, const B&... bias) {
+  const index_t* channels = nullptr;
+  ((channels = bias.data()), ...);
+  check_conv_channels(name, groups, {x.data(), R}, {w.data(), R}, inputs, outputs, channels);
+}
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
+                                            sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
+                                            const index_t* bias) {
   using sinter::detail::refuse;
+  const index_t *const x = of_x.extents, *const w = of_w.extents;
   if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
   if (w[0] % groups != 0 || x[1] % groups != 0)
-    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", x,
-                         " and the ", w[0], " filters of weights of shape ", w});
+    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", of_x,
+                         " and the ", w[0], " filters of weights of shape ", of_w});
   if (x[1] != inputs)
-    refuse<shape_error>({name, ": x of shape ", x, " has ", x[1], " channels; weights of shape ", w, " take ", inputs,
-                         groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
-  for (int d = 2; d < R; ++d)
-    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", w, " have no taps"});
-  if constexpr (sizeof...(B) > 0) {
-    if ((bias[0], ...) != outputs)
-      refuse<shape_error>(
-          {name, ": a bias of shape ", bias..., " for ", outputs, " filters; it has one value for each"});
-  }
+    refuse<shape_error>({name, ": x of shape ", of_x, " has ", x[1], " channels; weights of shape ", of_w, " take ",
+                         inputs, groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
+  for (int d = 2; d < of_w.rank; ++d)
+    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", of_w, " have no taps"});
+  if (bias != nullptr && bias[0] != outputs)
+    refuse<shape_error>({name, ": a bias of shape ", sinter::detail::shape_piece{bias, 1}, " for ", outputs,
+                         " filters; it has one value for each"});
 }
+#endif
 
 /// Of a convolution from `image` to `result`.
 template <int N, class Options>
@@ -19090,20 +19279,31 @@ SINTER_COLD std::string unfit_text(const void* from, std::size_t i, std::size_t 
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(T)        \
-  SINTER_INSTANCE class tensor<T, 0>; \
-  SINTER_INSTANCE class tensor<T, 1>; \
-  SINTER_INSTANCE class tensor<T, 2>; \
-  SINTER_INSTANCE class tensor<T, 3>; \
-  SINTER_INSTANCE class tensor<T, 4>;
+#define SINTER_INSTANCES_OF(T)                 \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 0>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 1>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 2>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 3>) \
+  SINTER_INSTANCE_OF_CLASS(class tensor<T, 4>)
 SINTER_INSTANCES_OF(float)
 SINTER_INSTANCES_OF(double)
 SINTER_INSTANCES_OF(std::int64_t)
 SINTER_INSTANCES_OF(std::uint8_t)
 #undef SINTER_INSTANCES_OF
 
+#define SINTER_INSTANCES_OF(T)                                                        \
+  SINTER_INSTANCE tensor<T, 0> full<T, cpu, 0>(const extents<0>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 1> full<T, cpu, 1>(const extents<1>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 2> full<T, cpu, 2>(const extents<2>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 3> full<T, cpu, 3>(const extents<3>&, detail::number<T>); \
+  SINTER_INSTANCE tensor<T, 4> full<T, cpu, 4>(const extents<4>&, detail::number<T>);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(std::int64_t)
+#undef SINTER_INSTANCES_OF
+
 namespace detail {
 SINTER_INSTANCE class caching_arena<host_memory>;
+SINTER_INSTANCE void return_block<cpu>(storage*) noexcept;
 }  // namespace detail
 
 }  // namespace sinter
@@ -19910,7 +20110,71 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
 
 // sinter/math/packet_registers.hpp: simd<T, L> and mask<T, L>: elements in vector registers, their loads and stores.
 
+// sinter/math/packet_eigen.hpp: Eigen's packets without its matrices, which would take half a second more to read.
+
+#if defined(EIGEN_CORE_H) || defined(EIGEN_CORE_MODULE_H) || defined(__CUDACC__) || defined(_OPENMP) || \
+    defined(EIGEN_USE_MKL_ALL) || defined(EIGEN_USE_SYCL) || defined(EIGEN_DONT_VECTORIZE) ||           \
+    !__has_include(<Eigen/src/Core/arch/Default/GenericPacketMathFunctionsFwd.h>) ||                    \
+    __has_include(<Eigen/src/Core/InternalHeaderCheck.h>) || !(defined(__x86_64__) || defined(__aarch64__))
 #include <Eigen/Core>
+#else
+// What <Eigen/Core> of Eigen 3.4 begins with, in its order. The same file may follow and adds the rest.
+#include <cassert>
+#include <cerrno>
+#include <climits>
+
+#include <complex>
+
+// clang-format off
+#include <Eigen/src/Core/util/DisableStupidWarnings.h>
+#include <Eigen/src/Core/util/Macros.h>
+#include <Eigen/src/Core/util/ConfigureVectorization.h>
+#include <Eigen/src/Core/util/MKL_support.h>
+#include <Eigen/src/Core/util/Constants.h>
+#include <Eigen/src/Core/util/Meta.h>
+#include <Eigen/src/Core/util/ForwardDeclarations.h>
+#include <Eigen/src/Core/util/StaticAssert.h>
+#include <Eigen/src/Core/util/XprHelper.h>
+#include <Eigen/src/Core/util/Memory.h>
+#include <Eigen/src/Core/util/IntegralConstant.h>
+#include <Eigen/src/Core/util/SymbolicIndex.h>
+#include <Eigen/src/Core/NumTraits.h>
+#include <Eigen/src/Core/MathFunctions.h>
+#include <Eigen/src/Core/GenericPacketMath.h>
+#include <Eigen/src/Core/MathFunctionsImpl.h>
+#include <Eigen/src/Core/arch/Default/ConjHelper.h>
+#include <Eigen/src/Core/arch/Default/Half.h>
+#include <Eigen/src/Core/arch/Default/BFloat16.h>
+#include <Eigen/src/Core/arch/Default/TypeCasting.h>
+#include <Eigen/src/Core/arch/Default/GenericPacketMathFunctionsFwd.h>
+#if defined(EIGEN_VECTORIZE_SSE)
+#include <Eigen/src/Core/arch/SSE/PacketMath.h>
+#include <Eigen/src/Core/arch/SSE/TypeCasting.h>
+#if defined(EIGEN_VECTORIZE_AVX)
+#include <Eigen/src/Core/arch/AVX/PacketMath.h>
+#include <Eigen/src/Core/arch/AVX/TypeCasting.h>
+#endif
+#if defined(EIGEN_VECTORIZE_AVX512)
+#include <Eigen/src/Core/arch/AVX512/PacketMath.h>
+#include <Eigen/src/Core/arch/AVX512/TypeCasting.h>
+#endif
+#include <Eigen/src/Core/arch/SSE/MathFunctions.h>
+#if defined(EIGEN_VECTORIZE_AVX)
+#include <Eigen/src/Core/arch/AVX/MathFunctions.h>
+#endif
+#if defined(EIGEN_VECTORIZE_AVX512)
+#include <Eigen/src/Core/arch/AVX512/MathFunctions.h>
+#endif
+#elif defined(EIGEN_VECTORIZE_NEON)
+#include <Eigen/src/Core/arch/NEON/PacketMath.h>
+#include <Eigen/src/Core/arch/NEON/TypeCasting.h>
+#include <Eigen/src/Core/arch/NEON/MathFunctions.h>
+#endif
+#include <Eigen/src/Core/arch/Default/Settings.h>
+#include <Eigen/src/Core/arch/Default/GenericPacketMathFunctions.h>
+#include <Eigen/src/Core/util/ReenableStupidWarnings.h>
+// clang-format on
+#endif
 
 #if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
 #error "sinter: needs Eigen 3.4 or later; this one is older"
@@ -26775,7 +27039,7 @@ template <class T>
 using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
 
 /// An Eigen matrix (rank 2) or vector (rank 1) that reads and writes the tensor's memory, strides included. The tensor
-/// must outlive it.
+/// must outlive it. A file that calls it includes <Eigen/Core>.
 ///
 ///     as_eigen(y) = as_eigen(a) * as_eigen(b);
 template <class T, auto Shape, device D>
@@ -26790,7 +27054,8 @@ eigen_vector_map<T> as_eigen(const tensor<T, Shape, D>& t) {
   return {t.data(), t.shape()[0], Eigen::InnerStride<Eigen::Dynamic>(t.strides()[0])};
 }
 
-/// A new tensor with the values of an Eigen expression: rank 1 for column vectors of fixed width, otherwise rank 2.
+/// A new tensor with the values of an Eigen expression (include <Eigen/Core>): rank 1 for column vectors of fixed
+/// width, otherwise rank 2.
 ///
 ///     tensor x = from_eigen(Eigen::MatrixXf::Random(3, 4));
 template <device D = cpu, class Derived>
@@ -28735,6 +29000,226 @@ class stage_threads {
 
 }  // namespace sinter::cpu_impl
 #endif
+// sinter/cpu/stock.hpp: the statements of ready-made layers and losses, of floats on the cpu; see expr/stock.hpp.
+
+#if SINTER_COMPILED
+namespace sinter::detail::stock {
+
+template <int R>
+using plain = tensor<float, R>;
+template <int R>
+using tracked = variable<float, R>;
+using labels = tensor<std::int64_t, 1>;
+using number = constant_expr<float>;
+
+template <class X>
+using relu = map_expr<ops::relu_op, X>;
+template <class X>
+using gelu = map_expr<ops::gelu_op, X>;
+template <class X>
+using silu = map_expr<ops::silu_op, X>;
+template <class X>
+using sigmoid = map_expr<ops::sigmoid_op, X>;
+template <class X>
+using tanh = map_expr<ops::tanh_op, X>;
+template <class X>
+using square = map_expr<ops::square_op, X>;
+template <class X>
+using rsqrt = map_expr<ops::rsqrt_op, X>;
+template <class T, class X>
+using cast = map_expr<ops::cast_op<T, element_of<X>>, X>;
+template <class X, class Y>
+using equal = map_expr<ops::equal_op, X, Y>;
+/// X, which has rank R, over its last Axes axes; 0: over all.
+template <class Op, int R, int Axes, class X>
+using reduction = kernel_expr<ops::reduce_op<Op, R, Axes>, X>;
+template <class A, class B>
+using sum = map_expr<ops::add_op, A, B>;
+template <class A, class B>
+using product = map_expr<ops::multiply_op, A, B>;
+template <class A, class B>
+using difference = map_expr<ops::subtract_op, A, B>;
+template <class Y, class E>
+using write = assignment<const Y&, E>;
+
+template <int N, class X, template <int> class W>
+using conv_without_bias = kernel_expr<ops::conv_op<N, false>, X, W<N + 2>>;
+template <int N, class X, template <int> class W>
+using conv = kernel_expr<ops::conv_op<N, true>, X, W<N + 2>, W<1>>;
+template <class X, template <int> class W>
+using product_with = kernel_expr<ops::linear_op, X, W<2>>;
+template <class X, template <int> class W>
+using linear = sum<product_with<X, W>, W<1>>;
+/// X of rank R, its channels scaled and shifted.
+template <int R, class X, template <int> class W>
+using norm = sum<product<difference<X, plain<R - 1>>, W<R - 1>>, W<R - 1>>;
+template <class X>
+using max_pool = kernel_expr<ops::max_pool_op<2, ops::sliding_window<2>>, X>;
+template <class X>
+using avg_pool = kernel_expr<ops::avg_pool_op<2, ops::sliding_window<2>>, X>;
+template <class X>
+using global_avg_pool = kernel_expr<ops::avg_pool_op<2, ops::adaptive_window<2>>, X>;
+/// Of a convolution that reads it as it computes, and keeps nothing of it for backward.
+template <class X>
+using again = map_expr<ops::computed_again_op<float>, X>;
+template <class X>
+using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
+}  // namespace sinter::detail::stock
+
+namespace sinter::detail {
+
+// In each table X are inputs and W weights: plain ones in inference, tracked ones in training, where the first layer
+// has a plain input.
+#if SINTER_STOCK_PART == 1 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(X, W)                          \
+  SINTER_STOCK_LINE(stock::conv<2, X<4>, W>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::conv<2, X<4>, W>>) \
+  SINTER_STOCK_LINE(stock::conv_without_bias<2, X<4>, W>)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                                                             \
+  SINTER_STOCK_LINE(stock::again<stock::relu<stock::norm<4, X<4>, X>>>)                   \
+  SINTER_STOCK_LINE(stock::conv_without_bias<2, stock::relu<stock::norm<4, X<4>, X>>, X>) \
+  SINTER_STOCK_LINE(stock::conv_without_bias<2, stock::again<stock::relu<stock::norm<4, X<4>, X>>>, X>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                              \
+  SINTER_STOCK_LINE(kernel_expr<ops::pad_op<float>, X<4>>) \
+  SINTER_STOCK_LINE(stock::max_pool<X<4>>)                 \
+  SINTER_STOCK_LINE(stock::avg_pool<X<4>>)                 \
+  SINTER_STOCK_LINE(stock::global_avg_pool<X<4>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+
+// Norms.
+#if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(X)                                                                                    \
+  SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<4>>)                                                    \
+  SINTER_STOCK_LINE(stock::rsqrt<stock::sum<X<1>, stock::number>>)                                               \
+  SINTER_STOCK_LINE(stock::product<X<1>, X<1>>)                                                                  \
+  SINTER_STOCK_LINE(stock::sum<stock::product<stock::plain<1>, stock::difference<stock::plain<1>, X<1>>>, X<1>>) \
+  SINTER_STOCK_LINE(stock::norm<4, X<4>, X>)                                                                     \
+  SINTER_STOCK_LINE(stock::relu<stock::norm<4, X<4>, X>>)                                                        \
+  SINTER_STOCK_LINE(stock::relu<stock::sum<stock::norm<4, X<4>, X>, X<4>>>)                                      \
+  SINTER_STOCK_LINE(stock::relu<stock::sum<stock::norm<4, X<4>, X>, stock::norm<4, X<4>, X>>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+#if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE template
+#else
+#define SINTER_STOCK_LINE extern template
+#endif
+SINTER_STOCK_LINE void move_running<float, cpu>(const stock::plain<1>&, const stock::plain<1>&, const stock::plain<2>&,
+                                                double, index_t);
+#define SINTER_STOCK_TABLE(X, V, W)                                                                        \
+  SINTER_STOCK_LINE normalised<X<4>, V<1>, W<1>, W<1>> batch_norm_of(                                      \
+      const X<4>&, const stock::plain<1>&, const stock::plain<1>&, const batch_norm_options&, const W<1>&, \
+      const W<1>&);
+SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::plain)
+SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked, stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+
+// Dense layers, losses, and what a backward pass writes.
+#if SINTER_STOCK_PART == 3 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(X, W)                            \
+  SINTER_STOCK_LINE(stock::product_with<X<2>, W>)           \
+  SINTER_STOCK_LINE(stock::linear<X<2>, W>)                 \
+  SINTER_STOCK_LINE(stock::relu<stock::linear<X<2>, W>>)    \
+  SINTER_STOCK_LINE(stock::gelu<stock::linear<X<2>, W>>)    \
+  SINTER_STOCK_LINE(stock::silu<stock::linear<X<2>, W>>)    \
+  SINTER_STOCK_LINE(stock::sigmoid<stock::linear<X<2>, W>>) \
+  SINTER_STOCK_LINE(stock::tanh<stock::linear<X<2>, W>>)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                                                                                      \
+  SINTER_STOCK_LINE(stock::classification<X<2>>)                                                                   \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::classification<X<2>>>)                             \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, stock::classification<X<2>>>)                              \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, stock::square<stock::difference<X<2>, stock::plain<2>>>>) \
+  SINTER_STOCK_LINE(                                                                                               \
+      stock::reduction<ops::mean_op, 2, 0,                                                                         \
+                       stock::square<stock::difference<stock::linear<stock::plain<2>, X>, stock::plain<2>>>>)      \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 4, 2, X<4>>)                                                    \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, X<2>>)                                                    \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, X<1>>)                                                     \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 2, 0, X<2>>)                                                     \
+  SINTER_STOCK_LINE(kernel_expr<ops::softmax_op, X<2>>)                                                            \
+  SINTER_STOCK_LINE(kernel_expr<ops::log_softmax_op, X<2>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(R)                                       \
+  SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::plain<R>>) \
+  SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::number>)   \
+  SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::sum<stock::plain<R>, stock::plain<R>>>)
+SINTER_STOCK_TABLE(0)
+SINTER_STOCK_TABLE(1)
+SINTER_STOCK_TABLE(2)
+SINTER_STOCK_TABLE(3)
+SINTER_STOCK_TABLE(4)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+
+// Data: batches of samples, pictures as numbers, what was predicted right.
+#if SINTER_STOCK_PART == 4 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(T, R) SINTER_STOCK_LINE(kernel_expr<ops::gather_op, tensor<T, R>, tensor<std::int64_t, R>>)
+SINTER_STOCK_TABLE(float, 1)
+SINTER_STOCK_TABLE(float, 2)
+SINTER_STOCK_TABLE(float, 3)
+SINTER_STOCK_TABLE(float, 4)
+SINTER_STOCK_TABLE(std::int64_t, 1)
+SINTER_STOCK_TABLE(std::uint8_t, 4)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(R)                                                 \
+  SINTER_STOCK_LINE(map_expr<ops::divide_op, stock::plain<R>, stock::number>) \
+  SINTER_STOCK_LINE(map_expr<ops::divide_op, stock::cast<float, tensor<std::uint8_t, R>>, stock::number>)
+SINTER_STOCK_TABLE(2)
+SINTER_STOCK_TABLE(3)
+SINTER_STOCK_TABLE(4)
+#undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(stock::cast<std::int64_t, stock::plain<1>>)
+SINTER_STOCK_LINE(stock::cast<std::int64_t, tensor<std::uint8_t, 1>>)
+SINTER_STOCK_LINE(stock::reduction<ops::argmax_op, 2, 1, stock::plain<2>>)
+SINTER_STOCK_LINE(stock::reduction<ops::argmax_op, 2, 1, stock::linear<stock::plain<2>, stock::plain>>)
+SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::cast<float, stock::equal<stock::labels, stock::labels>>>)
+SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::cast<double, stock::equal<stock::labels, stock::labels>>>)
+SINTER_STOCK_LINE(stock::write<stock::labels, stock::labels>)
+// Counters of batches.
+SINTER_STOCK_LINE(stock::write<tensor<std::int64_t, 0>, constant_expr<std::int64_t>>)
+SINTER_STOCK_LINE(stock::write<tensor<std::int64_t, 0>, tensor<std::int64_t, 0>>)
+SINTER_STOCK_LINE(
+    stock::write<tensor<std::int64_t, 0>, stock::sum<tensor<std::int64_t, 0>, constant_expr<std::int64_t>>>)
+#undef SINTER_STOCK_LINE
+
+}  // namespace sinter::detail
+#endif
 // sinter/cpu/unfold.hpp: unfold and fold on the host.
 
 namespace sinter::cpu_impl {
@@ -29665,8 +30150,8 @@ void take_home(const variable<T, S, D, Order>& leaf) {
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)              \
-  SINTER_INSTANCE class variable<float, R>; \
+#define SINTER_INSTANCES_OF(R)                       \
+  SINTER_INSTANCE_OF_CLASS(class variable<float, R>) \
   SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)
@@ -29674,6 +30159,10 @@ SINTER_INSTANCES_OF(2)
 SINTER_INSTANCES_OF(3)
 SINTER_INSTANCES_OF(4)
 #undef SINTER_INSTANCES_OF
+
+// Of flatten().
+SINTER_INSTANCE struct detail::reshape_backward<float, 2, 3, cpu>;
+SINTER_INSTANCE struct detail::reshape_backward<float, 2, 4, cpu>;
 
 }  // namespace sinter
 #endif
@@ -38413,7 +38902,7 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
 }
 
 template <device D, class Numbers, int R>
-auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
+tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
   write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
   return to;
@@ -42227,7 +42716,7 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
 }
 
 template <device D, class Numbers, int R>
-auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
+tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
   write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
   return to;
@@ -43673,6 +44162,26 @@ inline constexpr bool is_setting<conv_transpose_options<N>> = true;
 
 namespace detail {
 
+/// The weights of a layer, (rows, columns / groups, kernel...), and to how many inputs an output is connected.
+template <int N, floating_element T, device D>
+tensor<T, N + 2, D> conv_weights(const char* name, index_t rows, index_t columns, index_t groups,
+                                 const per_axis<N>& kernel, generator& gen, index_t& inputs) {
+  using sinter::detail::refuse;
+  if (rows < 0 || columns < 0)
+    refuse<shape_error>({name, ": ", rows, " and ", columns, " channels; neither may be negative"});
+  if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
+  if (rows % groups != 0 || columns % groups != 0)
+    refuse<shape_error>({name, ": ", groups, " groups do not divide ", rows, " and ", columns, " channels"});
+  extents<N + 2> shape;
+  shape[0] = rows;
+  inputs = shape[1] = columns / groups;
+  for (int d = 0; d < N; ++d) {
+    if (kernel[d] < 1) refuse<shape_error>({name, ": a kernel of ", kernel[d], " taps; it needs one or more"});
+    inputs *= shape[d + 2] = kernel[d];
+  }
+  return init::fan_in_uniform<T, D>(gen, inputs, shape);
+}
+
 /// What all convolution layers are; Self is the layer over N axes, Options those of its function.
 template <int N, class Self, class Options, floating_element T, device D, class Kind, bool Bias>
 struct convolution : module<Self> {
@@ -43718,25 +44227,11 @@ struct convolution : module<Self> {
   Options options;
 
  protected:
-  /// Weights of shape (rows, columns / groups, kernel...), of which an output sees columns / groups * taps.
+  /// Makes the weights, and the bias of `outputs` numbers.
   void set_up(const char* name, index_t rows, index_t columns, index_t outputs, const per_axis<N>& kernel,
               generator& gen) {
-    using sinter::detail::refuse;
-    const index_t groups = options.groups;
-    if (rows < 0 || columns < 0)
-      refuse<shape_error>({name, ": ", rows, " and ", columns, " channels; neither may be negative"});
-    if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
-    if (rows % groups != 0 || columns % groups != 0)
-      refuse<shape_error>({name, ": ", groups, " groups do not divide ", rows, " and ", columns, " channels"});
-    extents<N + 2> shape;
-    shape[0] = rows;
-    shape[1] = columns / groups;
-    index_t inputs = shape[1];
-    for (int d = 0; d < N; ++d) {
-      if (kernel[d] < 1) refuse<shape_error>({name, ": a kernel of ", kernel[d], " taps; it needs one or more"});
-      inputs *= shape[d + 2] = kernel[d];
-    }
-    weight = init::fan_in_uniform<T, D>(gen, inputs, shape);
+    index_t inputs = 0;
+    weight = conv_weights<N, T, D>(name, rows, columns, options.groups, kernel, gen, inputs);
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
 };
@@ -44002,6 +44497,15 @@ inline constexpr bool is_setting<batch_norm_settings> = true;
 
 namespace detail {
 
+SINTER_SHARED_COLD void check_channels(index_t channels, double eps);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_channels(index_t channels, double eps) {
+  if (channels < 0)
+    sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
+  sinter::detail::checked_eps("batch_norm", eps);
+}
+#endif
+
 /// Batch norm of operands of rank Least to Most; see batch_norm2d.
 template <int Least, int Most, class Self, floating_element T, device D, class Kind, bool Affine, bool Running>
 struct batch_norm : module<Self> {
@@ -44012,9 +44516,7 @@ struct batch_norm : module<Self> {
 
   batch_norm() = default;
   explicit batch_norm(index_t channels, const batch_norm_settings& how = {}) : settings(how) {
-    if (channels < 0)
-      sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
-    sinter::detail::checked_eps("batch_norm", how.eps);
+    check_channels(channels, how.eps);
     const extents<1> each{{channels}};
     if constexpr (Affine) {
       weight = ones<T, D>(each);
@@ -44426,6 +44928,20 @@ index_t fold_batch_norm(const M& model) {
 namespace sinter::nn {
 
 SINTER_INSTANCE struct linear<float>;
+namespace init {
+SINTER_INSTANCE tensor<float, 1> fan_in_uniform<float, cpu, 1>(generator&, index_t, const extents<1>&);
+SINTER_INSTANCE tensor<float, 2> fan_in_uniform<float, cpu, 2>(generator&, index_t, const extents<2>&);
+SINTER_INSTANCE tensor<float, 3> fan_in_uniform<float, cpu, 3>(generator&, index_t, const extents<3>&);
+SINTER_INSTANCE tensor<float, 4> fan_in_uniform<float, cpu, 4>(generator&, index_t, const extents<4>&);
+}  // namespace init
+namespace detail {
+SINTER_INSTANCE tensor<float, 1> buffer_run::seen(const tensor<float, 1>&);
+SINTER_INSTANCE tensor<std::int64_t, 0> buffer_run::seen(const tensor<std::int64_t, 0>&);
+SINTER_INSTANCE tensor<float, 3> conv_weights<1, float, cpu>(const char*, index_t, index_t, index_t, const per_axis<1>&,
+                                                             generator&, index_t&);
+SINTER_INSTANCE tensor<float, 4> conv_weights<2, float, cpu>(const char*, index_t, index_t, index_t, const per_axis<2>&,
+                                                             generator&, index_t&);
+}  // namespace detail
 
 }  // namespace sinter::nn
 #endif
@@ -44979,7 +45495,7 @@ struct slot_pack;
 template <std::size_t... I, class... M>
 struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
   slot_pack() = default;
-  explicit slot_pack(M... m) : slot<I, M>{std::move(m)}... {}
+  explicit slot_pack(M&&... m) : slot<I, M>{std::move(m)}... {}
 
   template <class X>
   auto run(const X& x) const {
@@ -45486,13 +46002,16 @@ void for_each_variable(const Source& source, const F& f) {
   });
 }
 
-inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
   if (!std::isfinite(value) || value < 0 || value >= below)
     sinter::detail::refuse<value_error>(
         {optimizer, ": ", name, " must be ",
          std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
          ", but is ", value});
 }
+#endif
 
 }  // namespace detail
 
@@ -46596,6 +47115,40 @@ class lr_scheduler {
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 
+// sinter/random/instances.hpp: random tensors of common types, which a program with sinter::compiled makes once.
+
+#if SINTER_COMPILED
+namespace sinter::detail {
+
+#define SINTER_INSTANCES_OF(Numbers, R) \
+  SINTER_INSTANCE tensor<Numbers::value_type, R> draw<cpu, Numbers, R>(generator&, const Numbers&, const extents<R>&);
+#define SINTER_INSTANCES_OF_RANK(R)              \
+  SINTER_INSTANCES_OF(uniform_numbers<float>, R) \
+  SINTER_INSTANCES_OF(normal_numbers<float>, R)  \
+  SINTER_INSTANCES_OF(integer_numbers<std::int64_t>, R)
+SINTER_INSTANCES_OF_RANK(1)
+SINTER_INSTANCES_OF_RANK(2)
+SINTER_INSTANCES_OF_RANK(3)
+SINTER_INSTANCES_OF_RANK(4)
+#undef SINTER_INSTANCES_OF_RANK
+#undef SINTER_INSTANCES_OF
+
+}  // namespace sinter::detail
+namespace sinter {
+
+#define SINTER_INSTANCES_OF_RANK(R)                                                                        \
+  SINTER_INSTANCE tensor<float, R> uniform<float, cpu, R>(generator&, std::type_identity_t<float>,         \
+                                                          std::type_identity_t<float>, const extents<R>&); \
+  SINTER_INSTANCE tensor<std::int64_t, R> randint<std::int64_t, cpu, R>(                                   \
+      generator&, detail::number<std::int64_t>, detail::number<std::int64_t>, const extents<R>&);
+SINTER_INSTANCES_OF_RANK(1)
+SINTER_INSTANCES_OF_RANK(2)
+SINTER_INSTANCES_OF_RANK(3)
+SINTER_INSTANCES_OF_RANK(4)
+#undef SINTER_INSTANCES_OF_RANK
+
+}  // namespace sinter
+#endif
 // sinter/random/window.hpp: the numbers of a draw for images, in a window of these images only.
 
 namespace sinter::detail {

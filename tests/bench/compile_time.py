@@ -1,22 +1,34 @@
 #!/usr/bin/env python3
-"""Measures the compile-time budgets: umbrella header, digits example, one more fused statement; with --devices a network over one
-device and over more, with --once the files of a program. Medians of --rounds. Installs what is missing, with apt-get, as root or with sudo."""
+"""Measures how long programs compile: seconds of processor time, and how many times as long as `#include <Eigen/Core>` in the same run.
+
+Rows are the umbrella header, a fused statement with its backward, the digits example and a program that trains a convolutional network; columns
+header-only with -O2 and -O0, with SINTER_COMPILED=1, and that with the umbrella header precompiled. Then what one more statement takes, and
+the library that the compiled ones link, by the clock with two jobs. In each round every file is compiled once; the figures are medians.
+
+Installs what is missing, with apt-get, as root or with sudo.
+"""
 import argparse
 import os
+import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import setup
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 GPU_FLAGS = ["--expt-relaxed-constexpr", "-arch=sm_90", "-DEIGEN_NO_CUDA", "-x", "cu"]
 FUNCTIONS = ["sigmoid", "tanh", "exp", "relu"]
+MODES = {"header-only, -O2": ["-O2"], "header-only, -O0": ["-O0"], "compiled, -O2": ["-O2", "-DSINTER_COMPILED=1"],
+         "compiled, precompiled header": ["-O2", "-DSINTER_COMPILED=1"]}
+EIGEN = "Eigen/Core"
 
 
-def statements(n, device):
+def statements(n, device="cpu"):
     """A file with n distinct fused statements on a device, each with backward."""
     lines = []
     for i in range(n):
@@ -67,77 +79,125 @@ def is_nvcc(compiler):
     return Path(compiler).name == "nvcc"
 
 
-SMALL_MODEL = """#include <sinter/sinter.hpp>
-using namespace sinter;
-float train(const tensor<float, 2>& inputs, const tensor<std::int64_t, 1>& targets) {
-  generator gen(1);
-  const nn::sequential model{nn::linear(4, 32, gen), nn::relu(), nn::linear(32, 2, gen)};
-  optim::adam optimizer(model, {.lr = 0.01});
-  float last = 0;
-  for (int step = 0; step < 100; ++step) {
-    const variable loss = cross_entropy(model(inputs), targets);
-    optimizer.zero_grad();
-    loss.backward();
-    optimizer.step();
-    last = loss.item();
-  }
-  return last;
-}
-"""
-
-
-def compile_once(compiler, source, folder, *more):
-    """Seconds of processor time and peak MiB of one compilation."""
-    flags = GPU_FLAGS if is_nvcc(compiler) else ["-march=native"]
-    command = [compiler, "-std=c++20", "-O2", *flags, *more, "-I", str(ROOT / "include"), "-I", str(ROOT / "examples"),
-               "-isystem", "/usr/include/eigen3", "-c", str(source), "-o", str(Path(folder) / "out.o")]
+def run_compiler(command, what):
+    """Seconds of processor time and peak MiB."""
     child = subprocess.Popen(command)
     _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
     if status != 0:
-        sys.exit(f"compile_time.py: {source} does not compile")
+        sys.exit(f"compile_time.py: {what} does not compile: {shlex.join(map(str, command))}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+class Files:
+    """Compiles texts in a folder of its own."""
+
+    def __init__(self, options, folder):
+        self.folder = Path(folder)
+        flags = GPU_FLAGS if is_nvcc(options.compiler) else []
+        self.command = [options.compiler, "-std=c++20", *flags, *shlex.split(options.flags)]
+        self.includes = ["-I", ROOT / "include", "-I", ROOT / "examples", "-isystem", "/usr/include/eigen3"]
+        self.headers = self.folder / "precompiled"
+        self.seconds, self.memory = {}, {}
+
+    def precompile(self, flags):
+        to = self.headers / "sinter" / "sinter.hpp.gch"
+        to.parent.mkdir(parents=True)
+        run_compiler([*self.command, *flags, *self.includes, "-x", "c++-header", ROOT / "include/sinter/sinter.hpp", "-o", to], "the header")
+
+    def compile(self, row, mode, text, includes=None):
+        source = self.folder / "source.cpp"
+        source.write_text(text)
+        first = ["-I", self.headers] if "precompiled" in mode else []
+        seconds, memory = run_compiler([*self.command, *MODES.get(mode, ["-O2"]), *first, *(includes or self.includes), "-c", source,
+                                        "-o", self.folder / "out.o"], row)
+        self.seconds.setdefault((row, mode), []).append(seconds)
+        self.memory[row, mode] = memory
+
+    def median(self, row, mode):
+        return statistics.median(self.seconds[row, mode])
+
+
+def rival_includes(python):
+    """Where the headers of the PyTorch of a Python are."""
+    script = "from torch.utils import cpp_extension as c; print('\\n'.join(c.include_paths()))"
+    found = subprocess.run([python, "-c", script], capture_output=True, text=True)
+    if found.returncode != 0:
+        sys.exit(f"compile_time.py: {python} has no PyTorch; --install-rival installs it")
+    return [part for folder in found.stdout.split() for part in ("-isystem", folder)]
+
+
+def library_seconds(options, folder):
+    """By the clock, sinter::compiled with two jobs."""
+    (folder / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.20)\nproject(once LANGUAGES CXX)\nadd_subdirectory({ROOT} sinter)\n")
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+                    f"-DCMAKE_CXX_COMPILER={options.compiler}"], check=True, stdout=subprocess.DEVNULL)
+    begin = time.monotonic()
+    subprocess.run(["cmake", "--build", folder / "build", "--target", "sinter_compiled", "-j2"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
+
+
+def measure_devices(options, files):
+    kind = "cuda" if is_nvcc(options.compiler) else "numa"
+    for _ in range(options.rounds):
+        for way, code in WAYS.items():
+            files.compile(way, "", network(*code, kind))
+    first = files.median("one device", "")
+    for way in WAYS:
+        print(f"{way:20s} {files.median(way, ''):6.2f} s  {files.memory[way, '']:5.0f} MiB  {files.median(way, '') / first:.2f} times the first")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++", help="g++, clang++ or nvcc, for sm_90 (default: g++)")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--devices", action="store_true", help="a network over one device and over more, instead of the budgets")
-    parser.add_argument("--once", action="store_true", help="files of a program with and without what sinter::compiled holds, for any x86-64 processor")
+    parser.add_argument("--flags", default="", help="more flags for all files, such as -march=native")
+    parser.add_argument("--rounds", type=int, default=3, help="default: 3")
+    parser.add_argument("--rival", metavar="PYTHON", help="a Python with PyTorch: the network in libtorch as well")
+    parser.add_argument("--install-rival", action="store_true", help=setup.RIVAL_HELP)
+    parser.add_argument("--no-library", action="store_true", help="leave out the library itself, which takes minutes")
+    parser.add_argument("--devices", action="store_true", help="a network over one device and over more, instead")
     options = parser.parse_args()
-    setup.install(options.compiler)
-    device = "cuda<0>" if is_nvcc(options.compiler) else "cpu"
+    installed = setup.install(options.compiler, options.install_rival)
+    if options.install_rival:
+        options.rival = options.rival or installed
     with tempfile.TemporaryDirectory() as folder:
-        sources = {"Eigen/Core alone": "#include <Eigen/Core>\n", "umbrella header": "#include <sinter/sinter.hpp>\n",
-                   "1 statement": statements(1, device), "11 statements": statements(11, device),
-                   "digits example": (ROOT / "examples" / "01_digits.cpp").read_text()}
+        files = Files(options, folder)
         if options.devices:
-            kind = "cuda" if is_nvcc(options.compiler) else "numa"
-            sources = {way: network(*code, kind) for way, code in WAYS.items()}
-        more = {}
-        if options.once:
-            sources = {"Eigen/Core alone": sources["Eigen/Core alone"]}
-            for name, text in (("small model", SMALL_MODEL), ("digits example", (ROOT / "examples/01_digits.cpp").read_text())):
-                sources[name] = sources[name + ", compiled"] = text
-                more[name + ", compiled"] = ["-DSINTER_COMPILED=1"]
-            sources["src/sinter.cpp"] = (ROOT / "src/sinter.cpp").read_text()
-            more = {name: ["-march=x86-64", *more.get(name, [])] for name in sources}
-        seconds, memory = {}, {}
+            return measure_devices(options, files)
+        device = "cuda<0>" if is_nvcc(options.compiler) else "cpu"
+        rows = {"umbrella header": "#include <sinter/sinter.hpp>\n", "a statement": statements(1, device),
+                "11 statements": statements(11, device), "digits example": (ROOT / "examples/01_digits.cpp").read_text(),
+                "convolutional network": (HERE / "compile/convnet.cpp").read_text()}
+        modes = list(MODES)
+        if is_nvcc(options.compiler):
+            modes = modes[:1]
+        elif Path(options.compiler).name.startswith("g++"):
+            files.precompile(MODES[modes[-1]])
+        else:
+            modes.pop()  # clang++ takes a precompiled header by another option
+        rival = rival_includes(options.rival) if options.rival else None
         for _ in range(options.rounds):
-            for name, text in sources.items():
-                path = Path(folder) / "source.cpp"
-                path.write_text(text)
-                s, m = compile_once(options.compiler, path, folder, *more.get(name, []))
-                seconds.setdefault(name, []).append(s)
-                memory[name] = m
-        first = statistics.median(seconds[next(iter(sources))])
-        for name in sources:
-            median = statistics.median(seconds[name])
-            print(f"{name:20s} {median:6.2f} s  {memory[name]:5.0f} MiB  {median / first:.2f} times the first")
-        if options.devices or options.once:
-            return
-        step = (statistics.median(seconds["11 statements"]) - statistics.median(seconds["1 statement"])) / 10
-        print(f"one more fused statement with backward: {step:.2f} s")
+            files.compile(EIGEN, "", f"#include <{EIGEN}>\n")
+            for row, text in rows.items():
+                for mode in modes:
+                    files.compile(row, mode, text)
+            if rival:
+                files.compile("libtorch", "", (HERE / "compile/convnet_torch.cpp").read_text(), rival)
+        eigen = files.median(EIGEN, "")
+        print(f"`#include <{EIGEN}>`: {eigen:.2f} s; seconds, and how many times that\n")
+        print("| | " + " | ".join(modes) + " |\n" + "| --- " * (1 + len(modes)) + "|")
+        for row in rows:
+            if row != "11 statements":
+                print(f"| {row} | " + " | ".join(f"{files.median(row, m):.1f} ({files.median(row, m) / eigen:.1f})" for m in modes) + " |")
+        more = {m: (files.median("11 statements", m) - files.median("a statement", m)) / 10 for m in modes}
+        print("| one more statement | " + " | ".join(f"{s:.2f} ({s / eigen:.2f})" for s in more.values()) + " |\n")
+        print("peak of the compiler, the network: " + ", ".join(f"{files.memory['convolutional network', m]:.0f} MiB {m}" for m in modes))
+        if rival:
+            print(f"the network in libtorch: {files.median('libtorch', ''):.1f} s ({files.median('libtorch', '') / eigen:.1f}), "
+                  f"{files.memory['libtorch', '']:.0f} MiB")
+        if not options.no_library and not is_nvcc(options.compiler):
+            print(f"sinter::compiled, two jobs: {library_seconds(options, Path(folder)):.0f} s by the clock")
 
 
-main()
+if __name__ == "__main__":
+    main()
