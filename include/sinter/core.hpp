@@ -8,6 +8,7 @@
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/create.hpp"
+#include "sinter/core/declare.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/gpu_only.hpp"

@@ -16,6 +16,7 @@
 #include "sinter/core.hpp"
 #include "sinter/cpu.hpp"
 #include "sinter/expr.hpp"
+#include "sinter/fwd.hpp"
 #include "sinter/grad.hpp"
 #include "sinter/math.hpp"
 #if SINTER_WITH_CUDA

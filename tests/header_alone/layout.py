@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
     "ranks": "core math expr ops grad cpu cuda random nn optim data io parallel",
 }
-ANYONE = {"fwd.hpp", "config.hpp"}
+ANYONE = {"config.hpp"}
 # what -> the places that alone may include it
 GUARDED = {
     r"Eigen/": r"math/packet\w*\.hpp|cpu/",
@@ -83,6 +83,8 @@ def problems():
                 yield name, f"sinter/{room}.hpp does not reach it"
         if name in ANYONE and tools.includes_of(header):
             yield name, "may not include anything of the library"
+        if name == "fwd.hpp" and any(room_of(part.relative_to(base).as_posix()) not in ("", "core") for part in tools.closure(header)):
+            yield name, "may include what declares, in core/, only"
         parts = tools.closure(header)
         if base / "config.hpp" not in parts and any("<Eigen/" in part.read_text(encoding="utf-8") for part in parts):
             yield name, "uses Eigen without sinter/config.hpp, which makes objects with other packets a link error"

@@ -6,11 +6,6 @@
 
 namespace sinter {
 
-template <class T, auto Shape, device D = cpu>
-class tensor;
-template <class T, auto Shape, device D = cpu, int Order = 1>
-class variable;
-
 template <class T>
 struct constant_expr;
 template <class Target, class E>

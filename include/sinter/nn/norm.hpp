@@ -35,7 +35,7 @@ SINTER_SHARED_COLD void check_channels(index_t channels, double eps) {
     sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
   sinter::detail::checked_eps("batch_norm", eps);
 }
-#endif
+#endif  // SINTER_DEFINES
 
 /// Batch norm of operands of rank Least to Most; see batch_norm2d.
 template <int Least, int Most, class Self, floating_element T, device D, class Kind, bool Affine, bool Running>

@@ -30,7 +30,7 @@ SINTER_SHARED_COLD placed_error::placed_error(const std::string& message, std::s
       reason(message),
       where(module),
       mark(type) {}
-#endif
+#endif  // SINTER_DEFINES
 
 /// The path from m to the module at an address, of the type that mark stands for; empty if there is none.
 template <class M>

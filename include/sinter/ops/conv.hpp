@@ -140,7 +140,7 @@ SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, si
     refuse<shape_error>({name, ": a bias of shape ", sinter::detail::shape_piece{bias, 1}, " for ", outputs,
                          " filters; it has one value for each"});
 }
-#endif
+#endif  // SINTER_DEFINES
 
 /// Of a convolution from `image` to `result`.
 template <int N, class Options>

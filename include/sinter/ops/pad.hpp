@@ -83,7 +83,7 @@ SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode m
           {"pad: ", name_of(mode), " needs elements on axis ", d, " of shape ", of_x, ", which are not cut off"});
   }
 }
-#endif
+#endif  // SINTER_DEFINES
 
 template <class T>
 struct pad_op : resampling_op {

@@ -92,7 +92,7 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
          std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
          ", but is ", value});
 }
-#endif
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

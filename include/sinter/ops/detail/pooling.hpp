@@ -121,7 +121,7 @@ SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_p
                          " with padding ", padding});
   return out;
 }
-#endif
+#endif  // SINTER_DEFINES
 
 /// A window of one size that moves by a stride.
 template <int N>
