@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tests/compiled/stock.py: with sinter::compiled a file makes the functions of its own formulas only, and few of them.
+"""tests/compiled/stock.py: with sinter::compiled a file makes the functions of its own formulas only, and few of them; and a header
+that includes fwd.hpp can name the library's types.
 
 Compiles programs with SINTER_COMPILED=1 and names each statement that a file runs by functions of its own, though it is not in the list of what
 is the program's own. Then the size of what it makes is compared with a limit; unlike seconds, it is the same on every machine.
@@ -62,6 +63,22 @@ def check(options, program):
     return "\n".join(problems)
 
 
+FORWARD = """#include <sinter/fwd.hpp>
+sinter::tensor<float, 2> scores(const sinter::tensor<float, 2>& x, sinter::variable<float, 1, sinter::cuda<0>>* bias);
+int draw(sinter::generator& gen);
+#include <sinter/sinter.hpp>
+sinter::tensor<float, 2> scores(const sinter::tensor<float, 2>& x, sinter::variable<float, 1, sinter::cuda<0>>*) { return x; }
+int draw(sinter::generator& gen) { return int(sinter::randint(gen, 0, 9, {1})(0)); }
+"""
+
+
+def check_forward(options):
+    source = options.scratch / "forward.cpp"
+    source.write_text(FORWARD, encoding="utf-8")
+    code, text = run([options.compiler, "-std=c++20", "-fsyntax-only", "-I", INCLUDE, *eigen_flags(options.eigen), source])
+    return "" if code == 0 else f"names of sinter/fwd.hpp do not fit those of sinter/sinter.hpp:\n{text}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
@@ -69,7 +86,8 @@ def main():
     parser.add_argument("--scratch", type=Path, required=True)
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    problems = [text for text in parallel(lambda program: check(options, program), PROGRAMS) if text]
+    problems = [text for text in [check_forward(options)] if text]
+    problems += [text for text in parallel(lambda program: check(options, program), PROGRAMS) if text]
     print("\n".join(problems) or "no statement is made twice")
     sys.exit(bool(problems))
 
