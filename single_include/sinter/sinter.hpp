@@ -6758,12 +6758,16 @@ class window_padding {
 namespace detail {
 
 /// Errors: value_error for a stride or dilation below 1.
+SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation) {
+  if (stride < 1) refuse<value_error>({op, ": stride is ", stride, "; it must be 1 or more"});
+  if (dilation < 1) refuse<value_error>({op, ": dilation is ", dilation, "; it must be 1 or more"});
+}
+#endif  // SINTER_DEFINES
 template <int N>
 void check_window(const char* op, const per_axis<N>& stride, const per_axis<N>& dilation) {
-  for (int d = 0; d < N; ++d) {
-    if (stride[d] < 1) refuse<value_error>({op, ": stride is ", stride[d], "; it must be 1 or more"});
-    if (dilation[d] < 1) refuse<value_error>({op, ": dilation is ", dilation[d], "; it must be 1 or more"});
-  }
+  for (int d = 0; d < N; ++d) check_window(op, stride[d], dilation[d]);
 }
 
 }  // namespace detail
@@ -10168,6 +10172,7 @@ SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_p
   using sinter::detail::refuse;
   const index_t in = x.extents[axis];
   if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
+  sinter::detail::check_window(op, stride, dilation);
   if (padding < 0 || padding > kernel / 2)
     refuse<value_error>(
         {op, ": padding ", padding, " for a kernel of ", kernel, "; it must be from 0 to half of that"});
@@ -10194,7 +10199,6 @@ struct sliding_window {
 
   /// The shape of the result. Errors: as max_pool2d's.
   extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    sinter::detail::check_window(op, stride, dilation);
     extents<N + 2> y = x;
     for (int d = 0; d < N; ++d)
       y[d + 2] = count_windows(op, {x.data(), N + 2}, d + 2, kernel[d], stride[d], padding[d], dilation[d], ceil_mode);

@@ -84,12 +84,16 @@ class window_padding {
 namespace detail {
 
 /// Errors: value_error for a stride or dilation below 1.
+SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation) {
+  if (stride < 1) refuse<value_error>({op, ": stride is ", stride, "; it must be 1 or more"});
+  if (dilation < 1) refuse<value_error>({op, ": dilation is ", dilation, "; it must be 1 or more"});
+}
+#endif  // SINTER_DEFINES
 template <int N>
 void check_window(const char* op, const per_axis<N>& stride, const per_axis<N>& dilation) {
-  for (int d = 0; d < N; ++d) {
-    if (stride[d] < 1) refuse<value_error>({op, ": stride is ", stride[d], "; it must be 1 or more"});
-    if (dilation[d] < 1) refuse<value_error>({op, ": dilation is ", dilation[d], "; it must be 1 or more"});
-  }
+  for (int d = 0; d < N; ++d) check_window(op, stride[d], dilation[d]);
 }
 
 }  // namespace detail

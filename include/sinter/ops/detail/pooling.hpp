@@ -106,6 +106,7 @@ SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_p
   using sinter::detail::refuse;
   const index_t in = x.extents[axis];
   if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
+  sinter::detail::check_window(op, stride, dilation);
   if (padding < 0 || padding > kernel / 2)
     refuse<value_error>(
         {op, ": padding ", padding, " for a kernel of ", kernel, "; it must be from 0 to half of that"});
@@ -132,7 +133,6 @@ struct sliding_window {
 
   /// The shape of the result. Errors: as max_pool2d's.
   extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
-    sinter::detail::check_window(op, stride, dilation);
     extents<N + 2> y = x;
     for (int d = 0; d < N; ++d)
       y[d + 2] = count_windows(op, {x.data(), N + 2}, d + 2, kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
