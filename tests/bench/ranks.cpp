@@ -27,6 +27,7 @@ using detail::protection;
 void in_processes(int size, const std::function<void(socket_communicator&)>& f, protection by = protection::none) {
   const std::string address = "unix:/tmp/sinter-bench-" + std::to_string(::getpid());
   ::setenv("SINTER_COMM_SECRET", "a secret of the benchmark", 0);
+  std::fflush(stdout);  // or each process would write it
   for (int rank = 0; rank < size; ++rank) {
     if (::fork() != 0) continue;
     int code = 0;
