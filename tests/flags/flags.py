@@ -68,9 +68,10 @@ def main():
     command = [options.compiler, "-std=c++20", f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen)]
     passed = tools.Passed(scratch / "passed", command, tools.run([options.compiler, "--version"])[1], Path(__file__).read_bytes())
     sources = [*sorted(HERE.glob("*.cpp")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
-    old_eigen = scratch / "old/Eigen/Core"
-    old_eigen.parent.mkdir(parents=True, exist_ok=True)
-    old_eigen.write_text("#define EIGEN_VERSION_AT_LEAST(world, major, minor) 0\n")
+    for name in ("Core", "src/Core/util/Macros.h"):  # in front of the Eigen that is there
+        old_eigen = scratch / "old/Eigen" / name
+        old_eigen.parent.mkdir(parents=True, exist_ok=True)
+        old_eigen.write_text("#define EIGEN_VERSION_AT_LEAST(world, major, minor) 0\n")
     refused = {**REFUSED, **REFUSED_BY[kind], f"-I{scratch}/old": "sinter: needs Eigen 3.4"}
     cases = [(source, flags, None) for source, flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
     cases += [(None, flags, message) for flags, message in refused.items()]
