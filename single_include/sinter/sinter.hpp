@@ -20138,6 +20138,10 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
 // clang-format off
 #include <Eigen/src/Core/util/DisableStupidWarnings.h>
 #include <Eigen/src/Core/util/Macros.h>
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)  // where an older one stands first in the search path
+#error "sinter: needs Eigen 3.4 or later; this one is older"
+#include <sinter_needs_eigen_3_4>
+#endif
 #include <Eigen/src/Core/util/ConfigureVectorization.h>
 #include <Eigen/src/Core/util/MKL_support.h>
 #include <Eigen/src/Core/util/Constants.h>
