@@ -1,6 +1,6 @@
-// src/sinter.cpp: what is the same in every program, compiled once: the target sinter::compiled, with the stock
-// statements where CMake does not compile them in parts. A program without
-// CMake compiles this file, or one of its own with these lines, and all others with -DSINTER_COMPILED=1.
+// src/sinter.cpp: what is the same in every program, compiled once: the target sinter::compiled. A program without
+// CMake compiles this file, or one of its own with these lines, and all others with -DSINTER_COMPILED=1; the stock
+// statements are then in it, too.
 #define SINTER_IMPLEMENTATION
 #include <sinter/data.hpp>
 #include <sinter/io.hpp>

@@ -155,7 +155,7 @@
 #endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
-// The same for what is called so often, and inlined would be so much code, that one copy is better.
+// The same, never inlined: for what many places call and is much code.
 #define SINTER_SHARED_NOINLINE __attribute__((noinline)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS

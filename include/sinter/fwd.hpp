@@ -1,4 +1,4 @@
-// sinter/fwd.hpp: names of the library's types, for headers that only pass them on. It takes a fiftieth of the time of
+// sinter/fwd.hpp: names of the library's types, for headers that only pass them on. It takes a hundredth of the time of
 // sinter.hpp.
 //
 //     // model.hpp

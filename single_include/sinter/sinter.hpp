@@ -185,7 +185,7 @@
 #endif
 // The same for what runs once or when something goes wrong.
 #define SINTER_SHARED_COLD __attribute__((cold)) SINTER_SHARED
-// The same for what is called so often, and inlined would be so much code, that one copy is better.
+// The same, never inlined: for what many places call and is much code.
 #define SINTER_SHARED_NOINLINE __attribute__((noinline)) SINTER_SHARED
 // 1, in src/sinter.cpp only: kernels come from src/kernels.cpp, which is compiled for several sets of instructions.
 #ifndef SINTER_KERNEL_VARIANTS
@@ -6758,9 +6758,9 @@ class window_padding {
 namespace detail {
 
 /// Errors: value_error for a stride or dilation below 1.
-SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation);
+SINTER_SHARED void check_window(const char* op, index_t stride, index_t dilation);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation) {
+SINTER_SHARED void check_window(const char* op, index_t stride, index_t dilation) {
   if (stride < 1) refuse<value_error>({op, ": stride is ", stride, "; it must be 1 or more"});
   if (dilation < 1) refuse<value_error>({op, ": dilation is ", dilation, "; it must be 1 or more"});
 }
@@ -10164,11 +10164,11 @@ struct pool_extents {
 };
 
 /// How many windows lie along an axis of x. Errors: as max_pool2d's.
-SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
-                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode);
+SINTER_SHARED index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                    index_t stride, index_t padding, index_t dilation, bool ceil_mode);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
-                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
+SINTER_SHARED index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                    index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
   using sinter::detail::refuse;
   const index_t in = x.extents[axis];
   if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
@@ -14004,11 +14004,11 @@ constexpr const char* name_of(pad_mode mode) {
   return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
 }
 /// y, which is x, becomes the shape of x padded. Errors: as pad's.
-SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
-                                          index_t* y);
+SINTER_SHARED void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                     index_t* y);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
-                                          index_t* y) {
+SINTER_SHARED void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                     index_t* y) {
   const index_t* const x = of_x.extents;
   const int rank = of_x.rank;
   using sinter::detail::refuse;
@@ -14242,9 +14242,9 @@ constexpr auto find_conv_mistake() {
 }
 
 /// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
-SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
-                                            sinter::detail::shape_piece w, index_t inputs, index_t outputs,
-                                            const index_t* bias);
+SINTER_SHARED void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
+                                       sinter::detail::shape_piece w, index_t inputs, index_t outputs,
+                                       const index_t* bias);
 template <int R, class... B>
 void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
                          index_t outputs, const B&... bias) {
@@ -14253,9 +14253,9 @@ void check_conv_channels(const char* name, index_t groups, const extents<R>& x, 
   check_conv_channels(name, groups, {x.data(), R}, {w.data(), R}, inputs, outputs, channels);
 }
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
-                                            sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
-                                            const index_t* bias) {
+SINTER_SHARED void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
+                                       sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
+                                       const index_t* bias) {
   using sinter::detail::refuse;
   const index_t *const x = of_x.extents, *const w = of_w.extents;
   if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
@@ -26378,7 +26378,7 @@ typename R::state fold(const T* x, index_t n, index_t first) {
       s = R::merge(s, R::of(folded));
     }
     if constexpr (!block_by_block) left = left_range<R>(s);
-    if (left) return push_each<R>(x, n, first);
+    if (left) return push_each<R>(x, n, first);  // the last call: in the loop it would need a stack frame
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
     s = R::template fold_run<vector<T>>(x, n, first, lanes);
     i = n;
@@ -29078,12 +29078,15 @@ template <class X>
 using again = map_expr<ops::computed_again_op<float>, X>;
 template <class X>
 using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
+
 }  // namespace sinter::detail::stock
 
 namespace sinter::detail {
 
 // In each table X are inputs and W weights: plain ones in inference, tracked ones in training, where the first layer
 // has a plain input.
+
+// Convolutions and pooling.
 #if SINTER_STOCK_PART == 1 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
 #else
@@ -29117,8 +29120,10 @@ SINTER_STOCK_TABLE(stock::tracked)
 // Norms.
 #if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#define SINTER_STOCK_FUNCTION template
 #else
 #define SINTER_STOCK_LINE SINTER_STOCK
+#define SINTER_STOCK_FUNCTION extern template
 #endif
 #define SINTER_STOCK_TABLE(X)                                                                                    \
   SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<4>>)                                                    \
@@ -29133,22 +29138,17 @@ SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
 #undef SINTER_STOCK_LINE
-#if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
-#define SINTER_STOCK_LINE template
-#else
-#define SINTER_STOCK_LINE extern template
-#endif
-SINTER_STOCK_LINE void move_running<float, cpu>(const stock::plain<1>&, const stock::plain<1>&, const stock::plain<2>&,
-                                                double, index_t);
+SINTER_STOCK_FUNCTION void move_running<float, cpu>(const stock::plain<1>&, const stock::plain<1>&,
+                                                    const stock::plain<2>&, double, index_t);
 #define SINTER_STOCK_TABLE(X, V, W)                                                                        \
-  SINTER_STOCK_LINE normalised<X<4>, V<1>, W<1>, W<1>> batch_norm_of(                                      \
+  SINTER_STOCK_FUNCTION normalised<X<4>, V<1>, W<1>, W<1>> batch_norm_of(                                  \
       const X<4>&, const stock::plain<1>&, const stock::plain<1>&, const batch_norm_options&, const W<1>&, \
       const W<1>&);
 SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::plain)
 SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::tracked)
 SINTER_STOCK_TABLE(stock::tracked, stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
-#undef SINTER_STOCK_LINE
+#undef SINTER_STOCK_FUNCTION
 
 // Dense layers, losses, and what a backward pass writes.
 #if SINTER_STOCK_PART == 3 || SINTER_STOCK_PART < 0
@@ -29861,7 +29861,7 @@ Stream& operator<<(Stream& out, const E& e) {
 }
 
 }  // namespace sinter
-// sinter/fwd.hpp: names of the library's types, for headers that only pass them on. It takes a fiftieth of the time of
+// sinter/fwd.hpp: names of the library's types, for headers that only pass them on. It takes a hundredth of the time of
 // sinter.hpp.
 //
 //     // model.hpp

@@ -120,7 +120,7 @@ typename R::state fold(const T* x, index_t n, index_t first) {
       s = R::merge(s, R::of(folded));
     }
     if constexpr (!block_by_block) left = left_range<R>(s);
-    if (left) return push_each<R>(x, n, first);
+    if (left) return push_each<R>(x, n, first);  // the last call: in the loop it would need a stack frame
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
     s = R::template fold_run<vector<T>>(x, n, first, lanes);
     i = n;

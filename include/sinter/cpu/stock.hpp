@@ -66,12 +66,15 @@ template <class X>
 using again = map_expr<ops::computed_again_op<float>, X>;
 template <class X>
 using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
+
 }  // namespace sinter::detail::stock
 
 namespace sinter::detail {
 
 // In each table X are inputs and W weights: plain ones in inference, tracked ones in training, where the first layer
 // has a plain input.
+
+// Convolutions and pooling.
 #if SINTER_STOCK_PART == 1 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
 #else
@@ -105,8 +108,10 @@ SINTER_STOCK_TABLE(stock::tracked)
 // Norms.
 #if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#define SINTER_STOCK_FUNCTION template
 #else
 #define SINTER_STOCK_LINE SINTER_STOCK
+#define SINTER_STOCK_FUNCTION extern template
 #endif
 #define SINTER_STOCK_TABLE(X)                                                                                    \
   SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<4>>)                                                    \
@@ -121,22 +126,17 @@ SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
 #undef SINTER_STOCK_LINE
-#if SINTER_STOCK_PART == 2 || SINTER_STOCK_PART < 0
-#define SINTER_STOCK_LINE template
-#else
-#define SINTER_STOCK_LINE extern template
-#endif
-SINTER_STOCK_LINE void move_running<float, cpu>(const stock::plain<1>&, const stock::plain<1>&, const stock::plain<2>&,
-                                                double, index_t);
+SINTER_STOCK_FUNCTION void move_running<float, cpu>(const stock::plain<1>&, const stock::plain<1>&,
+                                                    const stock::plain<2>&, double, index_t);
 #define SINTER_STOCK_TABLE(X, V, W)                                                                        \
-  SINTER_STOCK_LINE normalised<X<4>, V<1>, W<1>, W<1>> batch_norm_of(                                      \
+  SINTER_STOCK_FUNCTION normalised<X<4>, V<1>, W<1>, W<1>> batch_norm_of(                                  \
       const X<4>&, const stock::plain<1>&, const stock::plain<1>&, const batch_norm_options&, const W<1>&, \
       const W<1>&);
 SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::plain)
 SINTER_STOCK_TABLE(stock::plain, stock::plain, stock::tracked)
 SINTER_STOCK_TABLE(stock::tracked, stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
-#undef SINTER_STOCK_LINE
+#undef SINTER_STOCK_FUNCTION
 
 // Dense layers, losses, and what a backward pass writes.
 #if SINTER_STOCK_PART == 3 || SINTER_STOCK_PART < 0

@@ -6,9 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "sinter/math/packet_eigen.hpp"
-
 #include "sinter/math/inline.hpp"
+#include "sinter/math/packet_eigen.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/math/vocabulary.hpp"
 

@@ -111,9 +111,9 @@ constexpr auto find_conv_mistake() {
 }
 
 /// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
-SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
-                                            sinter::detail::shape_piece w, index_t inputs, index_t outputs,
-                                            const index_t* bias);
+SINTER_SHARED void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece x,
+                                       sinter::detail::shape_piece w, index_t inputs, index_t outputs,
+                                       const index_t* bias);
 template <int R, class... B>
 void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
                          index_t outputs, const B&... bias) {
@@ -122,9 +122,9 @@ void check_conv_channels(const char* name, index_t groups, const extents<R>& x, 
   check_conv_channels(name, groups, {x.data(), R}, {w.data(), R}, inputs, outputs, channels);
 }
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
-                                            sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
-                                            const index_t* bias) {
+SINTER_SHARED void check_conv_channels(const char* name, index_t groups, sinter::detail::shape_piece of_x,
+                                       sinter::detail::shape_piece of_w, index_t inputs, index_t outputs,
+                                       const index_t* bias) {
   using sinter::detail::refuse;
   const index_t *const x = of_x.extents, *const w = of_w.extents;
   if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});

@@ -48,11 +48,11 @@ constexpr const char* name_of(pad_mode mode) {
   return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
 }
 /// y, which is x, becomes the shape of x padded. Errors: as pad's.
-SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
-                                          index_t* y);
+SINTER_SHARED void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                     index_t* y);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
-                                          index_t* y) {
+SINTER_SHARED void find_padded_shape(const pad_amounts& amounts, pad_mode mode, sinter::detail::shape_piece of_x,
+                                     index_t* y) {
   const index_t* const x = of_x.extents;
   const int rank = of_x.rank;
   using sinter::detail::refuse;

@@ -84,9 +84,9 @@ class window_padding {
 namespace detail {
 
 /// Errors: value_error for a stride or dilation below 1.
-SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation);
+SINTER_SHARED void check_window(const char* op, index_t stride, index_t dilation);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD void check_window(const char* op, index_t stride, index_t dilation) {
+SINTER_SHARED void check_window(const char* op, index_t stride, index_t dilation) {
   if (stride < 1) refuse<value_error>({op, ": stride is ", stride, "; it must be 1 or more"});
   if (dilation < 1) refuse<value_error>({op, ": dilation is ", dilation, "; it must be 1 or more"});
 }

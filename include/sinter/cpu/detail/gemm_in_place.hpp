@@ -3,13 +3,12 @@
 
 #include <cstddef>
 
-#include "sinter/math/packet_eigen.hpp"
-
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
 #include "sinter/cpu/detail/gemm_scratch.hpp"
+#include "sinter/math/packet_eigen.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -3,9 +3,8 @@
 
 #include <utility>
 
-#include "sinter/math/packet_eigen.hpp"
-
 #include "sinter/core/types.hpp"
+#include "sinter/math/packet_eigen.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -98,11 +98,11 @@ struct pool_extents {
 };
 
 /// How many windows lie along an axis of x. Errors: as max_pool2d's.
-SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
-                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode);
+SINTER_SHARED index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                    index_t stride, index_t padding, index_t dilation, bool ceil_mode);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
-                                         index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
+SINTER_SHARED index_t count_windows(const char* op, sinter::detail::shape_piece x, int axis, index_t kernel,
+                                    index_t stride, index_t padding, index_t dilation, bool ceil_mode) {
   using sinter::detail::refuse;
   const index_t in = x.extents[axis];
   if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
