@@ -167,10 +167,23 @@
 // Inlines a lambda; stands after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
+// Before a kernel: all that it calls is inlined. g++ then copies each function once, into the kernel, and not into
+// every function that stands between them, as it does with always_inline. To clang that makes no difference, and it
+// does not look behind the calls of the kernel itself.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define SINTER_KERNEL __attribute__((flatten))
+#define SINTER_IN_KERNEL inline
+#define SINTER_LAMBDA_IN_KERNEL
+#else
+#define SINTER_KERNEL
+#define SINTER_IN_KERNEL SINTER_INLINE
+#define SINTER_LAMBDA_IN_KERNEL SINTER_INLINE_LAMBDA
+#endif
+
 // Inlines a function that also runs inside CUDA kernels. It is not __host__ __device__: it works on packets on the
 // host, too, and nvcc accepts those in no __device__ function, called or not. nvcc compiles a constexpr function
 // for the side that calls it.
-#define SINTER_WORD constexpr SINTER_INLINE
+#define SINTER_WORD constexpr SINTER_IN_KERNEL
 
 // For a function that kernels share: it is compiled once for a file, not for every statement.
 #define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))

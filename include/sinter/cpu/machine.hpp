@@ -107,7 +107,7 @@ struct vector_machine {
 };
 
 template <class Pass, bool Plain>
-SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
+SINTER_IN_KERNEL void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
   vector_machine<Pass::inputs, Pass::outputs, Plain> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
@@ -118,7 +118,7 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
 /// branches between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For
 /// several results that loop would take the compiler as long again.
 template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
+SINTER_KERNEL void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
     if (a.plain) return run_vectors<Pass, true>(plan, a);
   run_vectors<Pass, false>(plan, a);

@@ -80,9 +80,18 @@ struct lane_shr {
     return a >> N;
   }
 };
+// Where a value is one register, these and the operators below go to it at once: each function between them is one more
+// to inline, for the compiler, at each operator of each formula.
 template <class Op, class T, int L, class... V>
 SINTER_INLINE simd<T, L> lanewise(const simd<T, L>& a, const V&... b) {
-  return simd<T, L>(map<Op, typename simd<T, L>::registers>(a.r, b.r...));
+  using R = typename simd<T, L>::registers;
+  if constexpr (R::single) return simd<T, L>(R{(decltype(R::v))Op::template run<lane_t<T>, L>(a.r.v, b.r.v...)});
+  else return simd<T, L>(map<Op, R>(a.r, b.r...));
+}
+template <class To, class V>
+SINTER_INLINE To one_register(V v) {
+  using R = typename To::registers;
+  return To(R{(decltype(R::v))v});
 }
 template <class Op, class T, int L>
 SINTER_INLINE mask<T, L> compare(const simd<T, L>& a, const simd<T, L>& b) {
@@ -115,11 +124,12 @@ SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
 }  // namespace detail
 
 // bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                         \
-  template <class T, int L>                                                                   \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                          \
-    if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b); \
-    else return detail::lanewise<detail::number_lanes>(a, b);                                 \
+#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                                    \
+  template <class T, int L>                                                                              \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
+    if constexpr (simd<T, L>::is_real_register) return detail::one_register<simd<T, L>>(a.r.v op b.r.v); \
+    else if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b);       \
+    else return detail::lanewise<detail::number_lanes>(a, b);                                            \
   }
 SINTER_OPERATOR(+, lane_add, lane_or)
 SINTER_OPERATOR(-, lane_sub, lane_xor)
@@ -177,10 +187,11 @@ SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
   return -a;
 }
 
-#define SINTER_COMPARISON(op, lanes)                                 \
-  template <class T, int L>                                          \
-  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
-    return detail::compare<detail::lanes>(a, b);                     \
+#define SINTER_COMPARISON(op, lanes)                                                                     \
+  template <class T, int L>                                                                              \
+  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
+    if constexpr (simd<T, L>::is_real_register) return detail::one_register<mask<T, L>>(a.r.v op b.r.v); \
+    else return detail::compare<detail::lanes>(a, b);                                                    \
   }
 SINTER_COMPARISON(<, lane_lt)
 SINTER_COMPARISON(<=, lane_le)
@@ -275,7 +286,9 @@ SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> divide(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>) {
+  if constexpr (simd<T, L>::is_real_register) {
+    return detail::one_register<simd<T, L>>(a.r.v / b.r.v);
+  } else if constexpr (real<T>) {
     return detail::lanewise<detail::lane_div>(a, b);
   } else if constexpr (std::is_same_v<T, bool>) {
     return a & b;

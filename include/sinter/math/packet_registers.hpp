@@ -100,8 +100,7 @@ template <class R>
 SINTER_INLINE R splat(typename R::element x) {
   if constexpr (R::single) {
     using P = decltype(R::v);
-    if constexpr (has_eigen_packet<typename R::element, R::lanes>) return R{Eigen::internal::pset1<P>(x)};
-    else return R{x - P{}};
+    return R{x - P{}};
   } else {
     const auto half = splat<typename R::half>(x);
     return R{half, half};
@@ -144,6 +143,8 @@ struct simd {
   static constexpr int lanes = L;
   // What load_aligned, store_aligned and stream ask of the pointer.
   static constexpr int alignment = alignof(registers);
+  // float or double, in one register.
+  static constexpr bool is_real_register = real<T> && registers::single;
 
   registers r;
 

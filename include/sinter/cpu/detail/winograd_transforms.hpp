@@ -36,13 +36,13 @@ inline constexpr double sqrt2 = 1.41421356237309504880;
 
 /// sum + factor * x.
 template <class Packet>
-SINTER_INLINE Packet add_scaled(const Packet& sum, double factor, const Packet& x) {
+SINTER_IN_KERNEL Packet add_scaled(const Packet& sum, double factor, const Packet& x) {
   using T = typename Eigen::internal::unpacket_traits<Packet>::type;
   return Eigen::internal::pmadd(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x, sum);
 }
 
 template <class Packet>
-SINTER_INLINE Packet scaled(double factor, const Packet& x) {
+SINTER_IN_KERNEL Packet scaled(double factor, const Packet& x) {
   using T = typename Eigen::internal::unpacket_traits<Packet>::type;
   return Eigen::internal::pmul(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x);
 }
@@ -57,7 +57,7 @@ template <>
 struct image_to_points<6> {
   static constexpr int in = 6, out = 6;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     const auto d1 = load(1), d2 = load(2), d3 = load(3), d4 = load(4);
     store(0, add_scaled(padd(load(0), d4), -2.5, d2));
@@ -75,7 +75,7 @@ template <>
 struct image_to_points<4> {
   static constexpr int in = 4, out = 4;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto d1 = load(1), d2 = load(2);
@@ -92,7 +92,7 @@ struct points_to_results {
   static_assert((Points == 6 && (Tile == 4 || Tile == 2)) || (Points == 4 && Tile == 2));
   static constexpr int in = Points, out = Tile;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto p1 = load(1), p2 = load(2);
@@ -122,7 +122,7 @@ struct results_to_points {
   static_assert(Points == 6 && (Tile == 4 || Tile == 2));
   static constexpr int in = Tile, out = Points;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     const auto d0 = load(0), d1 = load(1);
     store(0, d0);
     auto even = d0, odd = d1, even_half = d0, odd_half = d1;
@@ -149,7 +149,7 @@ struct taps_to_points {
   static_assert((Points == 6 && (Taps == 3 || Taps == 5)) || (Points == 4 && Taps == 3));
   static constexpr int in = Taps, out = Points;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     const auto w0 = load(0), w1 = load(1), w2 = load(2);
     store(0, w0);
     if constexpr (Points == 4) {
@@ -184,7 +184,7 @@ struct points_to_taps {
   static_assert(Points == 6 && (Taps == 3 || Taps == 5));
   static constexpr int in = Points, out = Taps;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto p1 = load(1), p2 = load(2), p3 = load(3), p4 = load(4);
@@ -205,18 +205,18 @@ struct points_to_taps {
 
 /// A map applied to the columns of a square of packets, and then to the rows.
 template <class T, class Map, class Load, class Store>
-SINTER_INLINE void apply_twice(const Load& load, const Store& store) {
+SINTER_IN_KERNEL void apply_twice(const Load& load, const Store& store) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
   alignas(64) T columns[std::size_t{Map::out * Map::in * lanes}];
   for (int j = 0; j < Map::in; ++j)
-    Map::apply([&](int i) SINTER_INLINE_LAMBDA { return load(i, j); },
+    Map::apply([&](int i) SINTER_LAMBDA_IN_KERNEL { return load(i, j); },
                [&](int i, const packet& value)
-                   SINTER_INLINE_LAMBDA { ei::pstore(columns + (i * Map::in + j) * lanes, value); });
+                   SINTER_LAMBDA_IN_KERNEL { ei::pstore(columns + (i * Map::in + j) * lanes, value); });
   for (int i = 0; i < Map::out; ++i)
-    Map::apply([&](int j) SINTER_INLINE_LAMBDA { return ei::pload<packet>(columns + (i * Map::in + j) * lanes); },
-               [&](int j, const packet& value) SINTER_INLINE_LAMBDA { store(i, j, value); });
+    Map::apply([&](int j) SINTER_LAMBDA_IN_KERNEL { return ei::pload<packet>(columns + (i * Map::in + j) * lanes); },
+               [&](int j, const packet& value) SINTER_LAMBDA_IN_KERNEL { store(i, j, value); });
 }
 
 /// A square of pixels whose lines are `line` elements apart and whose pixels are `step`.
@@ -228,7 +228,7 @@ struct pixel_square {
 
 /// The points (i, j) of a square, at to + (i * out + j) * point_stride, for at least a packet of channels.
 template <class T, class Map>
-void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
+SINTER_KERNEL void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
@@ -237,9 +237,9 @@ void square_to_points(const pixel_square<const T>& from, index_t channels, T* to
     const T* const x = from.data + begin;
     T* const v = to + begin;
     apply_twice<T, Map>([&](int i, int j)
-                            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(x + i * from.line + j * from.step); },
+                            SINTER_LAMBDA_IN_KERNEL { return ei::ploadu<packet>(x + i * from.line + j * from.step); },
                         [&](int i, int j, const packet& value)
-                            SINTER_INLINE_LAMBDA { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
+                            SINTER_LAMBDA_IN_KERNEL { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
   }
 }
 template <class T>
@@ -269,8 +269,8 @@ void add_pixels(const pixel_square<const T>& from, int extent, index_t channels,
 /// Results from the points (i, j) at from + (i * in + j) * point_stride: `columns` of them for each pixel, of which
 /// there are rows x width. `bias` and the points are readable up to whole packets.
 template <class T, class Map>
-void points_to_square(const T* from, index_t point_stride, index_t columns, const T* bias, const pixel_square<T>& to,
-                      index_t rows, index_t width, bool add) {
+SINTER_KERNEL void points_to_square(const T* from, index_t point_stride, index_t columns, const T* bias,
+                                    const pixel_square<T>& to, index_t rows, index_t width, bool add) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
@@ -284,8 +284,8 @@ void points_to_square(const T* from, index_t point_stride, index_t columns, cons
     const packet shift = ei::ploadu<packet>(bias + c);
     apply_twice<T, Map>(
         [&](int i, int j)
-            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(from + (i * Map::in + j) * point_stride + c); },
-        [&](int i, int j, const packet& value) SINTER_INLINE_LAMBDA {
+            SINTER_LAMBDA_IN_KERNEL { return ei::ploadu<packet>(from + (i * Map::in + j) * point_stride + c); },
+        [&](int i, int j, const packet& value) SINTER_LAMBDA_IN_KERNEL {
           T* const pixel = y.data + i * y.line + j * y.step;
           packet result = ei::padd(value, shift);
           if (adds) result = ei::padd(result, ei::ploadu<packet>(pixel));
