@@ -13,5 +13,6 @@
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/tape.hpp"
 #include "sinter/grad/variable.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/grad/walk.hpp"
 #include "sinter/grad/with_gradient.hpp"

@@ -360,6 +360,9 @@ struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
 
+/// A new one for a host device.
+SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name);
+
 /// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
 template <device D>
 struct device_arena {
@@ -371,9 +374,11 @@ template <device D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
     static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
-    return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
+    return make_once(arena, [] { return new_arena(device_name<D>()); });
   }
 };
+template <>
+SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get();
 
 /// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
 /// of the block's next owner runs after that.
@@ -396,11 +401,39 @@ class block {
   void* data_;
 };
 
+// Declared, so that a file that asks for such memory makes no code of an arena.
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes);
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::~block();
+
 /// The same from D's arena.
 template <device D>
 struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
   explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
+
+#if SINTER_DEFINES
+
+inline constinit std::atomic<caching_arena<host_memory>*> arena_of_cpu{nullptr};
+
+SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name) {
+  return new caching_arena<host_memory>(std::move(name));
+}
+template <>
+SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get() {
+  return make_once(arena_of_cpu, [] { return new_arena(device_name<cpu>()); });
+}
+
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes)
+    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::~block() {
+  if (data_ != nullptr) arena_->release(data_, bytes_);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

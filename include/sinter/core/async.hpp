@@ -39,7 +39,7 @@ class [[nodiscard]] pending {
 
   /// Waits and hands the tensor over, once; rethrows what went wrong on the way.
   Tensor get() {
-    if (work_ == nullptr) throw value_error("pending: the tensor was taken already");
+    if (work_ == nullptr) detail::refuse<value_error>({"pending: the tensor was taken already"});
     const std::unique_ptr<work> w = std::move(work_);
     if (w->worker.joinable()) w->worker.join();
     if (!w->done.load(std::memory_order_acquire)) w->run();

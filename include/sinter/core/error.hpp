@@ -1,7 +1,6 @@
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -10,6 +9,9 @@
 #include <string_view>
 
 #include "sinter/config.hpp"
+#if SINTER_DEFINES
+#include <charconv>
+#endif  // SINTER_DEFINES
 
 namespace sinter {
 
@@ -87,42 +89,12 @@ class text_piece {
     requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
-  SINTER_COLD void append_to(std::string& s) const {
-    switch (kind_) {
-      case kind::text:
-        s.append(text_, size_);
-        return;
-      case kind::integer:
-        s += std::to_string(integer_);
-        return;
-      case kind::natural:
-        s += std::to_string(natural_);
-        return;
-      case kind::letter:
-        s += static_cast<char>(integer_);
-        return;
-      case kind::single:
-        return append_real(s, static_cast<float>(real_));
-      case kind::real:
-        return append_real(s, real_);
-      case kind::shape:
-        break;
-    }
-    s += '(';
-    for (std::size_t i = 0; i < size_; ++i) {
-      if (i > 0) s += ", ";
-      s += std::to_string(extents_[i]);
-    }
-    s += size_ == 1 ? ",)" : ")";
-  }
+  void append_to(std::string& s) const;
 
  private:
   /// As few digits as tell the number from its neighbours.
   template <class F>
-  static void append_real(std::string& s, F number) {
-    char digits[32];
-    s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  }
+  static void append_real(std::string& s, F number);
 
   enum class kind : std::uint8_t { text, letter, integer, natural, single, real, shape } kind_;
   union {
@@ -147,6 +119,40 @@ template <class Error>
 
 #if SINTER_DEFINES
 
+template <class F>
+void text_piece::append_real(std::string& s, F number) {
+  char digits[32];
+  s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+SINTER_SHARED_COLD void text_piece::append_to(std::string& s) const {
+  switch (kind_) {
+    case kind::text:
+      s.append(text_, size_);
+      return;
+    case kind::integer:
+      s += std::to_string(integer_);
+      return;
+    case kind::natural:
+      s += std::to_string(natural_);
+      return;
+    case kind::letter:
+      s += static_cast<char>(integer_);
+      return;
+    case kind::single:
+      return append_real(s, static_cast<float>(real_));
+    case kind::real:
+      return append_real(s, real_);
+    case kind::shape:
+      break;
+  }
+  s += '(';
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (i > 0) s += ", ";
+    s += std::to_string(extents_[i]);
+  }
+  s += size_ == 1 ? ",)" : ")";
+}
+
 SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) {
   std::string s;
   for (const text_piece& p : pieces) p.append_to(s);
@@ -154,6 +160,16 @@ SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) 
 }
 
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE void refuse<shape_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<index_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<value_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<device_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<io_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<autograd_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<out_of_memory>(std::initializer_list<text_piece>);
+#endif
 
 }  // namespace detail
 }  // namespace sinter

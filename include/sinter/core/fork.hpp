@@ -25,20 +25,11 @@ class fork_watch {
   template <class T>
   explicit fork_watch(T& watched)
       : watched_(&watched), tell_([](void* one, fork_step step) { static_cast<T*>(one)->at_fork(step); }) {
-    registry& all = every_;
-    const std::lock_guard lock(all.changing);
-    next_ = all.first;
-    if (next_ != nullptr) next_->previous_ = this;
-    all.first = this;
+    begin();
   }
   fork_watch(const fork_watch&) = delete;
   fork_watch& operator=(const fork_watch&) = delete;
-  ~fork_watch() {
-    registry& all = every_;
-    const std::lock_guard lock(all.changing);
-    (previous_ != nullptr ? previous_->next_ : all.first) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-  }
+  ~fork_watch();
 
  private:
   struct registry {
@@ -47,13 +38,10 @@ class fork_watch {
   };
   static inline constinit registry every_{};
 
-  static void tell_all(fork_step step) {
-    for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
-  }
+  void begin();
+  static void tell_all(fork_step step);
 #if defined(__unix__) || defined(__APPLE__)
-  static inline const int asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
-                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
-                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+  static const int asked_;
 #endif
 
   void* watched_;
@@ -85,7 +73,7 @@ SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
 }
 
 /// Puts a thread object that joins nothing in the place of one whose thread is the parent's.
-inline void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
+SINTER_SHARED void forget_thread(std::thread& lost) noexcept;
 
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
 /// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread
@@ -95,5 +83,33 @@ T& make_once(std::atomic<T*>& made, const Make& make) {
   if (T* const there = made.load(std::memory_order_acquire)) return *there;
   return make_first(made, make);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void fork_watch::begin() {
+  registry& all = every_;
+  const std::lock_guard lock(all.changing);
+  next_ = all.first;
+  if (next_ != nullptr) next_->previous_ = this;
+  all.first = this;
+}
+SINTER_SHARED fork_watch::~fork_watch() {
+  registry& all = every_;
+  const std::lock_guard lock(all.changing);
+  (previous_ != nullptr ? previous_->next_ : all.first) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+}
+SINTER_SHARED void fork_watch::tell_all(fork_step step) {
+  for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
+}
+#if defined(__unix__) || defined(__APPLE__)
+inline const int fork_watch::asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                       [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                       [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+#endif
+
+SINTER_SHARED void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

@@ -105,8 +105,7 @@ constexpr std::size_t element_size(element_kind kind) {
 struct host_tensor {
   host_tensor() = default;
   host_tensor(element_kind kind, std::vector<index_t> extents, std::span<const std::byte> elements,
-              std::shared_ptr<const void> keep = nullptr)
-      : element(kind), shape(std::move(extents)), bytes(elements), owner(std::move(keep)) {}
+              std::shared_ptr<const void> keep = nullptr);
   template <sinter::element T, auto Shape, device D>
   host_tensor(const tensor<T, Shape, D>& x) : element(kind_of_element<T>()) {  // NOLINT: implicit on purpose
     if (!x.defined()) detail::refuse<value_error>({"host_tensor: the tensor is undefined; assign it first"});
@@ -126,7 +125,7 @@ struct host_tensor {
 /// tensor.
 struct named_tensor {
   named_tensor() = default;
-  named_tensor(std::string the_name, host_tensor the_value) : name(std::move(the_name)), value(std::move(the_value)) {}
+  named_tensor(std::string the_name, host_tensor the_value);
   template <sinter::element T, auto Shape, device D>
   named_tensor(std::string the_name, const tensor<T, Shape, D>& x) : name(std::move(the_name)) {
     if (!x.defined()) detail::refuse<value_error>({"named_tensor: the tensor '", name, "' is undefined"});
@@ -136,6 +135,17 @@ struct named_tensor {
   std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
   host_tensor value;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED host_tensor::host_tensor(element_kind kind, std::vector<index_t> extents,
+                                       std::span<const std::byte> elements, std::shared_ptr<const void> keep)
+    : element(kind), shape(std::move(extents)), bytes(elements), owner(std::move(keep)) {}
+
+SINTER_SHARED named_tensor::named_tensor(std::string the_name, host_tensor the_value)
+    : name(std::move(the_name)), value(std::move(the_value)) {}
+
+#endif  // SINTER_DEFINES
 
 namespace detail {
 

@@ -48,9 +48,7 @@ class storage_ptr {
 
  private:
   // A call, not inlined: expressions own handles, and every statement would repeat this for each of them.
-  [[gnu::noinline]] static void release(storage* s) noexcept {
-    if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
-  }
+  static void release(storage* s) noexcept;
 
   storage* s_ = nullptr;
 };
@@ -59,12 +57,8 @@ class storage_ptr {
 class addresses {
  public:
   /// Is p new? Then it is added.
-  bool add(const void* p) {
-    if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
-    seen_.push_back(p);
-    return true;
-  }
-  void clear() { seen_.clear(); }
+  bool add(const void* p);
+  void clear();
 
  private:
   std::vector<const void*> seen_;
@@ -87,12 +81,14 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
-/// Ends what begins a block of the arena of D.
+/// Memory of the arena of a host device. `destroy` is to give it back there, by return_block.
+SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
+                                     void (*destroy)(storage*) noexcept);
+/// Ends what begins a block of an arena, and gives that back.
+SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept;
 template <device D>
 void return_block(storage* s) noexcept {
-  const std::size_t size = s->bytes + device_runtime<D>::header;
-  s->~storage();
-  device_arena<D>::get().release(s, size);
+  return_block(device_arena<D>::get(), s);
 }
 
 template <device D>
@@ -104,19 +100,14 @@ struct device_runtime<D> {
 
   static bool available() { return true; }
 
-  static storage_ptr allocate(std::size_t bytes) {
-    void* block = device_arena<D>::get().allocate(bytes + header);
-    storage* s = new (block) storage;
-    s->data = static_cast<char*>(block) + header;
-    s->bytes = bytes;
-    s->destroy = &return_block<D>;
-    return storage_ptr(s);
-  }
+  static storage_ptr allocate(std::size_t bytes) { return take_block(device_arena<D>::get(), bytes, &return_block<D>); }
 
   static void copy_within(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
 };
+template <>
+SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes);
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
@@ -135,7 +126,43 @@ storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
 }
 
 /// Wraps memory that stays its owner's.
-inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
+SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_NOINLINE void storage_ptr::release(storage* s) noexcept {
+  if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
+}
+
+SINTER_SHARED bool addresses::add(const void* p) {
+  if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
+  seen_.push_back(p);
+  return true;
+}
+
+SINTER_SHARED void addresses::clear() { seen_.clear(); }
+
+SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
+                                     void (*destroy)(storage*) noexcept) {
+  constexpr std::size_t header = device_runtime<cpu>::header;
+  void* block = arena.allocate(bytes + header);
+  storage* s = new (block) storage;
+  s->data = static_cast<char*>(block) + header;
+  s->bytes = bytes;
+  s->destroy = destroy;
+  return storage_ptr(s);
+}
+SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<cpu>::header;
+  s->~storage();
+  arena.release(s, size);
+}
+template <>
+SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes) {
+  return take_block(device_arena<cpu>::get(), bytes, &return_block<cpu>);
+}
+
+SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
   s->bytes = bytes;
@@ -143,6 +170,13 @@ inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   s->destroy = [](storage* p) noexcept { delete p; };
   return storage_ptr(s);
 }
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
+SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
+#endif
 
 }  // namespace sinter::detail
 

@@ -182,14 +182,9 @@ class tensor final {
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
   /// Do the elements lie densely in this format? Axes of extent 1 do not count.
-  bool is_contiguous(memory_format f) const noexcept {
-    return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
-           detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
-  }
+  bool is_contiguous(memory_format f) const noexcept;
   /// Do the elements fill memory without gaps, in any order of the axes?
-  bool is_dense() const noexcept {
-    return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
-  }
+  bool is_dense() const noexcept;
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept
@@ -225,7 +220,7 @@ class tensor final {
     requires is_cpu_v<D>
   {
     if (!is_contiguous())
-      throw shape_error("span: the elements do not lie in row-major order; call contiguous() first");
+      detail::refuse<shape_error>({"span: the elements do not lie in row-major order; call contiguous() first"});
     return {data_, static_cast<std::size_t>(numel())};
   }
   T* begin() const
@@ -256,28 +251,12 @@ class tensor final {
   explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
-  T item() const {
-    require_value("item");
-    if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
-    if constexpr (is_cpu_v<D>) {
-      return *data_;
-    } else {
-      detail::refuse_capture("item()", "the value is not there before replay(); read it then");
-      T value;
-      detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
-      return value;
-    }
-  }
+  T item() const;
 
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
-    require_value("slice");
-    tensor v = *this;
-    v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
-    return v;
-  }
+  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const;
 
   /// Index i of one axis, which disappears.
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
@@ -302,14 +281,7 @@ class tensor final {
     return reshape(detail::to_extents(to));
   }
   template <int N>
-  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const {
-    require_value("reshape");
-    detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
-    extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
-      return dense_copy(memory_format::contiguous).reshape(to);
-    return view<N>(data_, to, strides);
-  }
+  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const;
 
   // What has its braces forgotten.
   template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
@@ -336,18 +308,7 @@ class tensor final {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
-    require_value("permute");
-    extents<rank> axes;
-    for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
-    detail::checked_permutation(axes.values, rank);
-    tensor v = *this;
-    for (int i = 0; i < rank; ++i) {
-      v.shape_[i] = shape_[static_cast<int>(axes[i])];
-      v.strides_[i] = strides_[static_cast<int>(axes[i])];
-    }
-    return v;
-  }
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const;
 
   /// Removes an axis of extent 1.
   [[nodiscard]] auto squeeze(detail::whole axis) const
@@ -414,16 +375,10 @@ class tensor final {
   /// side. Elementwise work, gradients and optimizers keep the format of their operands.
   ///
   ///     tensor x = images.to_memory_format(channels_last);
-  [[nodiscard]] tensor to_memory_format(memory_format f) const {
-    if (f == memory_format::channels_last && (rank < 3 || rank > 5))
-      detail::refuse<shape_error>(
-          {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
-    require_value("to_memory_format");
-    return is_contiguous(f) ? *this : dense_copy(f);
-  }
+  [[nodiscard]] tensor to_memory_format(memory_format f) const;
 
   /// A dense copy in new storage, its axes in memory in the same order.
-  [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[nodiscard]] tensor clone() const;
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
@@ -442,10 +397,7 @@ class tensor final {
     if (!defined()) detail::refuse_undefined(op);
   }
 
-  [[gnu::noinline]] tensor dense_copy(memory_format f) const {
-    require_value("contiguous");
-    return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
-  }
+  tensor dense_copy(memory_format f) const;
 
   template <int N>
   tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
@@ -472,6 +424,87 @@ class tensor final {
   shape_type shape_;
   shape_type strides_;
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class T, auto Shape, device D>
+bool tensor<T, Shape, D>::is_contiguous(memory_format f) const noexcept {
+  return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
+         detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
+}
+
+template <class T, auto Shape, device D>
+bool tensor<T, Shape, D>::is_dense() const noexcept {
+  return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
+}
+
+template <class T, auto Shape, device D>
+T tensor<T, Shape, D>::item() const {
+  require_value("item");
+  if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
+  if constexpr (is_cpu_v<D>) {
+    return *data_;
+  } else {
+    detail::refuse_capture("item()", "the value is not there before replay(); read it then");
+    T value;
+    detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
+    return value;
+  }
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::slice(detail::whole axis, detail::whole begin, detail::whole end,
+                                               detail::whole step) const {
+  require_value("slice");
+  tensor v = *this;
+  v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
+  return v;
+}
+
+template <class T, auto Shape, device D>
+template <int N>
+tensor<T, N, D> tensor<T, Shape, D>::reshape(extents<N> to) const {
+  require_value("reshape");
+  detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
+  extents<N> strides;
+  if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
+    return dense_copy(memory_format::contiguous).reshape(to);
+  return view<N>(data_, to, strides);
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
+  require_value("permute");
+  extents<rank> axes;
+  for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
+  detail::checked_permutation(axes.values, rank);
+  tensor v = *this;
+  for (int i = 0; i < rank; ++i) {
+    v.shape_[i] = shape_[static_cast<int>(axes[i])];
+    v.strides_[i] = strides_[static_cast<int>(axes[i])];
+  }
+  return v;
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::to_memory_format(memory_format f) const {
+  if (f == memory_format::channels_last && (rank < 3 || rank > 5))
+    detail::refuse<shape_error>(
+        {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
+  require_value("to_memory_format");
+  return is_contiguous(f) ? *this : dense_copy(f);
+}
+
+template <class T, auto Shape, device D>
+[[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::clone() const {
+  return detail::evaluation<tensor>::run(*this);
+}
+
+template <class T, auto Shape, device D>
+[[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::dense_copy(memory_format f) const {
+  require_value("contiguous");
+  return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
+}
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
@@ -513,9 +546,9 @@ struct access {
     return v.state_;
   }
   template <int Order, class T, auto S, class D, class State>
-  static variable<T, S, D, Order> make_variable(const tensor<T, S, D>& value, State state) {
+  static variable<T, S, D, Order> make_variable(tensor<T, S, D> value, State state) {
     variable<T, S, D, Order> v;
-    v.value_ = value;
+    v.value_ = std::move(value);
     v.state_ = std::move(state);
     return v;
   }

@@ -3,26 +3,20 @@
 
 #include <atomic>
 #include <cstdint>
+
+#include "sinter/core/device.hpp"
+#if SINTER_DEFINES
 #if defined(__unix__) || defined(__APPLE__)
 #include <time.h>
 #else
 #include <chrono>
 #endif
-
-#include "sinter/core/device.hpp"
+#endif  // SINTER_DEFINES
 
 namespace sinter::detail {
 
 /// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
-inline std::int64_t steady_nanoseconds() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  ::timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
 
 /// How many meters live. Nothing is counted while there is none.
 inline std::atomic<int>& usage_meters() {
@@ -45,13 +39,12 @@ class usage_clock {
   usage_clock(const usage_clock&) = delete;
   usage_clock& operator=(const usage_clock&) = delete;
   ~usage_clock() {
-    if (counter_ == nullptr) return;
-    counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
-    counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
-    counter_->times.fetch_add(1, std::memory_order_relaxed);
+    if (counter_ != nullptr) count();
   }
 
  private:
+  void count() noexcept;
+
   usage_counter* counter_;
   std::size_t bytes_;
   std::int64_t begin_ = 0;
@@ -63,5 +56,25 @@ usage_counter& copies_between() {
   static constinit usage_counter copies;
   return copies;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  ::timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
+}
+
+SINTER_SHARED void usage_clock::count() noexcept {
+  counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
+  counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+  counter_->times.fetch_add(1, std::memory_order_relaxed);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

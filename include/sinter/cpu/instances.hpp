@@ -4,8 +4,29 @@
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/variants.hpp"
+#include "sinter/grad/statement.hpp"
 
 #if SINTER_COMPILED
+namespace sinter::detail {
+
+// Copies, fills and sums.
+#define SINTER_INSTANCES_OF(T)                                                                                    \
+  SINTER_INSTANCE void copy_elements<T, max_rank, cpu>(const any_shape&, const leaf_ref&, const sink_ref&);       \
+  SINTER_INSTANCE void write_formula<kernel::leaf<T, false>, T, max_rank, cpu>(const void*, const any_shape&,     \
+                                                                               const leaf_ref*, const sink_ref&); \
+  SINTER_INSTANCE void write_formula<kernel::constant<T>, T, max_rank, cpu>(const void*, const any_shape&,        \
+                                                                            const leaf_ref*, const sink_ref&);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+SINTER_INSTANCES_OF(std::int64_t)
+#undef SINTER_INSTANCES_OF
+SINTER_INSTANCE void reverse_formula<kernel::leaf<float, true>, float, max_rank, false, cpu>(const void*,
+                                                                                             const any_shape&,
+                                                                                             const leaf_ref*,
+                                                                                             const sink_ref*);
+
+}  // namespace sinter::detail
+
 namespace sinter::cpu_impl {
 
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);

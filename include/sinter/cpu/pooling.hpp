@@ -23,22 +23,10 @@ struct pool_windows {
   index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
   index_t image;                         ///< elements of x in an image
 
-  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      out[d] = a.out;
-      step[d] = a.dilation * image;
-      tap_step[d] = taps;
-      for (index_t o = 0; o < a.out; ++o) {
-        const ops::pool_range inside = a.taps(o);
-        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
-                                a.counted(o, padding_counts)});
-      }
-      image *= a.in;
-      taps *= a.kernel;
-    }
-  }
+  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false);
+  pool_windows(const pool_windows&) = delete;
+  pool_windows& operator=(const pool_windows&) = delete;
+  ~pool_windows();
   const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
 };
 
@@ -53,26 +41,10 @@ struct pool_sources {
   std::vector<index_t> begin[3];              ///< of an element's sources
   index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
 
-  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
-      : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      in[d] = a.in;
-      begin[d].push_back(0);
-      for (index_t i = 0; i < a.in; ++i) {
-        const ops::pool_range results = a.results(i);
-        for (index_t o = results.begin; o < results.end; ++o)
-          if (const index_t tap = a.tap_at(o, i); tap >= 0)
-            sources[d].push_back(
-                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
-        begin[d].push_back(static_cast<index_t>(sources[d].size()));
-        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
-      }
-      image *= a.out;
-      taps *= a.kernel;
-    }
-  }
+  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false);
+  pool_sources(const pool_sources&) = delete;
+  pool_sources& operator=(const pool_sources&) = delete;
+  ~pool_sources();
   const source* of(int axis, index_t i) const {
     return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
   }
@@ -155,10 +127,7 @@ struct place_memory {
     else math::cast<std::uint8_t>(place).store(bytes + at);
   }
   /// For a window that meets no element.
-  void put_none(index_t at, index_t n) const {
-    if (words != nullptr) std::fill_n(words + at, n, -1);
-    else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
-  }
+  void put_none(index_t at, index_t n) const;
   index_t operator[](index_t at) const {
     if (words != nullptr) return words[at];
     return bytes[at] == ops::no_byte_place ? -1 : index_t{bytes[at]};
@@ -345,8 +314,66 @@ void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divi
 }
 
 /// Where results of max pooling stand in their planes of x; -1 for a window that met none.
-inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
-                        thread_pool& pool) {
+SINTER_SHARED void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                               thread_pool& pool);
+
+template <device D>
+place_memory memory_of(const ops::pool_places<D>& p) {
+  place_memory m;
+  if (p.bytes.defined()) m.bytes = p.bytes.data();
+  if (p.words.defined()) m.words = p.words.data();
+  return m;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED pool_windows::pool_windows(const ops::pool_extents& e, bool padding_counts) : image(e.channels) {
+  index_t taps = 1;
+  for (int d = 2; d >= 0; --d) {
+    const ops::pool_axis& a = e.axis[d];
+    out[d] = a.out;
+    step[d] = a.dilation * image;
+    tap_step[d] = taps;
+    for (index_t o = 0; o < a.out; ++o) {
+      const ops::pool_range inside = a.taps(o);
+      of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
+                              a.counted(o, padding_counts)});
+    }
+    image *= a.in;
+    taps *= a.kernel;
+  }
+}
+SINTER_SHARED pool_windows::~pool_windows() = default;
+
+SINTER_SHARED pool_sources::pool_sources(const ops::pool_extents& e, bool with_parts, bool padding_counts)
+    : image(e.channels) {
+  index_t taps = 1;
+  for (int d = 2; d >= 0; --d) {
+    const ops::pool_axis& a = e.axis[d];
+    in[d] = a.in;
+    begin[d].push_back(0);
+    for (index_t i = 0; i < a.in; ++i) {
+      const ops::pool_range results = a.results(i);
+      for (index_t o = results.begin; o < results.end; ++o)
+        if (const index_t tap = a.tap_at(o, i); tap >= 0)
+          sources[d].push_back(
+              {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
+      begin[d].push_back(static_cast<index_t>(sources[d].size()));
+      most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
+    }
+    image *= a.out;
+    taps *= a.kernel;
+  }
+}
+SINTER_SHARED pool_sources::~pool_sources() = default;
+
+SINTER_SHARED void place_memory::put_none(index_t at, index_t n) const {
+  if (words != nullptr) std::fill_n(words + at, n, -1);
+  else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
+}
+
+SINTER_SHARED void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                               thread_pool& pool) {
   const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
   const auto compute = [&](const pixel_run& r) {
     index_t o[3] = {r.at[0], r.at[1], r.at[2]};
@@ -359,13 +386,7 @@ inline void find_places(const ops::pool_extents& e, const place_memory& places, 
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
 }
 
-template <device D>
-place_memory memory_of(const ops::pool_places<D>& p) {
-  place_memory m;
-  if (p.bytes.defined()) m.bytes = p.bytes.data();
-  if (p.words.defined()) m.words = p.words.data();
-  return m;
-}
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 

@@ -330,13 +330,22 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::r
   finish_range(after, index_t{0}, s.outer * s.inner);
 }
 
+/// Orders the axes of `l` for a fold; see order_axes().
+SINTER_SHARED fold_shape order_for_fold(loop& l, const bool* reduced, bool by_shape);
+#if SINTER_DEFINES
+SINTER_SHARED fold_shape order_for_fold(loop& l, const bool* reduced, bool by_shape) {
+  index_t* strides[max_operands];
+  for (int i = 0; i < l.inputs; ++i) strides[i] = l.in[i].strides;
+  return sinter::detail::order_axes(l.shape, l.rank, l.inputs, strides, reduced, by_shape);
+}
+#endif  // SINTER_DEFINES
+
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
 /// the epilogue runs on them part by part.
 template <class T, class R>
 void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
             const epilogue* after) {
-  const fold_shape s = sinter::detail::order_axes(
-      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
+  const fold_shape s = order_for_fold(l, reduced, sinter::detail::depends_on_index<R>);
   sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);

@@ -14,6 +14,9 @@ namespace sinter::cpu_impl {
 template <class T>
 using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, float>;
 
+/// Makes room for n numbers of elements, as resize does.
+SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n);
+
 /// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
 template <class C>
 struct axis_table {
@@ -24,7 +27,7 @@ struct axis_table {
   explicit axis_table(const ops::axis_map& m) {
     taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
     for (int k = 0; k < taps; ++k) {
-      at[k].resize(static_cast<std::size_t>(m.out));
+      make_room(at[k], static_cast<std::size_t>(m.out));
       weight[k].resize(static_cast<std::size_t>(m.out));
     }
     for (index_t o = 0; o < m.out; ++o) {
@@ -100,7 +103,8 @@ struct weighted_lines {
   index_t to = 0;  ///< the offset of the one that is written
 
   void clear() {
-    at.assign(1, 0);
+    make_room(at, 1);
+    at[0] = 0;
     weight.assign(1, C(1));
     to = 0;
   }
@@ -108,7 +112,7 @@ struct weighted_lines {
   template <class Place, class Weight>
   void spread(std::size_t n, const Place& place, const Weight& weight_of) {
     const std::size_t count = at.size();
-    at.resize(n * count);
+    make_room(at, n * count);
     weight.resize(n * count);
     for (std::size_t k = n; k-- > 0;)
       for (std::size_t j = 0; j < count; ++j) {
@@ -262,6 +266,12 @@ void resample(const ops::resampling& s, const T* x, T* y, T fill, thread_pool& p
   });
 }
 
+/// Zeroes what counts the readers of n elements. Element i is counted at place i + 1, so that sums of the counts say
+/// where its readers begin.
+SINTER_SHARED void start_counts(std::vector<std::size_t>& first, std::size_t n);
+/// Sums the counts up. Returns where the readers of each element begin.
+SINTER_SHARED std::vector<std::size_t> sum_counts(std::vector<std::size_t>& first);
+
 /// For each element of an axis the results that read it, ascending, and how much it counts in them.
 template <class C>
 struct axis_readers {
@@ -271,16 +281,15 @@ struct axis_readers {
 
   axis_readers(const resample_plan<C>& p, int d) {
     const ops::axis_map& m = p.shape.axis[d];
-    first.assign(static_cast<std::size_t>(m.in) + 1, 0);
+    start_counts(first, static_cast<std::size_t>(m.in));
     const auto each = [&](const auto& f) {
       for (index_t o = 0; o < m.out; ++o)
         p.each_tap(d, o, [&](index_t i, C w) { f(static_cast<std::size_t>(i), o, w); });
     };
     each([&](std::size_t i, index_t, C) { ++first[i + 1]; });
-    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-    at.resize(first.back());
+    std::vector<std::size_t> next = sum_counts(first);
+    make_room(at, first[static_cast<std::size_t>(m.in)]);
     weight.resize(at.size());
-    std::vector<std::size_t> next(first.begin(), first.end() - 1);
     each([&](std::size_t i, index_t o, C w) {
       at[next[i]] = o;
       weight[next[i]++] = w;
@@ -372,6 +381,17 @@ class resample_gradient {
   T* dx_;
   bool add_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n) { at.resize(n); }
+SINTER_SHARED void start_counts(std::vector<std::size_t>& first, std::size_t n) { first.assign(n + 1, 0); }
+SINTER_SHARED std::vector<std::size_t> sum_counts(std::vector<std::size_t>& first) {
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  return {first.begin(), first.end() - 1};
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 

@@ -36,20 +36,15 @@ class thread_pool {
   using task_body = void (*)(void* context, index_t task);
 
   /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
+  explicit thread_pool(int threads, int numa_node = -1);
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() { stop_workers(); }
+  ~thread_pool();
 
   int size() const noexcept { return target_.load(std::memory_order_relaxed); }
 
   /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads) {
-    target_.store(checked(threads), std::memory_order_relaxed);
-    if (!acquire()) return;
-    adapt();
-    release();
-  }
+  void resize(int threads);
 
   /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
   /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
@@ -66,32 +61,13 @@ class thread_pool {
   }
 
   /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept {
-    target_.store(1, std::memory_order_relaxed);
-    if (!acquire()) return;
-    stop_workers();
-    release();
-  }
+  void close() noexcept;
 
   /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
   const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
 
   /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept {
-    if (step == sinter::detail::fork_step::before) return team_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
-      workers_.clear();
-      ticket_.store(0, std::memory_order_relaxed);
-      sleepers_.store(0, std::memory_order_relaxed);
-      stop_.store(false, std::memory_order_relaxed);
-      caller_sleeps_.store(0, std::memory_order_relaxed);
-      failed_.store(false, std::memory_order_relaxed);
-      ::new (static_cast<void*>(&error_)) std::exception_ptr;
-      release();
-    }
-    team_.unlock();
-  }
+  void at_fork(sinter::detail::fork_step step) noexcept;
 
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
@@ -103,35 +79,12 @@ class thread_pool {
     return pool;
   }
   /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
-  class busy_time {
-   public:
-    explicit busy_time(thread_pool& pool) noexcept
-        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
-          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
-      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
-    }
-    busy_time(const busy_time&) = delete;
-    busy_time& operator=(const busy_time&) = delete;
-    ~busy_time() {
-      if (pool_ != nullptr) measured_pool() = before_;
-    }
+  class busy_time;
 
-   private:
-    thread_pool *pool_, *before_ = nullptr;
-    sinter::detail::usage_clock clock_;
-  };
+  static int checked(int threads);
 
-  static int checked(int threads) {
-    if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
-                                           threads, "; the calling thread counts as one"});
-    return threads;
-  }
-
-  bool acquire() noexcept {
-    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-  }
-  void release() noexcept { busy_.store(false, std::memory_order_release); }
+  bool acquire() noexcept;
+  void release() noexcept;
 
   static void run_inline(index_t tasks, task_body body, void* context);
 
@@ -141,11 +94,7 @@ class thread_pool {
   // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
   void wake(index_t useful) noexcept;
 
-  void done_waiting(index_t tasks) noexcept {
-    caller_sleeps_.store(1, std::memory_order_seq_cst);
-    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-  }
+  void done_waiting(index_t tasks) noexcept;
 
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
   // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
@@ -196,6 +145,8 @@ thread_pool& pool_of() {
   else return numa_pool(device_ordinal_v<D>);
 }
 
+#if SINTER_DEFINES
+
 namespace detail {
 
 // Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
@@ -211,7 +162,74 @@ inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
 
 }  // namespace detail
 
-#if SINTER_DEFINES
+class thread_pool::busy_time {
+ public:
+  explicit busy_time(thread_pool& pool) noexcept
+      : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
+        clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
+    if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
+  }
+  busy_time(const busy_time&) = delete;
+  busy_time& operator=(const busy_time&) = delete;
+  ~busy_time() {
+    if (pool_ != nullptr) measured_pool() = before_;
+  }
+
+ private:
+  thread_pool *pool_, *before_ = nullptr;
+  sinter::detail::usage_clock clock_;
+};
+
+SINTER_SHARED int thread_pool::checked(int threads) {
+  if (threads < 1 || threads > detail::most_threads)
+    sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                         threads, "; the calling thread counts as one"});
+  return threads;
+}
+
+SINTER_SHARED thread_pool::thread_pool(int threads, int numa_node) : target_(checked(threads)), node_(numa_node) {}
+SINTER_SHARED thread_pool::~thread_pool() { stop_workers(); }
+
+inline bool thread_pool::acquire() noexcept {
+  return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
+}
+inline void thread_pool::release() noexcept { busy_.store(false, std::memory_order_release); }
+
+SINTER_SHARED void thread_pool::resize(int threads) {
+  target_.store(checked(threads), std::memory_order_relaxed);
+  if (!acquire()) return;
+  adapt();
+  release();
+}
+
+SINTER_SHARED void thread_pool::close() noexcept {
+  target_.store(1, std::memory_order_relaxed);
+  if (!acquire()) return;
+  stop_workers();
+  release();
+}
+
+SINTER_SHARED void thread_pool::at_fork(sinter::detail::fork_step step) noexcept {
+  if (step == sinter::detail::fork_step::before) return team_.lock();
+  if (step == sinter::detail::fork_step::in_child) {
+    for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
+    workers_.clear();
+    ticket_.store(0, std::memory_order_relaxed);
+    sleepers_.store(0, std::memory_order_relaxed);
+    stop_.store(false, std::memory_order_relaxed);
+    caller_sleeps_.store(0, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    ::new (static_cast<void*>(&error_)) std::exception_ptr;
+    release();
+  }
+  team_.unlock();
+}
+
+SINTER_SHARED void thread_pool::done_waiting(index_t tasks) noexcept {
+  caller_sleeps_.store(1, std::memory_order_seq_cst);
+  if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
+  caller_sleeps_.store(0, std::memory_order_relaxed);
+}
 
 SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
   if (tasks <= 0) return;

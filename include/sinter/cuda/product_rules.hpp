@@ -187,14 +187,14 @@ inline const sinter::detail::backward_rule<tail_entry<T, D, Act>, product_entry<
 
 /// The tape entry of act(product + bias), or of a statement of that form: F is its formula, without the marks of what
 /// is tracked.
-template <device D, class T, class K, class F, bool Sums>
-struct tail_backward final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
-                             tail_entry<T, D, tail_formula<F>::act> {
-  using statement_type = sinter::detail::statement_backward<D, T, K, 2, Sums>;
+template <device D, class T, class F>
+struct tail_backward final : sinter::detail::elementwise_backward, tail_entry<T, D, tail_formula<F>::act> {
+  using statement_type = sinter::detail::elementwise_backward;
   using entry = tail_entry<T, D, tail_formula<F>::act>;
   static constexpr activation act = tail_formula<F>::act;
 
-  explicit tail_backward(const K& k) : statement_type(k), entry{*this, {}} {
+  tail_backward(const sinter::detail::formula_derivative& code, const void* plan)
+      : statement_type(code, plan), entry{*this, {}} {
     if constexpr (act == activation::none) sums_with_db<T, D>.require();
     else slope_with_da<T, D, act>.require();
     if constexpr (act == activation::gelu_tanh) gelu_tanh_from_argument<T, D>.require();
@@ -219,8 +219,7 @@ template <class Ready>
   requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
            cuda_impl::tail_formula<lowered<false, Ready>>::fits)
 struct node_type<Ready> {
-  using type = cuda_impl::tail_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                        lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
+  using type = cuda_impl::tail_backward<device_of<Ready>, element_of<Ready>, lowered<false, Ready>>;
 };
 
 }  // namespace sinter::detail

@@ -222,9 +222,10 @@ template <class R, int Axes, class K, class Put, class Run, class Memory, class 
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
                     const Memory& memory, const Library& by_library) {
   using state = typename R::state;
-  const sinter::detail::fold_shape s = sinter::detail::order_axes(
-      axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced,
-      sinter::detail::depends_on_index<R>);
+  index_t* strides[std::size_t{K::leaves + 1}];
+  for (int i = 0; i < K::leaves; ++i) strides[i] = axes.strides[i];
+  const sinter::detail::fold_shape s = sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, strides, reduced,
+                                                                  sinter::detail::depends_on_index<R>);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;

@@ -198,9 +198,10 @@ struct pass_axes {
   /// Puts the axes into the order in which the operands lie in memory, those from number `first` on before the others.
   /// For a pass whose elements are not counted.
   void order_by_memory(int first) {
-    const auto strides_of = [this, first](int s) { return strides[(s + first) % operands]; };
+    const index_t* in_turn[most];
+    for (int s = 0; s < operands; ++s) in_turn[s] = strides[(s + first) % operands];
     int order[max_rank];
-    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, strides_of, order)) return;
+    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, in_turn, order)) return;
     for (int s = 0; s < operands; ++s) sinter::detail::reorder_axes(order, rank, strides[s]);
     sinter::detail::reorder_axes(order, rank, shape);
     sinter::detail::row_major_strides(shape, rank, index);

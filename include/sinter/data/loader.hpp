@@ -65,35 +65,16 @@ class loader_progress {
 
   loader_progress() = default;
   loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
-  loader_progress& operator=(const loader_progress& other) {
-    const state there = other.copy();
-    const std::lock_guard lock(mutex_);
-    state_ = {there.next, there.reached, state_.loops + 1};
-    return *this;
-  }
+  loader_progress& operator=(const loader_progress& other);
 
   loader_position next() const { return copy().next; }
   loader_position reached() const { return copy().reached; }
-  void set(loader_position position) {
-    const std::lock_guard lock(mutex_);
-    state_ = {position, position, state_.loops + 1};
-  }
+  void set(loader_position position);
   /// Counts an epoch.
-  loop begin() {
-    const std::lock_guard lock(mutex_);
-    const loader_position start = state_.next;
-    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
-    return {start, state_.loops};
-  }
+  loop begin();
   /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
-  void take_back(const loop& l, loader_position reached) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
-  }
-  void reach(const loop& l, loader_position position) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_.reached = position;
-  }
+  void take_back(const loop& l, loader_position reached);
+  void reach(const loop& l, loader_position position);
 
  private:
   struct state {
@@ -101,14 +82,51 @@ class loader_progress {
     std::uint64_t loops = 0;  ///< the number of the loop that began last
   };
   explicit loader_progress(const state& s) : state_(s) {}
-  state copy() const {
-    const std::lock_guard lock(mutex_);
-    return state_;
-  }
+  state copy() const;
 
   state state_;
   mutable fork_safe_mutex mutex_;
 };
+
+SINTER_SHARED void check_position(const loader_position& at, index_t samples);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED loader_progress& loader_progress::operator=(const loader_progress& other) {
+  const state there = other.copy();
+  const std::lock_guard lock(mutex_);
+  state_ = {there.next, there.reached, state_.loops + 1};
+  return *this;
+}
+SINTER_SHARED void loader_progress::set(loader_position position) {
+  const std::lock_guard lock(mutex_);
+  state_ = {position, position, state_.loops + 1};
+}
+SINTER_SHARED loader_progress::loop loader_progress::begin() {
+  const std::lock_guard lock(mutex_);
+  const loader_position start = state_.next;
+  state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+  return {start, state_.loops};
+}
+SINTER_SHARED void loader_progress::take_back(const loop& l, loader_position reached) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
+}
+SINTER_SHARED void loader_progress::reach(const loop& l, loader_position position) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_.reached = position;
+}
+SINTER_SHARED loader_progress::state loader_progress::copy() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+SINTER_SHARED void check_position(const loader_position& at, index_t samples) {
+  if (at.samples < 0 || at.samples > samples)
+    refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                         ": the dataset has ", samples});
+}
+
+#endif  // SINTER_DEFINES
 
 /// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
 /// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
@@ -119,97 +137,24 @@ class loader_pass {
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
   loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
-              index_t batches, const loader_options& options)
-      : set_(set),
-        turns_(std::move(turns)),
-        order_(std::move(order)),
-        share_(share),
-        batches_(batches),
-        options_(options) {
-    if (options.prefetch == 0 || batches < 2) return;
-    try {
-      worker_ = std::thread([this] { work(); });
-    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
-    }
-  }
+              index_t batches, const loader_options& options);
   loader_pass(const loader_pass&) = delete;
   loader_pass& operator=(const loader_pass&) = delete;
-  ~loader_pass() {
-    if (!worker_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
-  }
+  ~loader_pass();
 
   /// The next batch, or nothing after the last; rethrows what went wrong in making it.
-  std::optional<batch_type> next() {
-    if (taken_ == batches_) return std::nullopt;
-    std::unique_lock lock(mutex_);
-    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) {
-      lock.unlock();
-      if (!failure_) return make(taken_++);
-      taken_ = batches_;
-      std::rethrow_exception(failure_);
-    }
-    std::optional<batch_type> b(std::move(ready_.front()));
-    ready_.pop_front();
-    ++taken_;
-    lock.unlock();
-    changed_.notify_all();
-    return b;
-  }
+  std::optional<batch_type> next();
 
   /// Batches that next() has given.
   index_t taken() const { return taken_; }
 
   /// For fork_watch.
-  void at_fork(fork_step step) noexcept {
-    if (step == fork_step::before) return mutex_.lock();
-    if (step == fork_step::in_child && worker_.joinable()) {
-      forget_thread(worker_);
-      // The old one is not destroyed: that would wait for its waiters.
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;
-    }
-    mutex_.unlock();
-  }
+  void at_fork(fork_step step) noexcept;
 
  private:
-  batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = share_.count() - first;
-    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
-    std::vector<index_t> rows;
-    if (!order_.defined() || !share_.is_dense()) {
-      rows.resize(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const index_t place = share_.place(first + static_cast<index_t>(i));
-        rows[i] = order_.defined() ? order_.data()[place] : place;
-      }
-    }
-    const auto turn = turns_->take();
-    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
-                                     : std::span<const index_t>(rows));
-  }
+  batch_type make(index_t number) const;
 
-  void work() noexcept {
-    for (index_t number = 0; number < batches_; ++number) {
-      try {
-        batch_type b = make(number);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
-        if (stop_) return;
-        ready_.push_back(std::move(b));
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        number = batches_;
-      }
-      changed_.notify_all();
-    }
-  }
+  void work() noexcept;
 
   const Set& set_;
   std::shared_ptr<dataset_turns> turns_;
@@ -225,6 +170,95 @@ class loader_pass {
   std::thread worker_;
   fork_watch watch_{*this};
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class Set>
+loader_pass<Set>::loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order,
+                              const epoch_share& share, index_t batches, const loader_options& options)
+    : set_(set),
+      turns_(std::move(turns)),
+      order_(std::move(order)),
+      share_(share),
+      batches_(batches),
+      options_(options) {
+  if (options.prefetch == 0 || batches < 2) return;
+  try {
+    worker_ = std::thread([this] { work(); });
+  } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
+  }
+}
+template <class Set>
+loader_pass<Set>::~loader_pass() {
+  if (!worker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+template <class Set>
+auto loader_pass<Set>::next() -> std::optional<batch_type> {
+  if (taken_ == batches_) return std::nullopt;
+  std::unique_lock lock(mutex_);
+  if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+  if (ready_.empty()) {
+    lock.unlock();
+    if (!failure_) return make(taken_++);
+    taken_ = batches_;
+    std::rethrow_exception(failure_);
+  }
+  std::optional<batch_type> b(std::move(ready_.front()));
+  ready_.pop_front();
+  ++taken_;
+  lock.unlock();
+  changed_.notify_all();
+  return b;
+}
+template <class Set>
+void loader_pass<Set>::at_fork(fork_step step) noexcept {
+  if (step == fork_step::before) return mutex_.lock();
+  if (step == fork_step::in_child && worker_.joinable()) {
+    forget_thread(worker_);
+    // The old one is not destroyed: that would wait for its waiters.
+    ::new (static_cast<void*>(&changed_)) std::condition_variable;
+  }
+  mutex_.unlock();
+}
+template <class Set>
+auto loader_pass<Set>::make(index_t number) const -> batch_type {
+  const index_t first = number * options_.batch_size, left = share_.count() - first;
+  const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+  std::vector<index_t> rows;
+  if (!order_.defined() || !share_.is_dense()) {
+    rows.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const index_t place = share_.place(first + static_cast<index_t>(i));
+      rows[i] = order_.defined() ? order_.data()[place] : place;
+    }
+  }
+  const auto turn = turns_->take();
+  return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                   : std::span<const index_t>(rows));
+}
+template <class Set>
+void loader_pass<Set>::work() noexcept {
+  for (index_t number = 0; number < batches_; ++number) {
+    try {
+      batch_type b = make(number);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+      if (stop_) return;
+      ready_.push_back(std::move(b));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      number = batches_;
+    }
+    changed_.notify_all();
+  }
+}
 
 }  // namespace detail
 
@@ -276,11 +310,7 @@ class data_loader {
   loader_position position() const { return progress_.reached(); }
   /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
   /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
-  void set_position(loader_position position) {
-    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
-    check_position(position, samples());
-    progress_.set(position);
-  }
+  void set_position(loader_position position);
 
   class iterator {
    public:
@@ -288,27 +318,17 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
-        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
-      ++*this;
-    }
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share);
+    iterator(iterator&&) noexcept;
+    iterator& operator=(iterator&&) noexcept;
+    ~iterator();
     batch_type& operator*() const { return *current_; }
-    iterator& operator++() {
-      current_.reset();
-      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
-      loader_->progress_.reach(loop_, reached());
-      return *this;
-    }
+    iterator& operator++();
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
-    loader_position reached() const {
-      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
-      if (current_ == nullptr) return {epoch + 1, 0};
-      const bool last = taken == loader_->batches_of(share_.most());
-      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
-    }
+    loader_position reached() const;
 
     std::unique_ptr<pass> pass_;
     std::unique_ptr<batch_type> current_;
@@ -317,35 +337,11 @@ class data_loader {
     detail::epoch_share share_;
   };
 
-  iterator begin() {
-    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
-    const index_t n = samples();
-    check_position(progress_.next(), n);
-    const loader_position before = progress_.reached();
-    const loop l = progress_.begin();
-    try {
-      const detail::epoch_share share(sampler(), l.start.samples, n);
-      return iterator(
-          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-          *this, l, share);
-    } catch (...) {
-      progress_.take_back(l, before);
-      throw;
-    }
-  }
+  iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  index_t samples() const {
-    const index_t n = set_.size();
-    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
-    return n;
-  }
-  static void check_position(const loader_position& at, index_t samples) {
-    if (at.samples < 0 || at.samples > samples)
-      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
-                                   ": the dataset has ", samples});
-  }
+  index_t samples() const;
   /// Batches are left out for all ranks alike.
   distributed_sampler sampler() const {
     const distributed_sampler& s = options_.sampler;
@@ -355,16 +351,74 @@ class data_loader {
     return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
   }
   /// Undefined without shuffling: an order of a huge dataset would fill the memory.
-  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
-    if (!options_.shuffle) return {};
-    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
-    return randperm<index_t>(gen, n);
-  }
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const;
 
   Set set_;
   loader_options options_;
   std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
   detail::loader_progress progress_;
 };
+
+template <dataset Set>
+void data_loader<Set>::set_position(loader_position position) {
+  if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+  detail::check_position(position, samples());
+  progress_.set(position);
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l,
+                                     const detail::epoch_share& share)
+    : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+  ++*this;
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(iterator&&) noexcept = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator=(iterator&&) noexcept -> iterator& = default;
+template <dataset Set>
+data_loader<Set>::iterator::~iterator() = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator++() -> iterator& {
+  current_.reset();
+  if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+  loader_->progress_.reach(loop_, reached());
+  return *this;
+}
+template <dataset Set>
+loader_position data_loader<Set>::iterator::reached() const {
+  const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+  if (current_ == nullptr) return {epoch + 1, 0};
+  const bool last = taken == loader_->batches_of(share_.most());
+  return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+}
+template <dataset Set>
+auto data_loader<Set>::begin() -> iterator {
+  if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+  const index_t n = samples();
+  detail::check_position(progress_.next(), n);
+  const loader_position before = progress_.reached();
+  const loop l = progress_.begin();
+  try {
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
+  } catch (...) {
+    progress_.take_back(l, before);
+    throw;
+  }
+}
+template <dataset Set>
+index_t data_loader<Set>::samples() const {
+  const index_t n = set_.size();
+  if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+  return n;
+}
+template <dataset Set>
+tensor<index_t, 1> data_loader<Set>::order_of(index_t epoch, index_t n) const {
+  if (!options_.shuffle) return {};
+  generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+  return randperm<index_t>(gen, n);
+}
 
 }  // namespace sinter

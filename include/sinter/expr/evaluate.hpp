@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "sinter/expr/formula.hpp"
 #include "sinter/expr/point.hpp"
 
 namespace sinter {
@@ -25,31 +26,14 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   return out;
 }
 
-/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
-[[gnu::noinline]] inline void follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
-                                              index_t* strides) {
-  index_t of_leaf[max_operands][max_rank];
-  for (int s = 0; s < count; ++s) {
-    broadcast_strides(leaves[s].shape, leaves[s].strides, leaves[s].rank, shape, of_leaf[s], rank);
-    if (s > 0) continue;
-    bool decides = true;
-    for (int d = 0; d < rank; ++d)
-      decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
-    if (decides) return row_major_strides(shape, rank, strides);
-  }
-  int order[max_rank];
-  if (memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order))
-    dense_strides(shape, rank, order, strides);
-  else row_major_strides(shape, rank, strides);
-}
-/// The same of e, which holds no points.
+/// The strides of a dense result of e, which holds no points: its axes lie in memory as those of its operands do.
 template <class E>
 extents<rank_of<E>> result_strides(const E& e) {
   constexpr int R = rank_of<E>;
   if constexpr (R >= 2 && leaves_of<E>::count > 0) {
     const leaves_of<E> leaves(e);
     extents<R> strides;
-    follow_operands(e.shape().data(), R, leaves, leaves.count, strides.values);
+    follow_operands({e.shape().data(), R}, leaves, leaves.count, strides.values);
     return strides;
   } else {
     return row_major_strides(e.shape());
@@ -64,37 +48,26 @@ auto new_result(const E& e) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  constexpr bool is_whole = !reads_name<E>;
-  static_assert(is_whole,
-                "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
-                "formula that the function returns can read it");
-  if constexpr (is_whole) {
-    if (to.numel() == 0) return;
-    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e),
-                                sink_of(to));
-  }
+  static_assert(std::is_same_v<T, element_of<E>>);
+  const auto plan = plan_of<false>(e);
+  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
 }
 
-/// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
-inline bool share_memory(const storage& a, const storage& b) {
-  const auto p = reinterpret_cast<std::uintptr_t>(a.data), q = reinterpret_cast<std::uintptr_t>(b.data);
-  return p < q + b.bytes && q < p + a.bytes;
-}
-
-/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is
-/// read at exactly the index that is written.
-inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
-  for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
-    if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
-    if (l->data != to.data || l->rank != to.rank || !std::equal(l->shape, l->shape + l->rank, to.shape) ||
-        !std::equal(l->strides, l->strides + l->rank, to.strides))
-      return true;
-  }
-  return false;
-}
 template <class E, class T, auto S, device D>
 bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
+}
+
+/// The value of e, which holds no points, in new memory.
+template <class E>
+auto value_of_formula(const E& e) {
+  using T = element_of<E>;
+  constexpr int R = rank_of<E>;
+  extents<R> strides;
+  const auto plan = plan_of<false>(e);
+  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
+  T* const data = static_cast<T*>(memory->data);
+  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -110,7 +83,7 @@ template <class Op, class A, class... Rest>
 struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
-    if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
+    if constexpr (points_in < First >> 0) return leaves_before_point<First>::value;
     else if constexpr (sizeof...(Others) > 0) return lowered<false, First>::leaves + count<Others...>();
     else return 0;
   }
@@ -170,6 +143,10 @@ struct evaluated_type<E> {
 };
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
+
+/// The value of `ready`, a tracked expression without points, with its place in the graph (grad/statement.hpp).
+template <class Ready>
+evaluated<Ready> run_recorded(const Ready& ready);
 
 template <int Order, class T, int R, device D>
 variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value);  // grad/statement.hpp
@@ -235,10 +212,8 @@ evaluated<E> run_statement(const E& e, bool last_use) {
   }
   check_defined("evaluate", e);
   auto&& ready = materialise(e);
-  const auto value = new_result(ready);
-  write(ready, value);
-  if constexpr (is_tracked_v<E>) return record(ready, value);
-  else return value;
+  if constexpr (is_tracked_v<E>) return run_recorded(ready);
+  else return value_of_formula(ready);
 }
 /// The same of a statement that is_stock.
 template <class E>
@@ -293,32 +268,42 @@ evaluated<E> eval_to_read(E&& e) {
   else return eval(std::forward<E>(e));
 }
 
+/// Does a value of this shape fit what is written?
+SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from);
 template <class Y, class E>
 void check_assignable(const char* op, const Y& y, const E& e) {
   check_defined(op, y);
   check_defined(op, e);
-  extents<Y::rank> merged = y.shape();
-  bool fits = E::rank <= Y::rank && broadcast_into(merged.values, Y::rank, e.shape().data(), E::rank);
-  if (!fits || !(merged == y.shape()))
-    refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
-  for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
-    if (y.strides()[d] == 0 && y.shape()[d] > 1)
+  check_assigned_shape(op, leaf_of(y), {e.shape().data(), E::rank});
+}
+
+#if SINTER_DEFINES
+SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from) {
+  const auto is_shape_of_to = [&to](const index_t* shape) { return std::equal(shape, shape + to.rank, to.shape); };
+  if (from.rank != to.rank || !is_shape_of_to(from.extents)) {
+    index_t merged[max_rank];
+    std::copy_n(to.shape, to.rank, merged);
+    if (from.rank > to.rank || !broadcast_into(merged, to.rank, from.extents, from.rank) || !is_shape_of_to(merged))
+      refuse<shape_error>(
+          {op, ": shape ", from, " does not broadcast to the destination's ", shape_piece{to.shape, to.rank}});
+  }
+  for (int d = 0; d < to.rank; ++d)
+    if (to.strides[d] == 0 && to.shape[d] > 1 && !has_no_elements(to))
       refuse<shape_error>(
           {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
+#endif  // SINTER_DEFINES
 
 /// Writes e into y's storage.
 template <class Y, class E>
 void write_statement(const Y& y, const E& e) {
+  using D = device_of<Y>;
   auto&& ready = materialise(e);
-  note_before_write<device_of<Y>>(access::storage_of(y));
-  if (needs_temporary(ready, y)) {
-    const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
-    write(ready, temporary);
-    write(temporary, y);
-  } else {
-    write(ready, y);
-  }
+  using Ready = bare<decltype(ready)>;
+  note_before_write<D>(access::storage_of(y));
+  const auto plan = plan_of<false>(ready);
+  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                 leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.

@@ -36,6 +36,11 @@ struct explainer {
   int names = 0;
   bool variants = false;  // of some kernel, for several sets of instructions
 
+  explainer();
+  explainer(const explainer&) = delete;
+  explainer& operator=(const explainer&) = delete;
+  ~explainer();
+
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
     if (!seen.add(access::data(t))) return;
@@ -48,12 +53,7 @@ struct explainer {
   template <class E>
   std::string formula(const E& e) {
     if constexpr (is_constant<E>) {
-      std::string text = std::to_string(e.value);
-      if (text.find('.') != std::string::npos) {
-        while (text.back() == '0') text.pop_back();
-        if (text.back() == '.') text.pop_back();
-      }
-      return text;
+      return without_zeros(std::to_string(e.value));
     } else if constexpr (is_tensor<E> || is_variable<E>) {
       if constexpr (is_variable<E>) count(access::value_of(e));
       else count(e);
@@ -118,17 +118,9 @@ struct explainer {
   /// Lists a kernel that computes formula() and writes so many bytes; returns its name.
   template <class F>
   std::string kernel(index_t written, const F& formula) {
-    const addresses outer_seen = std::move(seen);
-    const index_t outer_read = read;
-    seen.clear();
-    read = 0;
-    const std::string text = formula();
-    const std::string name = "k" + std::to_string(++names);
-    kernels.push_back({name + " = " + text, read + written});
-    seen = outer_seen;
-    read = outer_read;
-    return name;
+    return kernel(written, [](const void* f) { return (*static_cast<const F*>(f))(); }, &formula);
   }
+  std::string kernel(index_t written, std::string (*write)(const void*), const void* context);
 
   template <class E>
   void whole(const E& e) {
@@ -139,17 +131,75 @@ struct explainer {
       const index_t written = e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
       if constexpr (can_fuse_into_point<E>()) {
         // The bare result of the point is neither written nor read again.
-        kernel_description& k = kernels.back();
         const auto& p = point_of(e);
         const index_t bare_result = p.shape().numel() * static_cast<index_t>(sizeof(element_of<bare<decltype(p)>>));
-        k.formula += "; result = " + text;
-        k.bytes += read - 2 * bare_result + written;
+        finish_point(text, read - 2 * bare_result + written);
       } else {
-        kernels.push_back({"result = " + text, read + written});
+        finish(text, read + written);
       }
     }
   }
+  /// Lists the kernel that writes the result.
+  void finish(const std::string& text, index_t bytes);
+  /// The kernel that was listed last writes the result, too.
+  void finish_point(const std::string& text, index_t bytes);
+
+  index_t bytes() const;
+  /// As explain() has it.
+  std::string text(const std::string& where, bool allocates, bool synchronises) const;
+
+  static std::string without_zeros(std::string number);
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED explainer::explainer() = default;
+SINTER_SHARED explainer::~explainer() = default;
+
+SINTER_SHARED std::string explainer::kernel(index_t written, std::string (*write)(const void*), const void* context) {
+  const addresses outer_seen = std::move(seen);
+  const index_t outer_read = read;
+  seen.clear();
+  read = 0;
+  const std::string text = write(context);
+  const std::string name = "k" + std::to_string(++names);
+  kernels.push_back({name + " = " + text, read + written});
+  seen = outer_seen;
+  read = outer_read;
+  return name;
+}
+SINTER_SHARED void explainer::finish(const std::string& text, index_t bytes) {
+  kernels.push_back({"result = " + text, bytes});
+}
+SINTER_SHARED void explainer::finish_point(const std::string& text, index_t bytes) {
+  kernel_description& k = kernels.back();
+  k.formula += "; result = " + text;
+  k.bytes += bytes;
+}
+
+SINTER_SHARED index_t explainer::bytes() const {
+  index_t total = 0;
+  for (const auto& k : kernels) total += k.bytes;
+  return total;
+}
+SINTER_SHARED std::string explainer::text(const std::string& where, bool allocates, bool synchronises) const {
+  std::string text;
+  for (const auto& k : kernels) text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
+  return text + std::to_string(kernels.size()) + (kernels.size() == 1 ? " kernel, " : " kernels, ") +
+         std::to_string(bytes()) + " bytes on " + where +
+         (allocates ? ", allocates" : ", allocates nothing in between") +
+         (synchronises ? "" : ", does not wait for the device") + "\n";
+}
+
+SINTER_SHARED std::string explainer::without_zeros(std::string number) {
+  if (number.find('.') != std::string::npos) {
+    while (number.back() == '0') number.pop_back();
+    if (number.back() == '.') number.pop_back();
+  }
+  return number;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -177,9 +227,7 @@ template <expression E>
 index_t bytes_moved(const E& e) {
   detail::explainer x;
   x.whole(e);
-  index_t total = 0;
-  for (const auto& k : x.kernels) total += k.bytes;
-  return total;
+  return x.bytes();
 }
 
 /// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, for which instructions
@@ -191,21 +239,12 @@ template <expression E>
 std::string explain(const E& e) {
   detail::explainer x;
   x.whole(e);
-  std::string text;
-  index_t total = 0;
-  for (const auto& k : x.kernels) {
-    text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
-    total += k.bytes;
-  }
   std::string where = device_name<device_of<E>>();
   if constexpr (is_cpu_v<device_of<E>>)
     if (const char* const chosen = detail::backend<device_of<E>>::chosen_instructions();
         x.variants && chosen != nullptr)
       where += std::string(" (kernels for ") + chosen + ")";
-  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
-         std::to_string(total) + " bytes on " + where +
-         (allocates<E> ? ", allocates" : ", allocates nothing in between") +
-         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
+  return x.text(where, allocates<E>, synchronises<E>);
 }
 
 }  // namespace sinter

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/config.hpp"
+
 namespace sinter::detail {
 
 /// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one
@@ -17,16 +19,10 @@ class independent_passes {
     virtual void run() = 0;
   };
 
-  independent_passes() : before_(std::exchange(current(), this)) {}
+  independent_passes();
   independent_passes(const independent_passes&) = delete;
   independent_passes& operator=(const independent_passes&) = delete;
-  ~independent_passes() {
-    current() = before_;
-    try {
-      run();  // what was begun is done, also where an error ended the rest
-    } catch (...) {
-    }
-  }
+  ~independent_passes();
 
   /// The innermost one alive on this thread, or null.
   static independent_passes*& current() {
@@ -38,19 +34,43 @@ class independent_passes {
   template <class Kind>
   Kind& of() {
     static const char tag = 0;
-    for (const auto& [known, passes] : kinds_)
-      if (known == &tag) return static_cast<Kind&>(*passes);
-    kinds_.emplace_back(&tag, std::make_unique<Kind>());
-    return static_cast<Kind&>(*kinds_.back().second);
+    if (kind* const known = find(&tag)) return static_cast<Kind&>(*known);
+    return static_cast<Kind&>(add(&tag, std::make_unique<Kind>()));
   }
 
-  void run() {
-    for (auto& one : std::exchange(kinds_, {})) one.second->run();
-  }
+  void run();
 
  private:
+  kind* find(const void* tag) const;
+  kind& add(const void* tag, std::unique_ptr<kind> passes);
+
   std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
   independent_passes* before_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED independent_passes::independent_passes() : before_(std::exchange(current(), this)) {}
+SINTER_SHARED independent_passes::~independent_passes() {
+  current() = before_;
+  try {
+    run();  // what was begun is done, also where an error ended the rest
+  } catch (...) {
+  }
+}
+SINTER_SHARED void independent_passes::run() {
+  for (auto& one : std::exchange(kinds_, {})) one.second->run();
+}
+SINTER_SHARED independent_passes::kind* independent_passes::find(const void* tag) const {
+  for (const auto& [known, passes] : kinds_)
+    if (known == tag) return passes.get();
+  return nullptr;
+}
+SINTER_SHARED independent_passes::kind& independent_passes::add(const void* tag, std::unique_ptr<kind> passes) {
+  kinds_.emplace_back(tag, std::move(passes));
+  return *kinds_.back().second;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

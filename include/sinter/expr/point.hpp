@@ -1,7 +1,8 @@
 // sinter/expr/point.hpp: what expressions share that run as a kernel of their own: reductions, products, row-wise ops.
 #pragma once
 
-#include <memory>
+#include <atomic>
+#include <utility>
 
 #include "sinter/expr/backend.hpp"
 #include "sinter/expr/stock.hpp"
@@ -16,7 +17,43 @@ struct result_slot {
   Result value;
   bool filled = false;
   bool recorded = false;  ///< not so for what was computed under no_grad: it has no place in the graph
+  std::atomic<std::int64_t> references{1};
 };
+
+/// A handle to one, with memory of its own. No std::shared_ptr, which is some 40 functions for each type of result.
+template <class Result>
+class shared_slot {
+ public:
+  shared_slot() : slot_(make()) {}
+  shared_slot(const shared_slot& other) noexcept : slot_(other.slot_) {
+    if (slot_ != nullptr) slot_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  shared_slot(shared_slot&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  shared_slot& operator=(shared_slot other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~shared_slot() {
+    if (slot_ != nullptr) release(slot_);
+  }
+
+  result_slot<Result>* operator->() const noexcept { return slot_; }
+  bool is_only() const noexcept { return slot_->references.load(std::memory_order_acquire) == 1; }
+
+ private:
+  static result_slot<Result>* make();
+  static void release(result_slot<Result>* slot) noexcept;
+
+  result_slot<Result>* slot_;
+};
+template <class Result>
+result_slot<Result>* shared_slot<Result>::make() {
+  return new result_slot<Result>;
+}
+template <class Result>
+[[gnu::noinline]] void shared_slot<Result>::release(result_slot<Result>* slot) noexcept {
+  if (slot->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete slot;
+}
 
 template <class T, int R, device D, int Order>
 struct result_of_point {
@@ -110,11 +147,11 @@ struct point_base : expression_base<Point, T, R, D, Order> {
 
   /// True if no other expression can ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
-  bool only_owner() const { return slot_.use_count() == 1; }
+  bool only_owner() const { return slot_.is_only(); }
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
   bool ready_for_epilogue() const { return true; }
 
-  std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
+  shared_slot<result_type> slot_;
 };
 
 /// Stands for the value of a point that leaves the last step to what follows.

@@ -9,6 +9,8 @@
 
 #include <atomic>
 
+#include "sinter/config.hpp"
+
 namespace sinter::detail {
 
 struct grad_state;
@@ -57,11 +59,7 @@ class any_backward_rule {
  protected:
   explicit any_backward_rule(const rule_list& of_producer) : producer(&of_producer) {}
   ~any_backward_rule() = default;
-  void add_to(rule_list& list) {
-    next = list.first.load(std::memory_order_relaxed);
-    while (!list.first.compare_exchange_weak(next, this, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-  }
+  void add_to(rule_list& list);
 };
 
 /// Registers a kernel for backward of a consumer that reads the value of a producer. Must have static storage duration.
@@ -105,5 +103,15 @@ inline bool run_rules(const entry_kind& producer, grad_state& value, const entry
       return true;
   return false;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void any_backward_rule::add_to(rule_list& list) {
+  next = list.first.load(std::memory_order_relaxed);
+  while (!list.first.compare_exchange_weak(next, this, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail

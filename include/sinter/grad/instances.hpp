@@ -3,13 +3,17 @@
 
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/variable.hpp"
+#include "sinter/grad/view.hpp"
 
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                       \
-  SINTER_INSTANCE_OF_CLASS(class variable<float, R>) \
-  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
+#define SINTER_INSTANCES_OF(R)                                                                            \
+  SINTER_INSTANCE_OF_CLASS(class variable<float, R>)                                                      \
+  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;                                              \
+  SINTER_INSTANCE detail::grad_state* detail::make_state_like<tensor<float, R>>(const detail::leaf_ref&); \
+  SINTER_INSTANCE class detail::shared_slot<variable<float, R>>;                                          \
+  SINTER_INSTANCE class detail::shared_slot<tensor<float, R>>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)
 SINTER_INSTANCES_OF(2)

@@ -5,6 +5,7 @@
 
 #include "sinter/expr/op_members.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 
 namespace sinter {
 namespace ops {
@@ -21,53 +22,60 @@ enum class take {
 
 namespace detail {
 
-/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
-template <class... A>
-struct pack {
-  template <class F>
-  auto apply(const F& f) const {
-    return f();
-  }
-  template <class F>
-  void each(const F&) const {}
+template <int I, class A>
+struct pack_item {
+  A value;
 };
-template <class First, class... Rest>
-struct pack<First, Rest...> {
-  First first;
-  pack<Rest...> rest;
+template <class Places, class... A>
+struct pack_of;
+/// Values side by side, told apart by position. No std::tuple, and no recursion, which take longer to compile.
+template <class... A>
+using pack = pack_of<std::make_integer_sequence<int, sizeof...(A)>, A...>;
 
-  template <int I>
+template <int... I, class... A>
+struct pack_of<std::integer_sequence<int, I...>, A...> : pack_item<I, A>... {
+  pack_of() = default;
+  explicit pack_of(A&&... a)
+    requires(sizeof...(A) > 0)
+      : pack_item<I, A>{std::move(a)}... {}
+
+  template <int N>
   auto& get() {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
+    return item<N>(*this).value;
   }
-  template <int I>
+  template <int N>
   const auto& get() const {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
+    return item<N>(*this).value;
   }
   /// f(first, ...)
   template <class F>
-  auto apply(const F& f) const {
-    return rest.apply([&](const auto&... more) { return f(first, more...); });
+  decltype(auto) apply(const F& f) const {
+    return f(pack_item<I, A>::value...);
   }
   /// f(one) for each.
   template <class F>
   void each(const F& f) {
-    f(first);
-    rest.each(f);
+    (f(pack_item<I, A>::value), ...);
   }
   template <class F>
   void each(const F& f) const {
-    f(first);
-    rest.each(f);
+    (f(pack_item<I, A>::value), ...);
+  }
+
+ private:
+  template <int N, class X>
+  static pack_item<N, X>& item(pack_item<N, X>& one) {
+    return one;
+  }
+  template <int N, class X>
+  static const pack_item<N, X>& item(const pack_item<N, X>& one) {
+    return one;
   }
 };
 
-inline pack<> make_pack() { return {}; }
-template <class First, class... Rest>
-pack<First, Rest...> make_pack(First first, Rest... rest) {
-  return {std::move(first), make_pack(std::move(rest)...)};
+template <class... A>
+pack<A...> make_pack(A... a) {
+  return pack<A...>(std::move(a)...);
 }
 
 /// An operand as backward keeps it: nothing of it where no derivative reads it.

@@ -31,90 +31,38 @@ namespace detail {
 /// The leaves that one pass at a time tells of.
 class listened_leaves {
  public:
+  listened_leaves();
+  listened_leaves(const listened_leaves&) = delete;
+  listened_leaves& operator=(const listened_leaves&) = delete;
+  ~listened_leaves();
+
   /// False if the leaf is there already. Errors: autograd_error while a pass runs.
-  bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused) {
-    if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
-    if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
-    leaves_.push_back({state, std::move(ready), std::move(unused)});
-    return true;
-  }
-  std::size_t size() const noexcept { return leaves_.size(); }
+  bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused);
+  std::size_t size() const noexcept;
 
   /// Before a pass from `root` with this number: finds last uses, and tells of leaves that it cannot reach. Errors:
   /// autograd_error for a leaf that another pass listens to.
   void begin(grad_state& root, std::uint64_t pass);
   /// A state that is read by the producer of one with this order, also where that does not list it. Errors:
   /// autograd_error if a leaf behind it was told to be complete.
-  void reach(grad_state& from, std::uint64_t used_by) {
-    if (from.producer == nullptr) use(from, used_by);
-    else if (see(from)) look_behind(from);
-  }
+  void reach(grad_state& from, std::uint64_t used_by);
   /// The producer of a state with this order will add to the gradient of a leaf.
-  void use(grad_state& s, std::uint64_t by) {
-    if (!s.watched) return;
-    const auto at = place_.find(&s);
-    if (at == place_.end()) return;
-    leaf& l = leaves_[static_cast<std::size_t>(at->second)];
-    if (l.told) refuse_late_gradient();
-    l.reached = true;
-    l.last_use = std::min(l.last_use, by);
-  }
+  void use(grad_state& s, std::uint64_t by);
   /// Whether it is the listener that keeps the gradient of a leaf that the pass visits.
-  bool keeps(const grad_state& s) const {
-    if (!s.watched || place_.count(&s) == 0) return false;
-    if (has_told(s)) throw std::logic_error("sinter: a gradient that a listener was told to be complete was not");
-    return true;
-  }
-  bool has_told(const grad_state& s) const {
-    const auto at = place_.find(&s);
-    return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
-  }
+  bool keeps(const grad_state& s) const;
+  bool has_told(const grad_state& s) const;
 
   /// The pass will next visit a state with this order.
-  void tell_before(std::uint64_t order) {
-    while (!queue_.empty()) {
-      const auto [use, i] = queue_.front();
-      leaf& l = leaves_[i];
-      const bool is_stale = l.last_use < use;
-      if (!is_stale && std::min(use, oldest_hiding_) <= order) return;
-      std::pop_heap(queue_.begin(), queue_.end(), comes_later);
-      if (is_stale) {
-        queue_.back().first = l.last_use;
-        std::push_heap(queue_.begin(), queue_.end(), comes_later);
-      } else {
-        queue_.pop_back();
-        tell(l);
-      }
-    }
-  }
+  void tell_before(std::uint64_t order);
   /// The pass has no state left to visit.
-  void tell_rest() {
-    for (leaf& l : leaves_) l.last_use = newest;
-    oldest_hiding_ = newest;
-    tell_before(0);
-  }
+  void tell_rest();
 
   /// Before the pass ends well.
-  void note_changes() const {
-    undo_scope* const scope = undo_scope::of_gradients();
-    if (scope == nullptr) return;
-    for (const leaf& l : leaves_)
-      if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
-  }
+  void note_changes() const;
   /// Throws what a function has thrown.
-  void end() {
-    stop();
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
+  void end();
   /// The pass has failed: gradients are as they were before it.
-  void fail() noexcept {
-    for (leaf& l : leaves_) {
-      if (l.settled) l.state->restore(l.before);
-      else if (l.reached) l.state->drop_gradient();
-    }
-    failure_ = nullptr;
-    stop();
-  }
+  void fail() noexcept;
 
  private:
   struct leaf {
@@ -128,45 +76,14 @@ class listened_leaves {
   static constexpr std::uint64_t newest = std::numeric_limits<std::uint64_t>::max();
 
   /// Leaves of one last use come in the order in which they were added.
-  static bool comes_later(const place_in_queue& a, const place_in_queue& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  }
+  static bool comes_later(const place_in_queue& a, const place_in_queue& b);
   /// True for the first time. What the pass itself has visited was looked at before.
-  bool see(grad_state& s) const {
-    if (s.visit == number_ || s.visit == pass_) return false;
-    s.visit = number_;
-    return true;
-  }
+  bool see(grad_state& s) const;
   /// Finds the uses of leaves behind a state that is no leaf.
   void look_behind(grad_state& from);
-  void tell(leaf& l) {
-    l.told = true;
-    if (l.reached && l.state->has_grad) {
-      l.before = l.state->settle();
-      l.settled = true;
-    }
-    const std::function<void()>& f = l.reached ? l.ready : l.unused;
-    if (!f) return;
-    try {
-      f();
-    } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-    }
-  }
-  void stop() noexcept {
-    runs_ = false;
-    queue_.clear();
-    to_see_.clear();
-    for (leaf& l : leaves_) {
-      l.state->watched = false;
-      l.before = {};
-    }
-  }
-  [[noreturn]] SINTER_COLD static void refuse_late_gradient() {
-    refuse<autograd_error>(
-        {"backward: a module that runs again uses a variable that is not among its parameters, and whose gradient the "
-         "listener was told to be complete; make it a parameter, or give checkpoint() a function that captures it"});
-  }
+  void tell(leaf& l);
+  void stop() noexcept;
+  [[noreturn]] static void refuse_late_gradient();
 
   std::vector<leaf> leaves_;
   address_map place_;                  ///< where in leaves_ a state is
@@ -181,6 +98,119 @@ class listened_leaves {
 };
 
 #if SINTER_DEFINES
+
+SINTER_SHARED listened_leaves::listened_leaves() = default;
+SINTER_SHARED listened_leaves::~listened_leaves() = default;
+
+SINTER_SHARED bool listened_leaves::add(const state_ptr& state, std::function<void()> ready,
+                                        std::function<void()> unused) {
+  if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
+  if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
+  leaves_.push_back({state, std::move(ready), std::move(unused)});
+  return true;
+}
+SINTER_SHARED std::size_t listened_leaves::size() const noexcept { return leaves_.size(); }
+
+SINTER_SHARED void listened_leaves::reach(grad_state& from, std::uint64_t used_by) {
+  if (from.producer == nullptr) use(from, used_by);
+  else if (see(from)) look_behind(from);
+}
+SINTER_SHARED void listened_leaves::use(grad_state& s, std::uint64_t by) {
+  if (!s.watched) return;
+  const auto at = place_.find(&s);
+  if (at == place_.end()) return;
+  leaf& l = leaves_[static_cast<std::size_t>(at->second)];
+  if (l.told) refuse_late_gradient();
+  l.reached = true;
+  l.last_use = std::min(l.last_use, by);
+}
+SINTER_SHARED bool listened_leaves::keeps(const grad_state& s) const {
+  if (!s.watched || place_.count(&s) == 0) return false;
+  if (has_told(s)) throw std::logic_error("sinter: a gradient that a listener was told to be complete was not");
+  return true;
+}
+SINTER_SHARED bool listened_leaves::has_told(const grad_state& s) const {
+  const auto at = place_.find(&s);
+  return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
+}
+
+SINTER_SHARED void listened_leaves::tell_before(std::uint64_t order) {
+  while (!queue_.empty()) {
+    const auto [use, i] = queue_.front();
+    leaf& l = leaves_[i];
+    const bool is_stale = l.last_use < use;
+    if (!is_stale && std::min(use, oldest_hiding_) <= order) return;
+    std::pop_heap(queue_.begin(), queue_.end(), comes_later);
+    if (is_stale) {
+      queue_.back().first = l.last_use;
+      std::push_heap(queue_.begin(), queue_.end(), comes_later);
+    } else {
+      queue_.pop_back();
+      tell(l);
+    }
+  }
+}
+SINTER_SHARED void listened_leaves::tell_rest() {
+  for (leaf& l : leaves_) l.last_use = newest;
+  oldest_hiding_ = newest;
+  tell_before(0);
+}
+
+SINTER_SHARED void listened_leaves::note_changes() const {
+  undo_scope* const scope = undo_scope::of_gradients();
+  if (scope == nullptr) return;
+  for (const leaf& l : leaves_)
+    if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
+}
+SINTER_SHARED void listened_leaves::end() {
+  stop();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+SINTER_SHARED void listened_leaves::fail() noexcept {
+  for (leaf& l : leaves_) {
+    if (l.settled) l.state->restore(l.before);
+    else if (l.reached) l.state->drop_gradient();
+  }
+  failure_ = nullptr;
+  stop();
+}
+
+inline bool listened_leaves::comes_later(const place_in_queue& a, const place_in_queue& b) {
+  return a.first != b.first ? a.first < b.first : a.second > b.second;
+}
+inline bool listened_leaves::see(grad_state& s) const {
+  if (s.visit == number_ || s.visit == pass_) return false;
+  s.visit = number_;
+  return true;
+}
+SINTER_SHARED void listened_leaves::tell(leaf& l) {
+  l.told = true;
+  if (l.reached && l.state->has_grad) {
+    l.before = l.state->settle();
+    l.settled = true;
+  }
+  const std::function<void()>& f = l.reached ? l.ready : l.unused;
+  if (!f) return;
+  try {
+    f();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+SINTER_SHARED void listened_leaves::stop() noexcept {
+  runs_ = false;
+  queue_.clear();
+  to_see_.clear();
+  for (leaf& l : leaves_) {
+    l.state->watched = false;
+    l.before = {};
+  }
+}
+SINTER_SHARED_COLD void listened_leaves::refuse_late_gradient() {
+  refuse<autograd_error>(
+      {"backward: a module that runs again uses a variable that is not among its parameters, and whose gradient the "
+       "listener was told to be complete; make it a parameter, or give checkpoint() a function that captures it"});
+}
 
 SINTER_SHARED void listened_leaves::begin(grad_state& root, std::uint64_t pass) {
   refuse_capture("backward with a listener",

@@ -9,6 +9,7 @@
 #include "sinter/core/address_map.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 
 namespace sinter {
 
@@ -101,12 +102,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct second_order_backward final : first_order_backward<Ready> {
+struct second_order_backward final : elementwise_backward {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = first_order_backward<Ready>;
-  using base::base;
+  using elementwise_backward::elementwise_backward;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
                              const extents<max_rank>&) = &widened_gradient<T, R, R, D>;

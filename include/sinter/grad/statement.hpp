@@ -1,6 +1,8 @@
-// sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
+// sinter/grad/statement.hpp: recording an elementwise statement.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -49,35 +51,61 @@ inline leaf_ref nothing_to_read(int element_size) {
   return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
 }
 
-/// What is the same for all elementwise statements; one copy serves every formula.
+/// The derivative of an elementwise formula apart from its numbers and operands: one constant for each. `plan` is its
+/// kernel::map, or what else K is.
+struct formula_derivative {
+  /// Makes the gradients of the tracked leaves. `in` are the leaves, the gradient of the result and, with
+  /// `reads_result`, the result.
+  void (*reverse)(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out);
+  storage_ptr (*allocate)(std::size_t bytes);
+  std::uint64_t reads;  ///< which leaves the derivative reads, a bit each
+  int leaves, sinks;
+  int result_size;  ///< of its elements, in bytes
+  std::size_t plan_size;
+  bool reads_result;
+};
+
+/// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
+template <class K, class T, int Axes, bool Sums, device D>
+void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out) {
+  const K& k = *static_cast<const K*>(plan);
+  if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(k, swept, in, out);
+  else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
+}
+template <class K, class T, int Axes, bool Sums, device D>
+inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, Sums, D>,
+                                                   &device_runtime<D>::allocate,
+                                                   kernel::leaves_read<K>().bits(),
+                                                   K::leaves,
+                                                   K::sinks,
+                                                   sizeof(T),
+                                                   std::is_empty_v<K> ? 0 : sizeof(K),
+                                                   kernel::reads_result<K>};
+/// The derivative of Ready, an expression without points.
+template <class Ready>
+constexpr const formula_derivative& derivative_of_formula() {
+  using K = lowered<true, Ready>;
+  using D = device_of<Ready>;
+  static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
+  return derivative_for < K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
+         is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank), D > ;
+}
+
+/// The tape entry of an elementwise statement, whatever its formula.
 struct elementwise_backward : tape_entry {
-  const bool* const needed;  ///< which leaves the derivative reads
-  const int leaves;
-  const int sinks;
-  const bool with_result;  ///< the derivative reads the result
-  const int result_size;
-  storage_ptr (*const allocate)(std::size_t);
+  const formula_derivative& code;
   saved_leaf result;  ///< its shape; its value where the derivative reads it
   saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
   std::vector<saved_leaf> leaf;
   std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
   std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
 
-  // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_backward(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                         storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf),
-        leaves(n_leaves),
-        sinks(n_sinks),
-        with_result(reads_result),
-        result_size(size),
-        allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_backward() override {}
-
-  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
+  /// A copy of `plan` is kept.
+  elementwise_backward(const formula_derivative& c, const void* plan);
+  ~elementwise_backward() override;
 
   const state_ptr* inputs(int& count) const final {
-    count = sinks;
+    count = code.sinks;
     return state.data();
   }
 
@@ -108,54 +136,79 @@ struct elementwise_backward : tape_entry {
   }
 
   extents<max_rank> dense_;
+  alignas(std::max_align_t) std::byte near_plan_[32];
+  std::unique_ptr<std::byte[]> far_plan_;  ///< of a larger one
 };
 
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
-/// surely sums, so that a GPU needs no kernel for when there are none.
-template <device D, class T, class K, int Axes, bool Sums>
-struct statement_backward : elementwise_backward {
-  static constexpr kernel::leaves_read<K> reads{};
+/// A state for the gradient of a value, from what a leaf says of it.
+template <class Value>
+grad_state* make_state_like(const leaf_ref& value) {
+  constexpr int R = Value::rank;
+  extents<R> shape, strides;
+  std::copy_n(value.shape, R, shape.values);
+  std::copy_n(value.strides, R, strides.values);
+  return new typed_state<element_of<Value>, R, device_of<Value>>(shape, strides);
+}
 
-  K plan;
+/// The state of a value that a formula made, with its tape entry; null where nothing is recorded.
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
+                                       const leaf_ref* leaves, const leaf_ref& value,
+                                       grad_state* (*make_state)(const leaf_ref&));
 
-  explicit statement_backward(const K& k)
-      : elementwise_backward(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                             &device_runtime<D>::allocate),
-        plan(k) {}
-
-  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
-      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
-  }
-};
+/// The entry of a formula; see make_statement().
+SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                               const void* plan, const leaf_ref* leaves);
 
 #if SINTER_DEFINES
 
+SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                               const void* plan, const leaf_ref* leaves) {
+  auto node = std::make_unique<elementwise_backward>(code, plan);
+  node->name = name;
+  if (!node->keep_leaves(leaves)) node.reset();
+  return node;
+}
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
+                                       const leaf_ref* leaves, const leaf_ref& value,
+                                       grad_state* (*make_state)(const leaf_ref&)) {
+  if (!recording()) return {};
+  auto node = make_entry(code, name, plan, leaves);
+  if (!node) return {};
+  node->result.keep(value, code.reads_result);
+  state_ptr state(make_state(value));
+  state->producer = node.release();
+  return state;
+}
+SINTER_SHARED elementwise_backward::elementwise_backward(const formula_derivative& c, const void* plan) : code(c) {
+  if (code.plan_size > sizeof near_plan_) far_plan_ = std::make_unique<std::byte[]>(code.plan_size);
+  if (code.plan_size > 0) std::memcpy(far_plan_ ? far_plan_.get() : near_plan_, plan, code.plan_size);
+}
+SINTER_SHARED elementwise_backward::~elementwise_backward() = default;
 SINTER_SHARED void elementwise_backward::release() {
   leaf.clear();
   result = {};
 }
 SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
-  std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-  std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+  std::vector<leaf_ref> in(static_cast<std::size_t>(code.leaves) + 2);
+  std::vector<sink_ref> out(static_cast<std::size_t>(code.sinks));
   std::vector<storage_ptr> unused;
   fill(y, in.data(), out.data(), unused);
-  run(in.data(), out.data(), space.rank > 0 ? space : result);
+  const saved_leaf& swept = space.rank > 0 ? space : result;
+  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept.shape.data(), swept.rank}, in.data(), out.data());
 }
 SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
-    in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+    in[i] = (code.reads >> i & 1) != 0 ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
   }
   bool has = false;
   // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
   const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
-  if (with_result) {
+  in[code.leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, code.result_size};
+  if (code.reads_result) {
     result.check_version(name, "result");
-    in[leaves + 1] = result.ref();
+    in[code.leaves + 1] = result.ref();
   }
   const saved_leaf& swept = space.rank > 0 ? space : result;
   for (std::size_t s = 0; s < target.size(); ++s) {
@@ -171,19 +224,19 @@ SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_
       set_strides(dense_strides(l).data());
       index_t n = l.element_size;
       for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-      unused.push_back(allocate(static_cast<std::size_t>(n)));
+      unused.push_back(code.allocate(static_cast<std::size_t>(n)));
       out[s].data = unused.back()->data;
     }
   }
 }
 
 SINTER_SHARED bool elementwise_backward::keep_leaves(const leaf_ref* all) {
-  leaf.resize(static_cast<std::size_t>(leaves));
-  target.reserve(static_cast<std::size_t>(sinks));
-  state.reserve(static_cast<std::size_t>(sinks));
+  leaf.resize(static_cast<std::size_t>(code.leaves));
+  target.reserve(static_cast<std::size_t>(code.sinks));
+  state.reserve(static_cast<std::size_t>(code.sinks));
   bool any = false;
-  for (int i = 0; i < leaves; ++i) {
-    leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+  for (int i = 0; i < code.leaves; ++i) {
+    leaf[static_cast<std::size_t>(i)].keep(all[i], (code.reads >> i & 1) != 0);
     if (all[i].state == nullptr) continue;
     target.emplace_back().keep(all[i], false);
     state.push_back(*all[i].state);
@@ -201,8 +254,8 @@ namespace sinter {
 namespace detail {
 
 /// The variable that the entry `node` made.
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_entry> node) {
+template <int Order, class T, int R, device D, class Entry>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<Entry> node) {
   variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node.release();
   return y;
@@ -215,14 +268,10 @@ variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
 template <class Ready>
 struct second_order_backward;
 
-template <class Ready>
-using first_order_backward =
-    statement_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                       is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                       is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+/// The tape entry of Ready. Below order 2 one type for nearly all formulas.
 template <class Ready>
 struct node_type {
-  using type = first_order_backward<Ready>;
+  using type = elementwise_backward;
 };
 template <class Ready>
   requires(Ready::order >= 2)
@@ -231,32 +280,69 @@ struct node_type<Ready> {
 };
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
+template <class Ready>
+inline constexpr bool is_plain_statement = std::is_same_v<node_for<Ready>, elementwise_backward>;
+
+template <class Ready>
+constexpr const char* name_of_statement() {
+  if constexpr (requires { Ready::op_type::name; }) return Ready::op_type::name;
+  else return "statement";
+}
 
 /// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
-/// result (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all
-/// formulas.
+/// result (shape, and memory where a derivative reads it) is still to be filled in. `leaves` are those of `ready`.
 template <class Ready>
-auto make_statement(const Ready& ready) {
-  using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_backward>> node(new Node(lower<true>(ready)));
-  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
-  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
-  else node->name = "statement";
-  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
-  return node;
+std::unique_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* leaves) {
+  const auto plan = plan_of<true>(ready);
+  if constexpr (is_plain_statement<Ready>) {
+    return make_entry(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves);
+  } else {
+    auto node = std::make_unique<node_for<Ready>>(derivative_of_formula<Ready>(), &plan);
+    if constexpr (Ready::order >= 2) node->keep_graph(ready);
+    node->name = name_of_statement<Ready>();
+    if (!node->keep_leaves(leaves)) node.reset();
+    return node;
+  }
 }
 
 /// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
 /// value, for an entry that has a member of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
-  if (!recording()) return unrecorded<Ready::order>(value);
-  auto node = make_statement(ready);
-  if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
-    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, std::move(node));
+  if constexpr (is_plain_statement<Ready>) {
+    const auto plan = plan_of<true>(ready);
+    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan,
+                                     leaves_of<Ready>(ready), leaf_of(value), &make_state_like<Value>);
+    return access::make_variable<Ready::order>(value, std::move(state));
+  } else {
+    if (!recording()) return unrecorded<Ready::order>(value);
+    auto node = make_statement(ready, leaves_of<Ready>(ready));
+    if (!node) return unrecorded<Ready::order>(value);
+    node->result.keep(leaf_of(value), node->code.reads_result);
+    if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) node->kept = (kept, ...);
+    return produced<Ready::order>(value, std::move(node));
+  }
+}
+template <class Ready>
+evaluated<Ready> run_recorded(const Ready& ready) {
+  if constexpr (is_plain_statement<Ready>) {
+    using T = element_of<Ready>;
+    using D = device_of<Ready>;
+    constexpr int R = rank_of<Ready>;
+    const leaves_of<Ready> leaves(ready);
+    const auto plan = plan_of<true>(ready);  // laid out as that of the formula
+    static_assert(sizeof(plan) == sizeof(lowered<false, Ready>));
+    extents<R> strides;
+    storage_ptr memory = run_formula(formula_of<Ready>(), &plan, {ready.shape().data(), R}, leaves, strides.values);
+    T* const data = static_cast<T*>(memory->data);
+    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
+                                     {data, ready.shape().data(), strides.data(), R, sizeof(T), &memory},
+                                     &make_state_like<tensor<T, R, D>>);
+    return access::make_variable<Ready::order>(access::make<T, R, D>(std::move(memory), data, ready.shape(), strides),
+                                               std::move(state));
+  } else {
+    return record(ready, value_of_formula(ready));
+  }
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -296,7 +382,7 @@ state_ptr prologue_state(const E& e) {
   } else if constexpr (is_variable<E>) {
     return access::state_of(e);
   } else {
-    auto node = make_statement(e);
+    auto node = make_statement(e, leaves_of<E>(e));
     if (!node) return {};
     state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
     node->result.rank = rank_of<E>;
@@ -340,93 +426,5 @@ class versioned_expression {
   std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
 };
 
-/// Backward of a view: its gradient goes to the same elements of the base's gradient.
-template <class T, int R, int ViewR, device D, class F>
-struct view_backward final : one_input_backward {
-  F view;
-
-  view_backward(F f, state_ptr base) : view(std::move(f)) {
-    name = "view";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override {
-    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    view(to.sum()) += from.grad;
-  }
-};
-
-/// Backward of reshape(): the gradient in the other shape, on the same memory if it is the only handle to it.
-template <class T, int R, int From, device D>
-struct reshape_backward final : one_input_backward {
-  explicit reshape_backward(state_ptr base) {
-    name = "reshape";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override;
-};
-
-template <class T, int R, int From, device D>
-void reshape_backward<T, R, From, D>::backward(grad_state& y) {
-  const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-  auto& to = static_cast<typed_state<T, From, D>&>(*source);
-  const auto& memory = access::storage_of(g);
-  if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
-      to.dense == row_major_strides(to.shape)) {
-    to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
-    to.has_grad = true;
-    return;
-  }
-  add_gradient(source, g.reshape(to.shape));
-}
-
-/// Backward of a copy to another device: the gradient is copied back.
-template <class T, int R, device From, device To>
-struct transfer_backward final : one_input_backward {
-  explicit transfer_backward(state_ptr base) {
-    name = "to";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override {
-    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
-  }
-};
-
 }  // namespace detail
-
-template <class T, auto Shape, device D, int Order>
-template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
-  static_assert(
-      Order < 2,
-      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  const auto v = f(value_);
-  constexpr int R = detail::bare<decltype(v)>::rank;
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_backward<T, rank, R, D, F>>(std::move(f), state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <int R>
-auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
-  static_assert(
-      Order < 2,
-      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::reshape_backward<T, R, rank, D>>(state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <device To>
-variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
-  if constexpr (std::is_same_v<To, D>) {
-    return *this;
-  } else {
-    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
-    auto copy = value_.template to<To>();
-    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_backward<T, rank, D, To>>(state_));
-  }
-}
-
 }  // namespace sinter

@@ -35,74 +35,20 @@ struct typed_state final : grad_state {
   tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
 
   /// For a value of this shape with these strides.
-  typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
+  typed_state(const extents<R>& s, const extents<R>& strides);
 
-  void* gradient(bool& add) override {
-    add = has_grad;
-    if (!has_grad) {
-      if (at_home && !has_kept) {
-        grad = kept;
-        note_write(*access::storage_of(kept).get());
-      } else {
-        grad = tensor<T, R, D>::uninitialized(shape, dense);
-      }
-      has_grad = true;
-    }
-    return access::data(grad);
-  }
+  void* gradient(bool& add) override;
   /// The same for work that can only add: zeroes on first use.
-  const tensor<T, R, D>& sum() {
-    bool add = false;
-    gradient(add);
-    if (!add) write(constant_expr<T>{T(0)}, grad);
-    return grad;
-  }
-  const index_t* strides() const noexcept override { return dense.data(); }
-  void drop_gradient() noexcept override {
-    grad = {};
-    has_grad = false;
-  }
-  void add_to_kept() override {
-    if (!has_kept) {
-      // What was made elsewhere, and handed over as it is.
-      if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
-      return;
-    }
-    T* const sum = access::data(kept);
-    backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
-    note_write(*access::storage_of(kept).get());
-  }
-  void keep_gradient() noexcept override {
-    if (!has_kept && !at_home) kept = std::move(grad);
-    has_kept = true;
-    drop_gradient();
-  }
-  void* kept_gradient() const noexcept override { return has_kept ? access::data(kept) : nullptr; }
-  void drop_kept() noexcept override {
-    if (!at_home) kept = {};
-    has_kept = false;
-  }
-  storage_ptr copy_of_kept() const override {
-    return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
-  }
-  storage_ptr settle() override {
-    storage_ptr before = copy_of_kept();
-    add_to_kept();
-    keep_gradient();
-    return before;
-  }
-  void restore(const storage_ptr& before) noexcept override {
-    if (!before) return drop_kept();
-    if (!kept.defined()) {
-      kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
-    } else {
-      try {
-        copy_to_kept(before->data);
-      } catch (...) {  // a GPU that has failed: what is on it is lost
-      }
-    }
-    has_kept = true;
-  }
+  const tensor<T, R, D>& sum();
+  const index_t* strides() const noexcept override;
+  void drop_gradient() noexcept override;
+  void add_to_kept() override;
+  void keep_gradient() noexcept override;
+  void* kept_gradient() const noexcept override;
+  void drop_kept() noexcept override;
+  storage_ptr copy_of_kept() const override;
+  storage_ptr settle() override;
+  void restore(const storage_ptr& before) noexcept override;
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
@@ -111,6 +57,92 @@ struct typed_state final : grad_state {
     note_write(*access::storage_of(kept).get());
   }
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class T, int R, device D>
+typed_state<T, R, D>::typed_state(const extents<R>& s, const extents<R>& strides)
+    : shape(s), dense(dense_strides_like(s, strides)) {}
+template <class T, int R, device D>
+void* typed_state<T, R, D>::gradient(bool& add) {
+  add = has_grad;
+  if (!has_grad) {
+    if (at_home && !has_kept) {
+      grad = kept;
+      note_write(*access::storage_of(kept).get());
+    } else {
+      grad = tensor<T, R, D>::uninitialized(shape, dense);
+    }
+    has_grad = true;
+  }
+  return access::data(grad);
+}
+template <class T, int R, device D>
+const tensor<T, R, D>& typed_state<T, R, D>::sum() {
+  bool add = false;
+  gradient(add);
+  if (!add) write(constant_expr<T>{T(0)}, grad);
+  return grad;
+}
+template <class T, int R, device D>
+const index_t* typed_state<T, R, D>::strides() const noexcept {
+  return dense.data();
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::drop_gradient() noexcept {
+  grad = {};
+  has_grad = false;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::add_to_kept() {
+  if (!has_kept) {
+    // What was made elsewhere, and handed over as it is.
+    if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
+    return;
+  }
+  T* const sum = access::data(kept);
+  backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
+  note_write(*access::storage_of(kept).get());
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::keep_gradient() noexcept {
+  if (!has_kept && !at_home) kept = std::move(grad);
+  has_kept = true;
+  drop_gradient();
+}
+template <class T, int R, device D>
+void* typed_state<T, R, D>::kept_gradient() const noexcept {
+  return has_kept ? access::data(kept) : nullptr;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::drop_kept() noexcept {
+  if (!at_home) kept = {};
+  has_kept = false;
+}
+template <class T, int R, device D>
+storage_ptr typed_state<T, R, D>::copy_of_kept() const {
+  return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
+}
+template <class T, int R, device D>
+storage_ptr typed_state<T, R, D>::settle() {
+  storage_ptr before = copy_of_kept();
+  add_to_kept();
+  keep_gradient();
+  return before;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::restore(const storage_ptr& before) noexcept {
+  if (!before) return drop_kept();
+  if (!kept.defined()) {
+    kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
+  } else {
+    try {
+      copy_to_kept(before->data);
+    } catch (...) {  // a GPU that has failed: what is on it is lost
+    }
+  }
+  has_kept = true;
+}
 
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
@@ -327,29 +359,8 @@ class variable final {
   }
 
   /// The seed of a variable of one element.
-  tensor_type one() const {
-    if (!defined()) detail::refuse_undefined("backward");
-    if (numel() != 1)
-      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
-    auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_expr<T>{T(1)}, seed);
-    return seed;
-  }
-  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const {
-    if (!state_)
-      detail::refuse<autograd_error>(
-          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
-    if (!seed.defined()) detail::refuse_undefined("backward, seed");
-    if (!(seed.shape() == shape()))
-      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
-      detail::add_gradient(state_, seed.clone());
-    } else {  // no handle shows this gradient: the seed itself serves, and is only read
-      state().grad = seed;
-      state_->has_grad = true;
-    }
-    detail::walk_back(state_, options.retain_graph, 0, listener);
-  }
+  tensor_type one() const;
+  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const;
 
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
@@ -359,6 +370,33 @@ class variable final {
   tensor_type value_;
   detail::state_ptr state_;
 };
+
+template <class T, auto Shape, device D, int Order>
+auto variable<T, Shape, D, Order>::one() const -> tensor_type {
+  if (!defined()) detail::refuse_undefined("backward");
+  if (numel() != 1)
+    detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
+  auto seed = tensor_type::uninitialized(shape());
+  detail::write(constant_expr<T>{T(1)}, seed);
+  return seed;
+}
+template <class T, auto Shape, device D, int Order>
+void variable<T, Shape, D, Order>::run_backward(const tensor_type& seed, backward_options options,
+                                                detail::listened_leaves* listener) const {
+  if (!state_)
+    detail::refuse<autograd_error>(
+        {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
+  if (!seed.defined()) detail::refuse_undefined("backward, seed");
+  if (!(seed.shape() == shape()))
+    detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
+  if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
+    detail::add_gradient(state_, seed.clone());
+  } else {  // no handle shows this gradient: the seed itself serves, and is only read
+    state().grad = seed;
+    state_->has_grad = true;
+  }
+  detail::walk_back(state_, options.retain_graph, 0, listener);
+}
 
 template <expression E>
 variable(E&&)

@@ -27,46 +27,16 @@ struct running_pass {
   }
   static bool older(const state_ptr& a, const state_ptr& b) { return a->order < b->order; }
 
-  void push(const state_ptr& s) {
-    if (!s) return;
-    if (s->order < first_order) return around->take_over(s);
-    if (s->visit == visit) return;
-    s->visit = visit;
-    heap.push_back(s);
-    std::push_heap(heap.begin(), heap.end(), older);
-  }
-  state_ptr pop() {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    state_ptr newest = std::move(heap.back());
-    heap.pop_back();
-    return newest;
-  }
+  void push(const state_ptr& s);
+  state_ptr pop();
   /// A state that was there before the graph which this pass's entry has made anew. Errors: autograd_error if it was
   /// made after the entry itself.
-  void take_over(const state_ptr& s) {
-    if (s->order > now)
-      refuse<autograd_error>(
-          {"backward: a function that runs again uses a variable that was made after its call; "
-           "it must use what it used then"});
-    if (listener != nullptr) listener->reach(*s, now);
-    push(s);
-  }
+  void take_over(const state_ptr& s);
   /// For an entry that does not list a leaf as an input: its result has this order, and it will add to the leaf's
   /// gradient.
-  static void note_late_use(grad_state& leaf, std::uint64_t order) {
-    if (!leaf.watched) return;
-    for (running_pass* p = current(); p != nullptr; p = p->around)
-      if (p->listener != nullptr) p->listener->use(leaf, order);
-  }
+  static void note_late_use(grad_state& leaf, std::uint64_t order);
   /// A pass inside another one is about to end with a gradient of a leaf that the other has told to be complete.
-  void check_told(const grad_state& leaf) const {
-    if (!leaf.watched) return;
-    for (const running_pass* p = around; p != nullptr; p = p->around)
-      if (p->listener != nullptr && p->listener->has_told(leaf))
-        refuse<autograd_error>(
-            {"backward: a pass inside another one adds to the gradient of a leaf, which the listener of the other was "
-             "told to be complete; use the leaf in the graph of the other, or do not listen to it"});
-  }
+  void check_told(const grad_state& leaf) const;
 };
 
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
@@ -75,6 +45,42 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
                              listened_leaves* listener = nullptr);
 
 #if SINTER_DEFINES
+
+inline void running_pass::push(const state_ptr& s) {
+  if (!s) return;
+  if (s->order < first_order) return around->take_over(s);
+  if (s->visit == visit) return;
+  s->visit = visit;
+  heap.push_back(s);
+  std::push_heap(heap.begin(), heap.end(), older);
+}
+inline state_ptr running_pass::pop() {
+  std::pop_heap(heap.begin(), heap.end(), older);
+  state_ptr newest = std::move(heap.back());
+  heap.pop_back();
+  return newest;
+}
+SINTER_SHARED void running_pass::take_over(const state_ptr& s) {
+  if (s->order > now)
+    refuse<autograd_error>(
+        {"backward: a function that runs again uses a variable that was made after its call; "
+         "it must use what it used then"});
+  if (listener != nullptr) listener->reach(*s, now);
+  push(s);
+}
+SINTER_SHARED void running_pass::note_late_use(grad_state& leaf, std::uint64_t order) {
+  if (!leaf.watched) return;
+  for (running_pass* p = current(); p != nullptr; p = p->around)
+    if (p->listener != nullptr) p->listener->use(leaf, order);
+}
+inline void running_pass::check_told(const grad_state& leaf) const {
+  if (!leaf.watched) return;
+  for (const running_pass* p = around; p != nullptr; p = p->around)
+    if (p->listener != nullptr && p->listener->has_told(leaf))
+      refuse<autograd_error>(
+          {"backward: a pass inside another one adds to the gradient of a leaf, which the listener of the other was "
+           "told to be complete; use the leaf in the graph of the other, or do not listen to it"});
+}
 
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order,
                              listened_leaves* listener) {

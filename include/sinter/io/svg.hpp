@@ -35,16 +35,10 @@ SINTER_SHARED_COLD std::size_t xml_character(std::string_view text);
 SINTER_SHARED_COLD std::string xml_escaped(std::string_view text);
 
 /// As printf's %g writes it in the C locale.
-SINTER_COLD inline std::string number_text(double x, int digits = 6) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
-}
+SINTER_SHARED_COLD std::string number_text(double x, int digits = 6);
 
-SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
-                                        const char* style = "") {
-  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
-         ">" + xml_escaped(text) + "</text>\n";
-}
+SINTER_SHARED_COLD std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
+                                        const char* style = "");
 
 SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body);
 
@@ -57,42 +51,13 @@ struct plot_axis {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), step = 1;
   int power = 0;
 
-  void include(double v) {
-    if (!std::isfinite(v)) return;
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  void finish(bool whole_steps) {
-    if (!(low <= high)) low = 0, high = 1;
-    const double size = largest();
-    power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
-    low = in_units(low);
-    high = in_units(high);
-    if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
-      const double room = low == 0 ? 1 : std::fabs(low) / 2;
-      low -= room;
-      high += room;
-    }
-    const double rough = (high - low) / 5;
-    const double ten = std::pow(10.0, std::floor(std::log10(rough)));
-    step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
-    if (!whole_steps) return;
-    low = std::floor(low / step) * step;
-    high = std::ceil(high / step) * step;
-  }
+  void include(double v);
+  void finish(bool whole_steps);
   double in_units(double v) const { return power > 0 ? v * 1e-40 : power < 0 ? v * 1e40 : v; }
   /// 0 to 1 along the axis, of a v in its units.
   double place(double v) const { return (v - low) / (high - low); }
   /// A tick v, which is in units, as text: enough digits to tell it from the next.
-  std::string text(double v) const {
-    if (std::fabs(v) < step / 2) return "0";
-    const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
-    std::string number = number_text(v, digits > 6 ? digits : 6);
-    const std::size_t e = number.find('e');
-    if (power == 0 || e == std::string::npos) return number;
-    const int exponent = std::atoi(number.c_str() + e + 1) + power;
-    return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
-  }
+  std::string text(double v) const;
 
  private:
   double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
@@ -101,6 +66,50 @@ struct plot_axis {
 SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height);
 
 #if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string number_text(double x, int digits) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
+}
+
+SINTER_SHARED_COLD std::string svg_text(double x, double y, std::string_view text, const char* anchor,
+                                        const char* style) {
+  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
+         ">" + xml_escaped(text) + "</text>\n";
+}
+
+SINTER_SHARED_COLD void plot_axis::include(double v) {
+  if (!std::isfinite(v)) return;
+  low = v < low ? v : low;
+  high = v > high ? v : high;
+}
+SINTER_SHARED_COLD void plot_axis::finish(bool whole_steps) {
+  if (!(low <= high)) low = 0, high = 1;
+  const double size = largest();
+  power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
+  low = in_units(low);
+  high = in_units(high);
+  if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
+    const double room = low == 0 ? 1 : std::fabs(low) / 2;
+    low -= room;
+    high += room;
+  }
+  const double rough = (high - low) / 5;
+  const double ten = std::pow(10.0, std::floor(std::log10(rough)));
+  step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
+  if (!whole_steps) return;
+  low = std::floor(low / step) * step;
+  high = std::ceil(high / step) * step;
+}
+SINTER_SHARED_COLD std::string plot_axis::text(double v) const {
+  if (std::fabs(v) < step / 2) return "0";
+  const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
+  std::string number = number_text(v, digits > 6 ? digits : 6);
+  const std::size_t e = number.find('e');
+  if (power == 0 || e == std::string::npos) return number;
+  const int exponent = std::atoi(number.c_str() + e + 1) + power;
+  return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
+}
 
 SINTER_SHARED_COLD std::size_t xml_character(std::string_view text) {
   return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);

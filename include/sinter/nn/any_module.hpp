@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/nn/summary.hpp"
 
@@ -316,7 +317,9 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   const detail::held_actions<T, R, D, Kind, Devices>* actions_ = nullptr;
 };
 
+#if SINTER_DEFINES
 static_assert(is_module<any_module<float, 2>>);
+#endif  // SINTER_DEFINES
 
 }  // namespace nn
 }  // namespace sinter

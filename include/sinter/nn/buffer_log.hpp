@@ -19,11 +19,7 @@ struct buffer_log {
   };
   std::vector<entry> entries;
 
-  entry* find(const sinter::detail::storage* buffer) {
-    for (entry& e : entries)
-      if (e.buffer.get() == buffer) return &e;
-    return nullptr;
-  }
+  entry* find(const sinter::detail::storage* buffer);
 };
 
 /// While one is alive, buffers on this thread are those of a first run, which is written down, or of a second one.
@@ -31,19 +27,8 @@ class [[nodiscard]] buffer_run {
  public:
   enum class which { first, again };
 
-  [[nodiscard]] buffer_run(buffer_log& log, which w)
-      : log_(log),
-        which_(w),
-        own_(w == which::again ? log.entries.size() : 0),
-        around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
-  ~buffer_run() {
-    current() = around_;
-    if (which_ != which::first) return;
-    for (buffer_log::entry& e : log_.entries) {
-      if (e.read.get() == e.buffer.get() && version(e.read) == e.version) e.before = {};
-      e.read = {};
-    }
-  }
+  [[nodiscard]] buffer_run(buffer_log& log, which w);
+  ~buffer_run();
   buffer_run(const buffer_run&) = delete;
   buffer_run& operator=(const buffer_run&) = delete;
 
@@ -94,5 +79,29 @@ tensor<T, R, D> buffer_run::seen(const tensor<T, R, D>& buffer) {
   return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
                                buffer.strides());
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED buffer_log::entry* buffer_log::find(const sinter::detail::storage* buffer) {
+  for (entry& e : entries)
+    if (e.buffer.get() == buffer) return &e;
+  return nullptr;
+}
+
+SINTER_SHARED buffer_run::buffer_run(buffer_log& log, which w)
+    : log_(log),
+      which_(w),
+      own_(w == which::again ? log.entries.size() : 0),
+      around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
+SINTER_SHARED buffer_run::~buffer_run() {
+  current() = around_;
+  if (which_ != which::first) return;
+  for (buffer_log::entry& e : log_.entries) {
+    if (e.read.get() == e.buffer.get() && version(e.read) == e.version) e.before = {};
+    e.read = {};
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn::detail

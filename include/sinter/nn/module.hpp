@@ -183,9 +183,9 @@ class module : public detail::module_types<Self> {
       changes.keep();
       return y;
     } catch (const detail::placed_error& e) {
-      detail::rethrow_from(self(), e);
+      detail::rethrow_from(&self(), detail::code_of<Self>, e);
     } catch (const shape_error& e) {
-      detail::rethrow_from(self(), e);
+      detail::rethrow_from(&self(), detail::code_of<Self>, e);
     }
   }
   template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,

@@ -24,7 +24,7 @@ SINTER_COLD void tell_observer(const M& m, const Y& y) {
   const auto shape = y.shape();
   index_t multiply_adds = 0;
   if constexpr (requires { m.multiply_adds(shape); }) multiply_adds = m.multiply_adds(shape);
-  call_observer_now()->called(&m, &type_mark<M>, {shape.data(), Y::rank}, multiply_adds);
+  call_observer_now()->called(&m, &code_of<M>, {shape.data(), Y::rank}, multiply_adds);
 }
 
 }  // namespace sinter::nn::detail

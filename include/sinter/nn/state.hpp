@@ -117,9 +117,10 @@ struct collect_stored {
   }
 };
 
-template <class M>
-std::vector<stored_member> stored_members(const M& model, const member_name* outer = nullptr) {
-  std::vector<stored_member> members;
+/// `Members` is a parameter so that only files which call it compile its functions.
+template <class M, class Members = std::vector<stored_member>>
+Members stored_members(const M& model, const member_name* outer = nullptr) {
+  Members members;
   const collect_stored collect{members};
   walk(outer, collect, model);
   return members;
@@ -129,11 +130,7 @@ std::vector<stored_member> stored_members(const M& model, const member_name* out
 SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert);
 
 /// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
-inline bool may_be_missing(const stored_member& member) {
-  const std::string_view name = member.name, counter = "num_batches_tracked";
-  return member.actions->is_buffer && name.ends_with(counter) &&
-         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
-}
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member);
 
 /// The values of the members on the host.
 SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members);
@@ -149,55 +146,13 @@ struct assignment {
 /// `op` before the text. A template, as are those below, so that only files which call it compile its containers.
 template <class Members>
 std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
-                                         const load_options& options) {
-  std::vector<assignment> plan;
-  std::string problems;
-  const auto report = [&](const std::string& name, const std::string& what) {
-    problems += sinter::detail::joined({"\n  '", name, "' ", what});
-  };
-  std::unordered_map<std::string, const host_tensor*> entries;
-  for (const named_tensor& entry : state)
-    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
-  for (const stored_member& member : members) {
-    const auto entry = entries.find(member.name);
-    if (entry == entries.end()) {
-      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
-      continue;
-    }
-    const std::string misfit = misfit_of(member, *entry->second, options.convert);
-    if (!misfit.empty()) report(member.name, misfit);
-    plan.push_back({&member, entry->second, nullptr});
-    entry->second = nullptr;
-  }
-  if (options.strict) {
-    for (const named_tensor& entry : state)
-      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
-  }
-  const auto refuse_problems = [&] {
-    if (!problems.empty())
-      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
-  };
-  refuse_problems();
-  for (assignment& a : plan) {
-    try {
-      a.staged = a.to->actions->stage(a.to->object, *a.from);
-    } catch (const value_error& e) {
-      report(a.to->name, e.what());
-    }
-  }
-  refuse_problems();
-  return plan;
-}
+                                         const load_options& options);
 template <class Plan>
-void write(const Plan& plan) {
-  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
-}
+void write(const Plan& plan);
 
 /// Writes the entries to the members, or throws and writes none.
 template <class Members>
-void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
-  write(plan_assignments(op, members, state, options));
-}
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options);
 
 /// Calls f(name, generator) for the generators among the settings of a model.
 template <class F>
@@ -244,13 +199,77 @@ SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host
   return {};
 }
 
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member) {
+  const std::string_view name = member.name, counter = "num_batches_tracked";
+  return member.actions->is_buffer && name.ends_with(counter) &&
+         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
+}
+
 SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members) {
   state_dict all;
   for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
   return all;
 }
 
+template <class Members>
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options) {
+  std::vector<assignment> plan;
+  std::string problems;
+  const auto report = [&](const std::string& name, const std::string& what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> entries;
+  for (const named_tensor& entry : state)
+    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
+  for (const stored_member& member : members) {
+    const auto entry = entries.find(member.name);
+    if (entry == entries.end()) {
+      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
+      continue;
+    }
+    const std::string misfit = misfit_of(member, *entry->second, options.convert);
+    if (!misfit.empty()) report(member.name, misfit);
+    plan.push_back({&member, entry->second, nullptr});
+    entry->second = nullptr;
+  }
+  if (options.strict) {
+    for (const named_tensor& entry : state)
+      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
+  }
+  const auto refuse_problems = [&] {
+    if (!problems.empty())
+      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  };
+  refuse_problems();
+  for (assignment& a : plan) {
+    try {
+      a.staged = a.to->actions->stage(a.to->object, *a.from);
+    } catch (const value_error& e) {
+      report(a.to->name, e.what());
+    }
+  }
+  refuse_problems();
+  return plan;
+}
+template <class Plan>
+void write(const Plan& plan) {
+  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
+  write(plan_assignments(op, members, state, options));
+}
+
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE std::vector<assignment> plan_assignments(std::string_view, const std::vector<stored_member>&,
+                                                         const state_dict&, const load_options&);
+SINTER_INSTANCE void write(const std::vector<assignment>&);
+SINTER_INSTANCE void load(const char*, const std::vector<stored_member>&, const state_dict&, const load_options&);
+#endif
 
 }  // namespace detail
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sinter/core/create.hpp"
@@ -31,71 +32,30 @@ struct summary_table : sinter::detail::report<summary_table> {
   index_t parameters = 0, multiply_adds = 0, bytes = 0;
 
   /// The table as text, a line for each row and one for the sums.
-  std::string text() const {
-    constexpr std::size_t columns = 7;
-    std::size_t width[columns] = {};
-    for (std::size_t row = 0; row < rows.size() + 2; ++row)
-      for (std::size_t column = 0; column < columns; ++column)
-        if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
-    std::string lines;
-    for (std::size_t row = 0; row < rows.size() + 2; ++row) {
-      std::string line;
-      for (std::size_t column = 0; column < columns; ++column) {
-        const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
-        const bool is_number = column >= 3 && column <= 5;
-        line += (is_number ? space + value : value + space) + "  ";
-      }
-      lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-    }
-    return lines;
-  }
+  std::string text() const;
 
  private:
   /// Row 0 is the head of the table, the last one the sums.
-  std::string cell(std::size_t row, std::size_t column) const {
-    static constexpr const char* head[] = {"module",        "type",  "output", "parameters",
-                                           "multiply-adds", "bytes", "device"};
-    if (row == 0) return head[column];
-    const bool is_sum = row > rows.size();
-    if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
-    if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
-    const summary_row& r = rows[row - 1];
-    switch (column) {
-      case 0:
-        return r.name.empty() ? "(model)" : r.name;
-      case 1:
-        return r.type;
-      case 2:
-        return r.called ? sinter::detail::joined(
-                              {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-               : r.replicated ? "by copies"
-                              : "not called";
-      case 3:
-        return std::to_string(r.parameters);
-      case 4:
-        return std::to_string(r.multiply_adds);
-      case 5:
-        return std::to_string(r.bytes);
-      default:
-        return r.device;
-    }
-  }
+  std::string cell(std::size_t row, std::size_t column) const;
 };
 
 namespace detail {
 
+/// "linear" for what __PRETTY_FUNCTION__ says of a function of M = sinter::nn::linear<float, ...>.
+SINTER_SHARED_COLD std::string type_in(std::string_view text);
 /// "linear" for sinter::nn::linear<float, ...>.
 template <class M>
 std::string type_text() {
-  std::string_view text = __PRETTY_FUNCTION__;
-  text.remove_prefix(text.find("M = ") + 4);
-  text = text.substr(0, text.find_first_of("<;]"));
-  const std::size_t scope = text.rfind("::");
-  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+  return type_in(__PRETTY_FUNCTION__);
 }
 
 class summary_builder final : public call_observer {
  public:
+  summary_builder();
+  summary_builder(const summary_builder&) = delete;
+  summary_builder& operator=(const summary_builder&) = delete;
+  ~summary_builder();
+
   summary_table table;
 
   /// A row for m, and for all that it lists.
@@ -106,7 +66,7 @@ class summary_builder final : public call_observer {
     } else {
       const std::size_t at = table.rows.size();
       modules_.push_back(&m);
-      marks_.push_back(&type_mark<M>);
+      marks_.push_back(&code_of<M>);
       table.rows.push_back(
           {name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}, in_copies_});
       if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
@@ -135,17 +95,12 @@ class summary_builder final : public call_observer {
     }
   }
 
-  void called(const void* module, const void* mark, sinter::detail::shape_piece output,
-              index_t multiply_adds) override {
-    for (std::size_t i = 0; i < modules_.size(); ++i) {
-      if (modules_[i] != module || marks_[i] != mark) continue;
-      summary_row& row = table.rows[i];
-      row.output.assign(output.extents, output.extents + output.rank);
-      row.called = true;
-      row.multiply_adds += multiply_adds;
-      table.multiply_adds += multiply_adds;
-    }
-  }
+  // Said here, too, as without `inline` the key function puts the virtual table into every object.
+  SINTER_SHARED void called(const void* module, const void* mark, sinter::detail::shape_piece output,
+                            index_t multiply_adds) override;
+
+  /// The table, when all is in it.
+  summary_table take();
 
  private:
   std::vector<const void*> modules_, marks_;
@@ -181,7 +136,84 @@ summary_table summary(const M& model, const index_t (&input_shape)[R]) {
   const no_grad guard;
   const detail::observing scope(builder);
   static_cast<void>(copy(zeros<T, D>(input_shape)));
-  return builder.table;
+  return builder.take();
 }
+
+#if SINTER_DEFINES
+
+namespace detail {
+
+SINTER_SHARED_COLD std::string type_in(std::string_view text) {
+  text.remove_prefix(text.find("M = ") + 4);
+  text = text.substr(0, text.find_first_of("<;]"));
+  const std::size_t scope = text.rfind("::");
+  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+}
+
+SINTER_SHARED summary_builder::summary_builder() = default;
+SINTER_SHARED summary_builder::~summary_builder() = default;
+SINTER_SHARED summary_table summary_builder::take() { return std::move(table); }
+SINTER_SHARED void summary_builder::called(const void* module, const void* mark, sinter::detail::shape_piece output,
+                                           index_t multiply_adds) {
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i] != module || marks_[i] != mark) continue;
+    summary_row& row = table.rows[i];
+    row.output.assign(output.extents, output.extents + output.rank);
+    row.called = true;
+    row.multiply_adds += multiply_adds;
+    table.multiply_adds += multiply_adds;
+  }
+}
+
+}  // namespace detail
+
+SINTER_SHARED std::string summary_table::text() const {
+  constexpr std::size_t columns = 7;
+  std::size_t width[columns] = {};
+  for (std::size_t row = 0; row < rows.size() + 2; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
+  std::string lines;
+  for (std::size_t row = 0; row < rows.size() + 2; ++row) {
+    std::string line;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
+      const bool is_number = column >= 3 && column <= 5;
+      line += (is_number ? space + value : value + space) + "  ";
+    }
+    lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return lines;
+}
+
+SINTER_SHARED std::string summary_table::cell(std::size_t row, std::size_t column) const {
+  static constexpr const char* head[] = {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"};
+  if (row == 0) return head[column];
+  const bool is_sum = row > rows.size();
+  if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
+  if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
+  const summary_row& r = rows[row - 1];
+  switch (column) {
+    case 0:
+      return r.name.empty() ? "(model)" : r.name;
+    case 1:
+      return r.type;
+    case 2:
+      return r.called ? sinter::detail::joined(
+                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+             : r.replicated ? "by copies"
+                            : "not called";
+    case 3:
+      return std::to_string(r.parameters);
+    case 4:
+      return std::to_string(r.multiply_adds);
+    case 5:
+      return std::to_string(r.bytes);
+    default:
+      return r.device;
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn

@@ -31,7 +31,7 @@ static_assert(is_elementwise_op<celu_op<float>>);
 ///     tensor y = celu(x, 0.5);
 template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
-  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
+  if (!(alpha < 0 || alpha > 0)) detail::refuse<value_error>({"celu: alpha must be a number other than 0"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }

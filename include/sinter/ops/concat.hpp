@@ -17,24 +17,57 @@ struct evaluate_it_before_let;
 
 namespace detail {
 
+/// What is joined, and where along the axis.
+class joined_parts {
+ public:
+  joined_parts();
+  joined_parts(const joined_parts&) = delete;
+  joined_parts& operator=(const joined_parts&) = delete;
+  ~joined_parts();
+
+  /// Adds a part, which takes so much of the axis.
+  void add(const state_ptr& source, index_t extent);
+  const state_ptr* sources(int& count) const;
+  /// Where part i starts; behind the last part it is the end.
+  index_t begin(int i) const;
+
+ private:
+  std::vector<state_ptr> sources_;
+  std::vector<index_t> begins_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED joined_parts::joined_parts() : begins_{0} {}
+SINTER_SHARED joined_parts::~joined_parts() = default;
+SINTER_SHARED void joined_parts::add(const state_ptr& source, index_t extent) {
+  sources_.push_back(source);
+  begins_.push_back(begins_.back() + extent);
+}
+SINTER_SHARED const state_ptr* joined_parts::sources(int& count) const {
+  count = static_cast<int>(sources_.size());
+  return sources_.data();
+}
+SINTER_SHARED index_t joined_parts::begin(int i) const { return begins_[static_cast<std::size_t>(i)]; }
+
+#endif  // SINTER_DEFINES
+
 /// Backward of concat and stack: each source gets its part of the gradient.
 template <class T, int R, int SourceR, device D>
 struct concat_backward final : tape_entry {
-  std::vector<state_ptr> sources;
-  std::vector<index_t> begins;  // where each source starts along the axis, and the end
+  joined_parts parts;
   int axis = 0;
 
-  const state_ptr* inputs(int& count) const override {
-    count = static_cast<int>(sources.size());
-    return sources.data();
-  }
+  const state_ptr* inputs(int& count) const override { return parts.sources(count); }
   void release() override {}
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    int count = 0;
+    const state_ptr* const sources = parts.sources(count);
+    for (int i = 0; i < count; ++i) {
       if (!sources[i]) continue;
-      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
-      else add_gradient(sources[i], g.select(axis, begins[i]));
+      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, parts.begin(i), parts.begin(i + 1)));
+      else add_gradient(sources[i], g.select(axis, parts.begin(i)));
     }
   }
 };
@@ -47,8 +80,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   constexpr int R = Part::rank + (Stack ? 1 : 0);
   if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
   const int a = checked_axis(op, axis, R);
+  const auto extent = [&](const Part& p) { return Stack ? index_t{1} : p.shape()[a]; };
   extents<R> shape;
-  std::vector<index_t> begins;
   index_t total = 0;
   for (const Part& p : parts) {
     check_defined(op, p);
@@ -57,21 +90,20 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     if (!fits)
       refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
                            Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
-    begins.push_back(total);
-    if constexpr (Stack) total += 1;
-    else total += p.shape()[a];
+    total += extent(p);
   }
-  begins.push_back(total);
   for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
   shape[a] = total;
   const auto y = tensor<T, R, D>::uninitialized(shape);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  index_t begin = 0;
+  for (const Part& p : parts) {
     const auto& part = [&]() -> const auto& {
-      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
-      else return parts[i];
+      if constexpr (is_variable<Part>) return access::value_of(p);
+      else return p;
     }();
-    if constexpr (Stack) write(part, y.select(a, begins[i]));
-    else write(part, y.slice(a, begins[i], begins[i + 1]));
+    if constexpr (Stack) write(part, y.select(a, begin));
+    else write(part, y.slice(a, begin, begin + extent(p)));
+    begin += extent(p);
   }
   if constexpr (is_variable<Part>) {
     static_assert(Part::order < 2,
@@ -79,12 +111,11 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     auto node = std::make_unique<concat_backward<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
-      node->sources.push_back(access::state_of(p));
+      node->parts.add(access::state_of(p), extent(p));
       any = any || access::state_of(p);
     }
     if (!any || !recording()) return unrecorded<1>(y);
     node->name = op;
-    node->begins = std::move(begins);
     node->axis = a;
     return produced<1>(y, std::move(node));
   } else {

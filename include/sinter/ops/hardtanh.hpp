@@ -32,7 +32,7 @@ static_assert(is_elementwise_op<hardtanh_op<float>>);
 ///     tensor y = hardtanh(x);
 template <real_expression A>
 auto hardtanh(A&& x, double low = -1, double high = 1) {
-  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
+  if (!(low <= high)) detail::refuse<value_error>({"hardtanh: low must not be above high"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
                           std::forward<A>(x));

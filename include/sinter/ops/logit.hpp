@@ -59,7 +59,7 @@ SINTER_UNARY_FUNCTION(logit, ops::logit_op)
 ///     tensor logits = logit(p, 1e-6);
 template <real_expression A>
 auto logit(A&& x, double eps) {
-  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
+  if (!(eps >= 0 && eps <= 0.5)) detail::refuse<value_error>({"logit: eps must lie in [0, 0.5]"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
 }

@@ -19,17 +19,13 @@ enum class pad_mode {
 class pad_amounts {
  public:
   pad_amounts() = default;
-  pad_amounts(std::initializer_list<index_t> each)
-      : pad_amounts(std::span(detail::as_written(each.begin()), each.size())) {}
+  pad_amounts(std::initializer_list<index_t> each) { take(detail::as_written(each.begin()), each.size()); }
   /// Errors: value_error for an odd number of them, or more than two for each axis that a tensor may have.
   template <class Range>
-    requires std::convertible_to<const Range&, std::span<const index_t>>
+    requires(!std::same_as<Range, pad_amounts> && std::convertible_to<const Range&, std::span<const index_t>>)
   pad_amounts(const Range& range) {  // NOLINT: implicit on purpose
     const std::span<const index_t> each = range;
-    const auto n = static_cast<index_t>(each.size());
-    if (n % 2 != 0 || n > 2 * max_rank)
-      detail::refuse<value_error>({"pad: takes two numbers for each axis, the last axis first, not ", n, " numbers"});
-    for (const index_t v : each) values_[count_++] = v;
+    take(each.data(), each.size());
   }
   /// The number of axes, which are the last ones.
   int axes() const { return count_ / 2; }
@@ -38,9 +34,22 @@ class pad_amounts {
   index_t after(int axis) const { return axis < axes() ? values_[2 * axis + 1] : 0; }
 
  private:
+  void take(const index_t* each, std::size_t size);
+
   int count_ = 0;
   index_t values_[std::size_t{2 * max_rank}] = {};
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void pad_amounts::take(const index_t* each, std::size_t size) {
+  const auto n = static_cast<index_t>(size);
+  if (n % 2 != 0 || n > 2 * max_rank)
+    detail::refuse<value_error>({"pad: takes two numbers for each axis, the last axis first, not ", n, " numbers"});
+  for (index_t i = 0; i < n; ++i) values_[count_++] = each[i];
+}
+
+#endif  // SINTER_DEFINES
 
 namespace ops {
 

@@ -34,7 +34,7 @@ static_assert(is_elementwise_op<softplus_op<float>>);
 ///     tensor y = softplus(x);
 template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
-  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
+  if (!(beta < 0 || beta > 0)) detail::refuse<value_error>({"softplus: beta must be a number other than 0"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
                           std::forward<A>(x));

@@ -31,7 +31,7 @@ static_assert(is_elementwise_op<softshrink_op<float>>);
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
-  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
+  if (!(lambda >= 0)) detail::refuse<value_error>({"softshrink: lambda must not be negative"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }

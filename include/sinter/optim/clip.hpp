@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sinter/ops/cast.hpp"
@@ -28,8 +28,8 @@ namespace sinter::optim {
 class gradient_norm {
  public:
   gradient_norm() = default;
-  explicit gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
-  double item() const { return read_ ? read_() : 0; }
+  explicit gradient_norm(std::function<double()> read);
+  double item() const;
   operator double() const { return item(); }
 
  private:
@@ -51,15 +51,9 @@ struct clip_kernel {
   }
 };
 
-struct clip_on_gpu {
-  virtual ~clip_on_gpu() = default;
-  /// After all gradients were added.
-  virtual gradient_norm norm(double max_norm) = 0;
-};
-
 /// Clips gradients that all lie on D without waiting for it.
 template <device D>
-class clip_there final : public clip_on_gpu {
+class clip_there {
  public:
   /// Of so many gradients.
   explicit clip_there(index_t n) : norms_(tensor<double, 1, D>::uninitialized({{n}})) {}
@@ -71,7 +65,8 @@ class clip_there final : public clip_on_gpu {
     else place.in_place() = sqrt(sum(square(cast<double>(all)), 0, keepdim));
     ++used_;
   }
-  gradient_norm norm(double max_norm) override {
+  /// After all gradients were added.
+  gradient_norm norm(double max_norm) {
     norm_ = sinter::norm(norms_);
     const auto factor = max_norm / (norm_ + 1e-6);
     factor_ = where(factor >= 1, 1, factor);
@@ -89,6 +84,55 @@ class clip_there final : public clip_on_gpu {
   tensor<double, 0, D> norm_, factor_;
 };
 
+/// clip_grad_norm for n gradients, all on the GPU D.
+template <device D, class Source>
+gradient_norm clip_on_gpu(const Source& source, double max_norm, index_t n) {
+  clip_there<D> there(n);
+  const auto for_each_gradient = [&source](const auto& f) {
+    for_each_variable(source, [&f](const std::string&, const auto& v) {
+      if constexpr (std::is_same_v<device_of<decltype(v)>, D>) {
+        if (v.has_grad()) f(v.grad());
+      }
+    });
+  };
+  for_each_gradient([&there](const auto& g) { there.add(g); });
+  gradient_norm norm = there.norm(max_norm);
+  sinter::detail::independent_passes gathered;
+  for_each_gradient([&there](const auto& g) { there.scale(g); });
+  gathered.run();
+  return norm;
+}
+
+/// The norm of all gradients, of those of each. A template so that only files which clip compile it.
+template <class Norms>
+double norm_of_all(const Norms& norms);
+
+/// clip_grad_norm for gradients on any devices. `Norms` is a parameter for the same reason.
+template <class Source, class Norms = std::vector<std::function<double()>>>
+gradient_norm clip_on_host(const Source& source, double max_norm) {
+  Norms norms;  // all are started before the first one is waited for
+  for_each_variable(source, [&norms](const std::string&, const auto& v) {
+    using T = compute_type<element_of<decltype(v)>>;
+    if (!v.has_grad()) return;
+    const auto g = access::in_memory_order(v.grad());
+    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
+      const auto found = static_cast<double>(of_one.item());
+      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
+        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
+      return found;
+    });
+  });
+  const double norm = norm_of_all(norms);
+  const double factor = max_norm / (norm + 1e-6);
+  if (!(factor >= 1))
+    for_each_variable(source, [factor](const std::string&, const auto& v) {
+      if (!v.has_grad()) return;
+      auto g = access::in_memory_order(v.grad());
+      g *= factor;
+    });
+  return gradient_norm([norm] { return norm; });
+}
+
 }  // namespace detail
 
 /// Scales all gradients of a module, variable or range so that their norm over all elements is at most max_norm, and
@@ -103,54 +147,15 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   index_t n = 0;
   std::string place;
   bool one_gpu = true;
+  gradient_norm (*clip)(const Source&, double, index_t) = nullptr;
   detail::for_each_variable(source, [&](const std::string&, const auto& v) {
     using D = device_of<decltype(v)>;
     if (!v.has_grad()) return;
     if (n++ == 0) place = device_name<D>();
     one_gpu = one_gpu && is_cuda_v<D> && place == device_name<D>();
+    if constexpr (is_cuda_v<D>) clip = &detail::clip_on_gpu<D, Source>;
   });
-  if (one_gpu && n > 0) {
-    std::unique_ptr<detail::clip_on_gpu> there;
-    const auto for_each_gradient = [&](const auto& f) {
-      detail::for_each_variable(source, [&](const std::string&, const auto& v) {
-        using D = device_of<decltype(v)>;
-        if constexpr (is_cuda_v<D>) {
-          if (!v.has_grad()) return;
-          if (!there) there = std::make_unique<detail::clip_there<D>>(n);
-          f(static_cast<detail::clip_there<D>&>(*there), v.grad());
-        }
-      });
-    };
-    for_each_gradient([](auto& clip, const auto& g) { clip.add(g); });
-    gradient_norm norm = there->norm(max_norm);
-    sinter::detail::independent_passes gathered;
-    for_each_gradient([](auto& clip, const auto& g) { clip.scale(g); });
-    gathered.run();
-    return norm;
-  }
-  std::vector<std::function<double()>> norms;  // all are started before the first one is waited for
-  detail::for_each_variable(source, [&norms](const std::string&, const auto& v) {
-    using T = compute_type<element_of<decltype(v)>>;
-    if (!v.has_grad()) return;
-    const auto g = detail::access::in_memory_order(v.grad());
-    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
-      const auto found = static_cast<double>(of_one.item());
-      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
-        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
-      return found;
-    });
-  });
-  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
-  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
-  const double norm = eval(sinter::norm(each)).item();
-  const double factor = max_norm / (norm + 1e-6);
-  if (!(factor >= 1))
-    detail::for_each_variable(source, [factor](const std::string&, const auto& v) {
-      if (!v.has_grad()) return;
-      auto g = detail::access::in_memory_order(v.grad());
-      g *= factor;
-    });
-  return gradient_norm([norm] { return norm; });
+  return one_gpu && n > 0 ? clip(source, max_norm, n) : detail::clip_on_host(source, max_norm);
 }
 
 template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
@@ -172,5 +177,29 @@ void clip_grad_value(const Source& source, double limit) {
 template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
           class Fix = typename detail::source_mistake<Source>::fix>
 void clip_grad_value(const Source&, double) = delete;
+
+#if SINTER_DEFINES
+
+SINTER_SHARED gradient_norm::gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
+SINTER_SHARED double gradient_norm::item() const { return read_ ? read_() : 0; }
+
+namespace detail {
+
+template <class Norms>
+double norm_of_all(const Norms& norms) {
+  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
+  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
+  return eval(sinter::norm(each)).item();
+}
+
+}  // namespace detail
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+namespace detail {
+SINTER_INSTANCE double norm_of_all(const std::vector<std::function<double()>>&);
+}
+#endif
 
 }  // namespace sinter::optim

@@ -43,15 +43,7 @@ class grad_scaler {
  public:
   /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the
   /// interval 1 or more.
-  explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
-    check_scale(scale_);
-    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
-        options.growth_interval < 1)
-      sinter::detail::refuse<value_error>(
-          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
-           "not ",
-           options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
-  }
+  explicit grad_scaler(const grad_scaler_options& options = {});
 
   /// The loss times the scale, in float where the loss is half or bfloat16.
   template <expression E>
@@ -92,26 +84,9 @@ class grad_scaler {
   }
 
   /// After the steps of all optimizers: adapts the scale. Errors: value_error where there was none.
-  void update() {
-    if (!options_.enabled) return;
-    if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
-    bool finite = true;
-    for (const use& u : uses_) finite = finite && u.finite;
-    uses_.clear();
-    good_updates_ = finite ? good_updates_ + 1 : 0;
-    if (!finite) {
-      scale_ *= options_.backoff_factor;
-    } else if (good_updates_ == options_.growth_interval) {
-      if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
-      good_updates_ = 0;
-    }
-  }
+  void update();
   /// Sets the scale instead. Errors: value_error unless it is positive and finite.
-  void update(double new_scale) {
-    check_scale(new_scale);
-    uses_.clear();
-    scale_ = new_scale;
-  }
+  void update(double new_scale);
 
   /// The scale; 1 where the scaler is not enabled.
   double get_scale() const { return options_.enabled ? scale_ : 1; }
@@ -123,24 +98,10 @@ class grad_scaler {
     index_t good_updates = 0;  ///< since the scale changed last
   };
   /// Errors: value_error between a step or unscale() and the update() after it.
-  state_type state() const {
-    if (!uses_.empty())
-      throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
-    return {scale_, good_updates_};
-  }
+  state_type state() const;
   /// Errors: value_error for a scale that is not positive and finite, and for a number of updates out of range.
-  void set_state(const state_type& s) {
-    check_state(s);
-    scale_ = s.scale;
-    good_updates_ = s.good_updates;
-    uses_.clear();
-  }
-  void check_state(const state_type& s) const {
-    check_scale(s.scale);
-    if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
-      sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
-                                           options_.growth_interval, " after which it grows"});
-  }
+  void set_state(const state_type& s);
+  void check_state(const state_type& s) const;
 
  private:
   /// What happened to an optimizer since the last update.
@@ -149,20 +110,80 @@ class grad_scaler {
     bool unscaled = false, stepped = false, finite = true;
   };
 
-  static void check_scale(double scale) {
-    if (!(scale > 0) || !std::isfinite(scale))
-      sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
-  }
-  use& use_of(const void* optimizer) {
-    for (use& u : uses_)
-      if (u.optimizer == optimizer) return u;
-    return uses_.emplace_back(use{optimizer});
-  }
+  static void check_scale(double scale);
+  use& use_of(const void* optimizer);
 
   grad_scaler_options options_;
   double scale_;
   index_t good_updates_ = 0;
   std::vector<use> uses_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED grad_scaler::grad_scaler(const grad_scaler_options& options)
+    : options_(options), scale_(options.init_scale) {
+  check_scale(scale_);
+  if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
+      options.growth_interval < 1)
+    sinter::detail::refuse<value_error>(
+        {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
+         "not ",
+         options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
+}
+
+SINTER_SHARED void grad_scaler::update() {
+  if (!options_.enabled) return;
+  if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
+  bool finite = true;
+  for (const use& u : uses_) finite = finite && u.finite;
+  uses_.clear();
+  good_updates_ = finite ? good_updates_ + 1 : 0;
+  if (!finite) {
+    scale_ *= options_.backoff_factor;
+  } else if (good_updates_ == options_.growth_interval) {
+    if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
+    good_updates_ = 0;
+  }
+}
+
+SINTER_SHARED void grad_scaler::update(double new_scale) {
+  check_scale(new_scale);
+  uses_.clear();
+  scale_ = new_scale;
+}
+
+SINTER_SHARED grad_scaler::state_type grad_scaler::state() const {
+  if (!uses_.empty())
+    throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
+  return {scale_, good_updates_};
+}
+
+SINTER_SHARED void grad_scaler::set_state(const state_type& s) {
+  check_state(s);
+  scale_ = s.scale;
+  good_updates_ = s.good_updates;
+  uses_.clear();
+}
+
+SINTER_SHARED void grad_scaler::check_state(const state_type& s) const {
+  check_scale(s.scale);
+  if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
+    sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
+                                         options_.growth_interval, " after which it grows"});
+}
+
+SINTER_SHARED void grad_scaler::check_scale(double scale) {
+  if (!(scale > 0) || !std::isfinite(scale))
+    sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
+}
+
+SINTER_SHARED grad_scaler::use& grad_scaler::use_of(const void* optimizer) {
+  for (use& u : uses_)
+    if (u.optimizer == optimizer) return u;
+  return uses_.emplace_back(use{optimizer});
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim

@@ -9,11 +9,14 @@
 namespace sinter::optim {
 
 SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
-SINTER_INSTANCE struct rule_optimizer<detail::sgd_rule>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::sgd_rule>::add_item(const detail::flat_parameter<float, cpu>&, std::string,
+                                                                const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
-SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adam_options, false>>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adam_options, false>>::add_item(
+    const detail::flat_parameter<float, cpu>&, std::string, const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adamw_options, true>>;
-SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adamw_options, true>>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adamw_options, true>>::add_item(
+    const detail::flat_parameter<float, cpu>&, std::string, const void*);
 
 }  // namespace sinter::optim
 #endif

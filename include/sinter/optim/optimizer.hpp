@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sinter/expr/independent.hpp"
@@ -146,6 +147,15 @@ constexpr bool check_optimizer_rule() {
   return true;
 }
 
+/// What the items of an optimizer keep. `Members` is a parameter so that only files which call it compile its
+/// functions.
+template <class Items, class Members = std::vector<saved_member>>
+Members list_saved(const Items& items) {
+  Members all;
+  for (std::size_t i = 0; i < items.size(); ++i) items[i]->list_saved(i, all);
+  return all;
+}
+
 }  // namespace detail
 
 /// What an optimizer does to its parameters.
@@ -172,8 +182,7 @@ class rule_optimizer : public optimizer {
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   explicit rule_optimizer(const Source& source, const options_type& options = {})
-      : optimizer(options.lr), options_(options) {
-    Rule::validate(options);
+      : rule_optimizer(no_parameters{}, options) {
     add(source);
   }
   template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
@@ -188,9 +197,10 @@ class rule_optimizer : public optimizer {
   template <class Problem = copy_of_an_optimizer_which_would_count_steps_of_its_own,
             class Fix = take_a_reference_or_std_move_it>
   rule_optimizer(rule_optimizer&) = delete;
-  rule_optimizer(rule_optimizer&&) noexcept = default;
+  rule_optimizer(rule_optimizer&&) noexcept;
   rule_optimizer& operator=(const rule_optimizer&) = delete;
-  rule_optimizer& operator=(rule_optimizer&&) noexcept = default;
+  rule_optimizer& operator=(rule_optimizer&&) noexcept;
+  ~rule_optimizer();
 
   /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
@@ -200,17 +210,16 @@ class rule_optimizer : public optimizer {
     detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
       using V = detail::bare<decltype(v)>;
       any = true;
-      auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
-      if (seen_.add(detail::identity(v))) items_.push_back(std::move(one));
+      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
+      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
+                     detail::identity(v));
     });
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
-  void step(double gradient_scale = 1) {
-    step_those([](std::size_t) { return true; }, gradient_scale);
-  }
+  void step(double gradient_scale = 1);
   /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
   template <class F>
   void step_those(const F& of_these, double gradient_scale = 1) {
@@ -230,17 +239,10 @@ class rule_optimizer : public optimizer {
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
-  void zero_grad() const {
-    for (const auto& i : items_) i->zero_grad();
-  }
+  void zero_grad() const;
 
   /// Multiplies all gradients by a factor; whether all of them are finite.
-  bool scale_gradients(double factor) {
-    for (const auto& i : items_) i->scale_gradient(factor);
-    bool finite = true;
-    for (const auto& i : items_) finite = i->finite() && finite;
-    return finite;
-  }
+  bool scale_gradients(double factor);
 
   const options_type& options() const { return options_; }
   /// Number of parameters.
@@ -249,11 +251,7 @@ class rule_optimizer : public optimizer {
   // For checkpoints.
   static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
   /// What it keeps from step to step for each parameter.
-  std::vector<detail::saved_member> saved_members() const {
-    std::vector<detail::saved_member> all;
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(i, all);
-    return all;
-  }
+  std::vector<detail::saved_member> saved_members() const;
   /// Its value on the host; nothing before the first step.
   std::optional<host_tensor> saved_value(const detail::saved_member& m) const { return m.actions->read(m.object); }
   /// Whether it is updated, and so put back, here.
@@ -278,9 +276,8 @@ class rule_optimizer : public optimizer {
   template <class T, device D>
   struct typed_item final : item {
     using state_type = typename Rule::template state<T, D>;
-    template <int R>
-    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
-      this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
+    typed_item(const detail::flat_parameter<T, D>& p, std::string name) : parameter(p) {
+      this->label = std::move(name);
     }
     void reserve(const options_type& options) override {
       if (!parameter.has_grad()) return;
@@ -325,6 +322,13 @@ class rule_optimizer : public optimizer {
     detail::scaled_gradient<T, D> scaled;
   };
 
+  struct no_parameters {};
+  rule_optimizer(no_parameters, const options_type& options);
+
+  /// Unless it is there already; `identity` tells.
+  template <class T, device D>
+  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity);
+
   template <class F>
   static void in_few_kernels(const F& passes) {
     sinter::detail::independent_passes gathered;
@@ -336,5 +340,50 @@ class rule_optimizer : public optimizer {
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
+
+// The members of common optimizers are in sinter::compiled; those that stand in the class a file would compile, too.
+
+template <class Rule>
+rule_optimizer<Rule>::rule_optimizer(no_parameters, const options_type& options)
+    : optimizer(options.lr), options_(options) {
+  Rule::validate(options);
+}
+template <class Rule>
+rule_optimizer<Rule>::rule_optimizer(rule_optimizer&&) noexcept = default;
+template <class Rule>
+rule_optimizer<Rule>& rule_optimizer<Rule>::operator=(rule_optimizer&&) noexcept = default;
+template <class Rule>
+rule_optimizer<Rule>::~rule_optimizer() = default;
+
+template <class Rule>
+template <class T, device D>
+void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
+                                    const void* identity) {
+  auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
+  if (seen_.add(identity)) items_.push_back(std::move(one));
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::step(double gradient_scale) {
+  step_those([](std::size_t) { return true; }, gradient_scale);
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::zero_grad() const {
+  for (const auto& i : items_) i->zero_grad();
+}
+
+template <class Rule>
+bool rule_optimizer<Rule>::scale_gradients(double factor) {
+  for (const auto& i : items_) i->scale_gradient(factor);
+  bool finite = true;
+  for (const auto& i : items_) finite = i->finite() && finite;
+  return finite;
+}
+
+template <class Rule>
+std::vector<detail::saved_member> rule_optimizer<Rule>::saved_members() const {
+  return detail::list_saved(items_);
+}
 
 }  // namespace sinter::optim

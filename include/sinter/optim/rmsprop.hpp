@@ -18,12 +18,7 @@ namespace detail {
 
 struct rmsprop_rule {
   using options = rmsprop_options;
-  static void validate(const options& o) {
-    check_setting("rmsprop", "alpha", o.alpha);
-    check_setting("rmsprop", "eps", o.eps);
-    check_setting("rmsprop", "weight_decay", o.weight_decay);
-    check_setting("rmsprop", "momentum", o.momentum);
-  }
+  static void validate(const options& o);
 
   template <class T, bool Centered, bool Momentum>
   struct kernel {
@@ -98,7 +93,18 @@ struct rmsprop_rule {
   };
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED void rmsprop_rule::validate(const options& o) {
+  check_setting("rmsprop", "alpha", o.alpha);
+  check_setting("rmsprop", "eps", o.eps);
+  check_setting("rmsprop", "weight_decay", o.weight_decay);
+  check_setting("rmsprop", "momentum", o.momentum);
+}
+
 static_assert(optimizer_rule<rmsprop_rule>);
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

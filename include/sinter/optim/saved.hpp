@@ -39,16 +39,13 @@ struct saved_member {
   std::size_t parameter;  ///< its number
 };
 
+/// Errors: value_error unless `from` has n elements of that kind in one axis, or is a number for n = -1.
+SINTER_SHARED_COLD void check_saved(const host_tensor& from, element_kind kind, index_t n);
+
 /// The values of `from`. Errors: value_error unless it has n elements of type T in one axis, or is a number for n = -1.
 template <element T>
 tensor<T, 1> saved_values(const host_tensor& from, index_t n) {
-  const std::vector<index_t> shape = n < 0 ? std::vector<index_t>() : std::vector<index_t>{n};
-  const auto shape_text = [](const std::vector<index_t>& s) {
-    return sinter::detail::shape_piece{s.data(), static_cast<int>(s.size())};
-  };
-  if (from.element != kind_of_element<T>() || from.shape != shape)
-    sinter::detail::refuse<value_error>({"has shape ", shape_text(from.shape), " of ", element_name(from.element),
-                                         ", not ", shape_text(shape), " of ", element_name<T>()});
+  check_saved(from, kind_of_element<T>(), n);
   auto to = tensor<T, 1>::uninitialized({{n < 0 ? 1 : n}});
   const auto count = static_cast<std::size_t>(to.numel());
   sinter::detail::convert_elements<T>(from.bytes.data(), count, to.data());
@@ -93,38 +90,23 @@ struct staged_state {
     std::shared_ptr<void> made;
   };
   std::vector<part> parts;
-  void write() const {
-    for (const part& p : parts) p.to.actions->put(p.to.object, p.made.get());
-  }
+  void write() const;
 };
+
+/// For staged(); keeps(f, member) asks its last argument. A template so that only files which call it compile its
+/// containers.
+template <class Members>
+SINTER_COLD staged_state staged_if(std::string_view op, const Members& members,
+                                   const std::vector<named_tensor>& entries, const void* f,
+                                   bool (*keeps)(const void* f, const saved_member&));
 
 /// Finds an entry for every member, and stages those for which keeps(member) is true. Errors: value_error that lists
 /// what does not fit, is missing or is left.
 template <class F>
 SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_member>& members,
                                 const std::vector<named_tensor>& entries, const F& keeps) {
-  staged_state all;
-  std::string problems;
-  const auto report = [&](const std::string& name, std::string_view what) {
-    problems += sinter::detail::joined({"\n  '", name, "' ", what});
-  };
-  std::unordered_map<std::string, const host_tensor*> by_name;
-  for (const named_tensor& entry : entries) by_name.emplace(entry.name, &entry.value);
-  for (const saved_member& m : members) {
-    const auto entry = by_name.find(m.name);
-    try {
-      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
-      if (keeps(m)) all.parts.push_back({m, std::move(made)});
-    } catch (const value_error& e) {
-      report(m.name, e.what());
-    }
-    if (entry != by_name.end()) by_name.erase(entry);
-  }
-  for (const named_tensor& entry : entries)
-    if (by_name.count(entry.name) != 0) report(entry.name, "is not in the optimizer");
-  if (!problems.empty())
-    sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
-  return all;
+  return staged_if(op, members, entries, &keeps,
+                   [](const void* f, const saved_member& m) { return (*static_cast<const F*>(f))(m); });
 }
 
 #if SINTER_DEFINES
@@ -140,6 +122,53 @@ SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const in
   return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
 }
 
+SINTER_SHARED_COLD void check_saved(const host_tensor& from, element_kind kind, index_t n) {
+  using sinter::detail::shape_piece;
+  const bool fits = n < 0 ? from.shape.empty() : from.shape.size() == 1 && from.shape[0] == n;
+  if (from.element != kind || !fits)
+    sinter::detail::refuse<value_error>(
+        {"has shape ", shape_piece{from.shape.data(), static_cast<int>(from.shape.size())}, " of ",
+         element_name(from.element), ", not ", shape_piece{&n, n < 0 ? 0 : 1}, " of ", element_name(kind)});
+}
+
+SINTER_SHARED void staged_state::write() const {
+  for (const part& p : parts) p.to.actions->put(p.to.object, p.made.get());
+}
+
+template <class Members>
+SINTER_COLD staged_state staged_if(std::string_view op, const Members& members,
+                                   const std::vector<named_tensor>& entries, const void* f,
+                                   bool (*keeps)(const void* f, const saved_member&)) {
+  staged_state all;
+  std::string problems;
+  const auto report = [&](const std::string& name, std::string_view what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> by_name;
+  for (const named_tensor& entry : entries) by_name.emplace(entry.name, &entry.value);
+  for (const saved_member& m : members) {
+    const auto entry = by_name.find(m.name);
+    try {
+      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
+      if (keeps(f, m)) all.parts.push_back({m, std::move(made)});
+    } catch (const value_error& e) {
+      report(m.name, e.what());
+    }
+    if (entry != by_name.end()) by_name.erase(entry);
+  }
+  for (const named_tensor& entry : entries)
+    if (by_name.count(entry.name) != 0) report(entry.name, "is not in the optimizer");
+  if (!problems.empty())
+    sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
+  return all;
+}
+
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE staged_state staged_if(std::string_view, const std::vector<saved_member>&,
+                                       const std::vector<named_tensor>&, const void*,
+                                       bool (*)(const void*, const saved_member&));
+#endif
 
 }  // namespace sinter::optim::detail

@@ -19,20 +19,14 @@ concept schedule = requires(const S& s, double base, index_t epoch) {
 struct step_lr {
   index_t every;
   double gamma = 0.1;
-  double operator()(double base, index_t epoch) const {
-    if (every < 1) throw value_error("step_lr: `every` must be at least 1");
-    return base * std::pow(gamma, static_cast<double>(epoch / every));
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// base gamma^(number of milestones reached).
 struct multi_step_lr {
   std::vector<index_t> milestones;
   double gamma = 0.1;
-  double operator()(double base, index_t epoch) const {
-    for (index_t m : milestones) base *= epoch >= m ? gamma : 1;
-    return base;
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// base gamma^epoch.
@@ -46,12 +40,7 @@ struct exponential_lr {
 struct cosine_lr {
   index_t period;
   double least = 0;
-  double operator()(double base, index_t epoch) const {
-    if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
-    return least +
-           (base - least) *
-               (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// From base start to base along a line in `length` epochs, then base.
@@ -124,5 +113,26 @@ class lr_scheduler {
   double base_;
   index_t epoch_ = 0;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED double step_lr::operator()(double base, index_t epoch) const {
+  if (every < 1) throw value_error("step_lr: `every` must be at least 1");
+  return base * std::pow(gamma, static_cast<double>(epoch / every));
+}
+
+SINTER_SHARED double multi_step_lr::operator()(double base, index_t epoch) const {
+  for (index_t m : milestones) base *= epoch >= m ? gamma : 1;
+  return base;
+}
+
+SINTER_SHARED double cosine_lr::operator()(double base, index_t epoch) const {
+  if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
+  return least + (base - least) *
+                     (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) /
+                     2;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim

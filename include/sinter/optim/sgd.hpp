@@ -19,13 +19,7 @@ namespace detail {
 
 struct sgd_rule {
   using options = sgd_options;
-  static void validate(const options& o) {
-    check_setting("sgd", "momentum", o.momentum);
-    check_setting("sgd", "weight_decay", o.weight_decay);
-    if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
-    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-      throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
-  }
+  static void validate(const options& o);
 
   template <class T>
   struct plain_kernel {
@@ -86,7 +80,19 @@ struct sgd_rule {
   };
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED void sgd_rule::validate(const options& o) {
+  check_setting("sgd", "momentum", o.momentum);
+  check_setting("sgd", "weight_decay", o.weight_decay);
+  if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
+  if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+    throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
+}
+
 static_assert(optimizer_rule<sgd_rule>);
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

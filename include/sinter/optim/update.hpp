@@ -18,6 +18,8 @@ using sinter::detail::access;
 SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
                                         bool is_dense);
 
+[[noreturn]] SINTER_SHARED_COLD void refuse_undefined_parameter(const std::string& name);
+
 /// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
 class flat_parameter {
@@ -28,9 +30,7 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
-    if (!v.defined())
-      sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
-                                           " is empty; build the module before its optimizer"});
+    if (!v.defined()) refuse_undefined_parameter(name);
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
@@ -140,6 +140,11 @@ SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* 
   if (!is_leaf)
     sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
+}
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_undefined_parameter(const std::string& name) {
+  sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
+                                       " is empty; build the module before its optimizer"});
 }
 
 #endif  // SINTER_DEFINES

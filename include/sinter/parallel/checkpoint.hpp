@@ -12,6 +12,7 @@
 
 #include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/nn/buffer_log.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/random/distribution.hpp"

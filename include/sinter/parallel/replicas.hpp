@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/nn/module.hpp"
 
 namespace sinter::nn::detail {

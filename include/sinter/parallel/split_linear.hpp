@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/team.hpp"

@@ -15,6 +15,7 @@
 #include "sinter/core/gpu_only.hpp"
 #include "sinter/core/report.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 
 namespace sinter {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sinter/grad/statement.hpp"
+#include "sinter/grad/view.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/tile_geometry.hpp"
 

@@ -10,10 +10,16 @@ namespace sinter {
 
 namespace detail {
 
-inline void check_finite(const char* op, double a, double b) {
+SINTER_SHARED void check_finite(const char* op, double a, double b);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
     refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -23,7 +29,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
-  if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!(low <= high)) detail::refuse<value_error>({"uniform: low is above high"});
   if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
     detail::refuse<value_error>(
         {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
@@ -54,7 +60,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
                        const extents<R>& shape) {
   detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
-  if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
+  if (!(deviation >= 0)) detail::refuse<value_error>({"normal: the standard deviation is negative"});
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
 template <floating_element T = float, device D = cpu, std::size_t R>

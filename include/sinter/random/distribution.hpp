@@ -116,10 +116,7 @@ struct bernoulli_numbers {
   }
 };
 
-inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
-  return static_cast<std::uint64_t>(p * 0x1p32);
-}
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p);
 
 namespace kernel {
 
@@ -232,6 +229,15 @@ tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& n
   return to;
 }
 
+#if SINTER_DEFINES
+
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  return static_cast<std::uint64_t>(p * 0x1p32);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
@@ -246,12 +252,7 @@ class [[nodiscard]] samples_from {
   /// Errors: value_error for a negative number and for a step below 1.
   [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
       : samples_from(detail::sample_numbers{first, step}) {}
-  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
-    if (numbers.first < 0)
-      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
-    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
-    detail::current_samples() = numbers;
-  }
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers);
   ~samples_from() { detail::current_samples() = before_; }
   samples_from(const samples_from&) = delete;
   samples_from& operator=(const samples_from&) = delete;
@@ -259,5 +260,16 @@ class [[nodiscard]] samples_from {
  private:
   detail::sample_numbers before_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED samples_from::samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+  if (numbers.first < 0)
+    detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+  if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+  detail::current_samples() = numbers;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter

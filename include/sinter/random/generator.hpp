@@ -45,17 +45,26 @@ class generator {
 
 namespace detail {
 
+/// note_before_draw where a scope notes changes.
+SINTER_SHARED void note_draw(undo_scope& scope, generator& gen);
+/// Before a generator moves on.
+inline void note_before_draw(generator& gen) {
+  if (undo_scope* const scope = undo_scope::current()) note_draw(*scope, gen);
+}
+
+#if SINTER_DEFINES
+
 struct generator_change final : change {
   explicit generator_change(generator& gen) : before(gen) { object = &gen; }
   void undo() noexcept override { *static_cast<generator*>(const_cast<void*>(object)) = before; }
   generator before;
 };
-/// Before a generator moves on.
-inline void note_before_draw(generator& gen) {
-  undo_scope* const scope = undo_scope::current();
-  if (scope == nullptr || (scope->newest() != nullptr && scope->newest()->object == &gen)) return;
-  scope->add(std::make_unique<generator_change>(gen));
+SINTER_SHARED void note_draw(undo_scope& scope, generator& gen) {
+  if (scope.newest() != nullptr && scope.newest()->object == &gen) return;
+  scope.add(std::make_unique<generator_change>(gen));
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

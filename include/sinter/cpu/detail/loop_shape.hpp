@@ -175,10 +175,13 @@ SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a
 #if SINTER_DEFINES
 
 SINTER_SHARED void order_by_memory(loop& l) {
-  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  if (l.rank < 2) return;
+  index_t* strides[2 * max_operands];
+  const int n = l.inputs + l.outputs;
+  for (int s = 0; s < n; ++s) strides[s] = s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides;
   int order[max_rank];
-  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
-  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  if (!sinter::detail::memory_order(l.shape, l.rank, n, strides, order)) return;
+  for (int s = 0; s < n; ++s) sinter::detail::reorder_axes(order, l.rank, strides[s]);
   sinter::detail::reorder_axes(order, l.rank, l.shape);
 }
 

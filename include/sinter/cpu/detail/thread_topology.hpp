@@ -51,15 +51,9 @@ SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
 /// The node's processors that this process may use; all usable ones where that leaves none.
 SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
 
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
+SINTER_SHARED void pin_to_node(int node) noexcept;
 
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
+SINTER_SHARED int usable_processor_count(int node) noexcept;
 
 #else
 
@@ -108,6 +102,16 @@ SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
   cpu_set_t both;
   CPU_AND(&both, &usable, &local);
   return CPU_COUNT(&both) == 0 ? usable : both;
+}
+
+SINTER_SHARED void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+SINTER_SHARED int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
 }
 
 SINTER_SHARED int default_threads(int node) {

@@ -196,7 +196,7 @@ inline resampling make_resampling(const axis_map* maps, int rank, const index_t*
   index_t shape[max_rank];
   int order[max_rank];
   for (int d = 0; d < rank; ++d) shape[d] = by_result ? maps[d].out : maps[d].in;
-  sinter::detail::memory_order(shape, rank, 1, [&](int) { return by_result ? y_strides : x_strides; }, order);
+  sinter::detail::memory_order(shape, rank, 1, by_result ? &y_strides : &x_strides, order);
   resampling r;
   r.rank = 0;
   for (int k = 0; k < rank; ++k) {

@@ -223,7 +223,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
     else return requires { requires Op::has_variants; } && !narrow_element<T>;
   }();
 
-  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands(std::move(a)...) {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
   }
 
@@ -262,7 +262,8 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   template <class X>
   auto record_statement(const tensor<T, R, D>& value, const X& x) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto node = detail::make_statement(op.derivative_of(x, value));
+    auto&& formula = op.derivative_of(x, value);
+    auto node = detail::make_statement(formula, detail::leaves_of<detail::bare<decltype(formula)>>(formula));
     if (!node) return detail::unrecorded<base::order>(value);
     node->name = Op::name;
     node->set_space(x.shape(), op.kept_shape(x.shape()));
