@@ -18,6 +18,7 @@ from tools import INCLUDE, ROOT, eigen_flags, parallel, run  # noqa: E402
 PROGRAMS = {
     "tests/bench/compile/convnet.cpp": (1750, 140, []),
     "examples/01_digits.cpp": (2450, 205, ["cast_op<unsigned char, float>, sinter::map_expr<sinter::ops::subtract_op"]),
+    "tests/compiled/layers.cpp": (3400, 320, []),
     "examples/04_cifar.cpp": (6100, 570, [
         "cast_op<unsigned char, float>",  # pictures that are made up
         "cast_op<float, long>", "bernoulli", "reduce_op<sinter::ops::sum_op, 1, 0>",
@@ -79,6 +80,33 @@ def check_forward(options):
     return "" if code == 0 else f"names of sinter/fwd.hpp do not fit those of sinter/sinter.hpp:\n{text}"
 
 
+KERNELS = """#include <sinter/sinter.hpp>
+using namespace sinter;
+void run(const variable<float, 2>& a, const variable<float, 1>& b, const tensor<float, 2>& seed) {
+  variable y = sigmoid(a * b) * tanh(exp(a) - 1) + gelu(b) / sqrt(a);
+  y.backward(seed);
+  variable z = where(a > b, pow(a, b), log1p(abs(a))) + softplus(a) * atan2(a, b);
+  z.backward(seed);
+}
+"""
+STEPS = re.compile(r"sinter::math::|detail::kernel::.*::(?:eval|forward|reverse)<|sinter::ops::\w+::(?:apply|grad)<")
+
+
+def check_kernels(options):
+    """What a pass calls for each vector, though it should hold it; -O2, as it is about speed."""
+    source, target = options.scratch / "kernels.cpp", options.scratch / "kernels.o"
+    source.write_text(KERNELS, encoding="utf-8")
+    code, text = run([options.compiler, "-std=c++20", "-O2", "-DSINTER_COMPILED=1", "-I", INCLUDE, *eigen_flags(options.eigen),
+                      "-c", source, "-o", target])
+    if code != 0:
+        return f"formulas do not compile:\n{text}"
+    names = functions_of(run(["nm", "-C", "-S", "--defined-only", target])[1])
+    if not any("run_pass<" in name for name in names):
+        return "the file with formulas has no pass; adapt check_kernels()"
+    calls = [name for name in names if STEPS.search(name) and "run_pass<" not in name and "_formula<" not in name]
+    return "\n".join(f"a function that a pass should hold is one of its own; see SINTER_KERNEL:\n  {name}" for name in calls)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
@@ -86,7 +114,7 @@ def main():
     parser.add_argument("--scratch", type=Path, required=True)
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    problems = [text for text in [check_forward(options)] if text]
+    problems = [text for text in [check_forward(options), check_kernels(options)] if text]
     problems += [text for text in parallel(lambda program: check(options, program), PROGRAMS) if text]
     print("\n".join(problems) or "no statement is made twice")
     sys.exit(bool(problems))

@@ -55,15 +55,26 @@ using linear = sum<product_with<X, W>, W<1>>;
 /// X of rank R, its channels scaled and shifted.
 template <int R, class X, template <int> class W>
 using norm = sum<product<difference<X, plain<R - 1>>, W<R - 1>>, W<R - 1>>;
-template <class X>
-using max_pool = kernel_expr<ops::max_pool_op<2, ops::sliding_window<2>>, X>;
-template <class X>
-using avg_pool = kernel_expr<ops::avg_pool_op<2, ops::sliding_window<2>>, X>;
+template <int N, class X>
+using max_pool = kernel_expr<ops::max_pool_op<N, ops::sliding_window<N>>, X>;
+template <int N, class X>
+using avg_pool = kernel_expr<ops::avg_pool_op<N, ops::sliding_window<N>>, X>;
 template <class X>
 using global_avg_pool = kernel_expr<ops::avg_pool_op<2, ops::adaptive_window<2>>, X>;
+/// A normalised X, scaled and shifted by weights of rank R.
+template <class Op, class X, int R, template <int> class W>
+using affine = sum<product<kernel_expr<Op, X>, W<R>>, W<R>>;
+/// What backward of a batch norm of rank R adds to the gradient of its input.
+template <int R>
+using moments_gradient = sum<plain<R - 1>, product<plain<R - 1>, difference<plain<R>, plain<R - 1>>>>;
 /// Of a convolution that reads it as it computes, and keeps nothing of it for backward.
 template <class X>
 using again = map_expr<ops::computed_again_op<float>, X>;
+template <class X>
+using mse = reduction<ops::mean_op, 2, 0, square<difference<X, plain<2>>>>;
+template <class X>
+using bce = reduction<ops::mean_op, 2, 0,
+                      difference<product<difference<number, plain<2>>, X>, map_expr<ops::log_sigmoid_op, X>>>;
 template <class X>
 using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
 
@@ -97,8 +108,8 @@ SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
 #define SINTER_STOCK_TABLE(X)                              \
   SINTER_STOCK_LINE(kernel_expr<ops::pad_op<float>, X<4>>) \
-  SINTER_STOCK_LINE(stock::max_pool<X<4>>)                 \
-  SINTER_STOCK_LINE(stock::avg_pool<X<4>>)                 \
+  SINTER_STOCK_LINE(stock::max_pool<2, X<4>>)              \
+  SINTER_STOCK_LINE(stock::avg_pool<2, X<4>>)              \
   SINTER_STOCK_LINE(stock::global_avg_pool<X<4>>)
 SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
@@ -138,6 +149,83 @@ SINTER_STOCK_TABLE(stock::tracked, stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
 #undef SINTER_STOCK_FUNCTION
 
+// Layers for lines: convolutions and pooling of one dimension, and batch norm of lines and of rows.
+#if SINTER_STOCK_PART == 5 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#define SINTER_STOCK_FUNCTION template
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#define SINTER_STOCK_FUNCTION extern template
+#endif
+#define SINTER_STOCK_TABLE(X, W)                          \
+  SINTER_STOCK_LINE(stock::conv<1, X<3>, W>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::conv<1, X<3>, W>>) \
+  SINTER_STOCK_LINE(stock::conv_without_bias<1, X<3>, W>)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::pad_op<float>, X<3>>)    \
+  SINTER_STOCK_LINE(stock::max_pool<1, X<3>>)                 \
+  SINTER_STOCK_LINE(stock::avg_pool<1, X<3>>)                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<2>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<3>>) \
+  SINTER_STOCK_LINE(stock::norm<2, X<2>, X>)                  \
+  SINTER_STOCK_LINE(stock::norm<3, X<3>, X>)                  \
+  SINTER_STOCK_LINE(stock::relu<stock::norm<2, X<2>, X>>)     \
+  SINTER_STOCK_LINE(stock::relu<stock::norm<3, X<3>, X>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 3, 1, stock::plain<3>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<2>, stock::moments_gradient<2>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<3>, stock::moments_gradient<3>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<2>, stock::sum<stock::plain<2>, stock::moments_gradient<2>>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<3>, stock::sum<stock::plain<3>, stock::moments_gradient<3>>>)
+#undef SINTER_STOCK_LINE
+#define SINTER_STOCK_TABLE(R, X, V, W)                                                                     \
+  SINTER_STOCK_FUNCTION normalised<X<R>, V<1>, W<1>, W<1>> batch_norm_of(                                  \
+      const X<R>&, const stock::plain<1>&, const stock::plain<1>&, const batch_norm_options&, const W<1>&, \
+      const W<1>&);
+SINTER_STOCK_TABLE(2, stock::plain, stock::plain, stock::plain)
+SINTER_STOCK_TABLE(2, stock::plain, stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(2, stock::tracked, stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(3, stock::plain, stock::plain, stock::plain)
+SINTER_STOCK_TABLE(3, stock::plain, stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(3, stock::tracked, stock::tracked, stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_FUNCTION
+
+// Norms of groups and of layers, resampling, and other activations of convolutions. Dropout is in random/instances.hpp.
+#if SINTER_STOCK_PART == 6 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(X)                                                   \
+  SINTER_STOCK_LINE(kernel_expr<ops::group_norm_op, X<4>>)                      \
+  SINTER_STOCK_LINE(stock::affine<ops::group_norm_op, X<4>, 3, X>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::affine<ops::group_norm_op, X<4>, 3, X>>) \
+  SINTER_STOCK_LINE(stock::silu<stock::affine<ops::group_norm_op, X<4>, 3, X>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::layer_norm_op, X<2>>)                      \
+  SINTER_STOCK_LINE(kernel_expr<ops::layer_norm_op, X<3>>)                      \
+  SINTER_STOCK_LINE(stock::affine<ops::layer_norm_op, X<2>, 1, X>)              \
+  SINTER_STOCK_LINE(stock::affine<ops::layer_norm_op, X<3>, 1, X>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::affine<ops::layer_norm_op, X<2>, 1, X>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::interpolate_op, X<4>>)                     \
+  SINTER_STOCK_LINE(stock::gelu<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::silu<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::tanh<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::relu<X<2>>)                                          \
+  SINTER_STOCK_LINE(stock::relu<X<3>>)                                          \
+  SINTER_STOCK_LINE(stock::relu<X<4>>)                                          \
+  SINTER_STOCK_LINE(stock::sum<X<0>, X<0>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+
 // Dense layers, losses, and what a backward pass writes.
 #if SINTER_STOCK_PART == 3 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
@@ -156,23 +244,25 @@ SINTER_STOCK_TABLE(stock::plain, stock::tracked)
 SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
 SINTER_STOCK_TABLE(stock::plain, stock::plain)
 #undef SINTER_STOCK_TABLE
-#define SINTER_STOCK_TABLE(X)                                                                                      \
-  SINTER_STOCK_LINE(stock::classification<X<2>>)                                                                   \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::classification<X<2>>>)                             \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, stock::classification<X<2>>>)                              \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, stock::square<stock::difference<X<2>, stock::plain<2>>>>) \
-  SINTER_STOCK_LINE(                                                                                               \
-      stock::reduction<ops::mean_op, 2, 0,                                                                         \
-                       stock::square<stock::difference<stock::linear<stock::plain<2>, X>, stock::plain<2>>>>)      \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 4, 2, X<4>>)                                                    \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, X<2>>)                                                    \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, X<1>>)                                                     \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 2, 0, X<2>>)                                                     \
-  SINTER_STOCK_LINE(kernel_expr<ops::softmax_op, X<2>>)                                                            \
+#define SINTER_STOCK_TABLE(X)                                                          \
+  SINTER_STOCK_LINE(stock::classification<X<2>>)                                       \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::classification<X<2>>>) \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, stock::classification<X<2>>>)  \
+  SINTER_STOCK_LINE(stock::mse<X<2>>)                                                  \
+  SINTER_STOCK_LINE(stock::mse<stock::linear<stock::plain<2>, X>>)                     \
+  SINTER_STOCK_LINE(stock::bce<X<2>>)                                                  \
+  SINTER_STOCK_LINE(stock::bce<stock::linear<stock::plain<2>, X>>)                     \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 4, 2, X<4>>)                        \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, X<2>>)                        \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, X<1>>)                         \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 2, 0, X<2>>)                         \
+  SINTER_STOCK_LINE(kernel_expr<ops::softmax_op, X<2>>)                                \
   SINTER_STOCK_LINE(kernel_expr<ops::log_softmax_op, X<2>>)
 SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(stock::mse<stock::linear<stock::tracked<2>, stock::tracked>>)
+SINTER_STOCK_LINE(stock::bce<stock::linear<stock::tracked<2>, stock::tracked>>)
 #define SINTER_STOCK_TABLE(R)                                       \
   SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::plain<R>>) \
   SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::number>)   \

@@ -1,7 +1,9 @@
 // sinter/random/instances.hpp: random tensors of common types, which a program with sinter::compiled makes once.
 #pragma once
 
+#include "sinter/expr/stock.hpp"
 #include "sinter/random/create.hpp"
+#include "sinter/random/dropout.hpp"
 
 #if SINTER_COMPILED
 namespace sinter::detail {
@@ -18,6 +20,20 @@ SINTER_INSTANCES_OF_RANK(3)
 SINTER_INSTANCES_OF_RANK(4)
 #undef SINTER_INSTANCES_OF_RANK
 #undef SINTER_INSTANCES_OF
+
+#if SINTER_STOCK_PART == 6 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(R)                       \
+  SINTER_STOCK_LINE(dropout_expr<tensor<float, R>>) \
+  SINTER_STOCK_LINE(dropout_expr<variable<float, R>>)
+SINTER_STOCK_TABLE(2)
+SINTER_STOCK_TABLE(3)
+SINTER_STOCK_TABLE(4)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
 
 }  // namespace sinter::detail
 namespace sinter {
