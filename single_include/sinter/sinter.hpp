@@ -197,10 +197,23 @@
 // Inlines a lambda; stands after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
+// Before a kernel: all that it calls is inlined. g++ then copies each function once, into the kernel, and not into
+// every function that stands between them, as it does with always_inline. To clang that makes no difference, and it
+// does not look behind the calls of the kernel itself.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define SINTER_KERNEL __attribute__((flatten))
+#define SINTER_IN_KERNEL inline
+#define SINTER_LAMBDA_IN_KERNEL
+#else
+#define SINTER_KERNEL
+#define SINTER_IN_KERNEL SINTER_INLINE
+#define SINTER_LAMBDA_IN_KERNEL SINTER_INLINE_LAMBDA
+#endif
+
 // Inlines a function that also runs inside CUDA kernels. It is not __host__ __device__: it works on packets on the
 // host, too, and nvcc accepts those in no __device__ function, called or not. nvcc compiles a constexpr function
 // for the side that calls it.
-#define SINTER_WORD constexpr SINTER_INLINE
+#define SINTER_WORD constexpr SINTER_IN_KERNEL
 
 // For a function that kernels share: it is compiled once for a file, not for every statement.
 #define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))
@@ -363,10 +376,13 @@ __attribute__((used)) inline void see_flags(float x) {
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
-#include <charconv>
 #include <concepts>
 #include <stdexcept>
 #include <string_view>
+
+#if SINTER_DEFINES
+#include <charconv>
+#endif  // SINTER_DEFINES
 
 namespace sinter {
 
@@ -444,42 +460,12 @@ class text_piece {
     requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
-  SINTER_COLD void append_to(std::string& s) const {
-    switch (kind_) {
-      case kind::text:
-        s.append(text_, size_);
-        return;
-      case kind::integer:
-        s += std::to_string(integer_);
-        return;
-      case kind::natural:
-        s += std::to_string(natural_);
-        return;
-      case kind::letter:
-        s += static_cast<char>(integer_);
-        return;
-      case kind::single:
-        return append_real(s, static_cast<float>(real_));
-      case kind::real:
-        return append_real(s, real_);
-      case kind::shape:
-        break;
-    }
-    s += '(';
-    for (std::size_t i = 0; i < size_; ++i) {
-      if (i > 0) s += ", ";
-      s += std::to_string(extents_[i]);
-    }
-    s += size_ == 1 ? ",)" : ")";
-  }
+  void append_to(std::string& s) const;
 
  private:
   /// As few digits as tell the number from its neighbours.
   template <class F>
-  static void append_real(std::string& s, F number) {
-    char digits[32];
-    s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  }
+  static void append_real(std::string& s, F number);
 
   enum class kind : std::uint8_t { text, letter, integer, natural, single, real, shape } kind_;
   union {
@@ -504,6 +490,40 @@ template <class Error>
 
 #if SINTER_DEFINES
 
+template <class F>
+void text_piece::append_real(std::string& s, F number) {
+  char digits[32];
+  s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+SINTER_SHARED_COLD void text_piece::append_to(std::string& s) const {
+  switch (kind_) {
+    case kind::text:
+      s.append(text_, size_);
+      return;
+    case kind::integer:
+      s += std::to_string(integer_);
+      return;
+    case kind::natural:
+      s += std::to_string(natural_);
+      return;
+    case kind::letter:
+      s += static_cast<char>(integer_);
+      return;
+    case kind::single:
+      return append_real(s, static_cast<float>(real_));
+    case kind::real:
+      return append_real(s, real_);
+    case kind::shape:
+      break;
+  }
+  s += '(';
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (i > 0) s += ", ";
+    s += std::to_string(extents_[i]);
+  }
+  s += size_ == 1 ? ",)" : ")";
+}
+
 SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) {
   std::string s;
   for (const text_piece& p : pieces) p.append_to(s);
@@ -511,6 +531,16 @@ SINTER_SHARED_COLD std::string joined(std::initializer_list<text_piece> pieces) 
 }
 
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE void refuse<shape_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<index_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<value_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<device_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<io_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<autograd_error>(std::initializer_list<text_piece>);
+SINTER_INSTANCE void refuse<out_of_memory>(std::initializer_list<text_piece>);
+#endif
 
 }  // namespace detail
 }  // namespace sinter
@@ -1380,12 +1410,65 @@ namespace detail {
 /// Lists the axes from the largest stride to the smallest. The first operand decides which of two axes comes first; if
 /// one of its strides is 0 or both are equal, the next operand does; if none decides, they keep their order. Axes of
 /// extent 1 stay where they are. This is the rule of PyTorch's TensorIterator. True if an axis moved.
-template <class F>
-bool memory_order(const index_t* shape, int rank, int operands, const F& strides_of, int* order) {
+SINTER_SHARED bool memory_order(const index_t* shape, int rank, int operands, const index_t* const* strides,
+                                int* order);
+
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. The reduced axes
+/// are ordered as the operands lie in memory, so that dense operands are read from front to back. With `by_shape` they
+/// keep the order of the shape: folds whose result depends on the index of a value need it.
+SINTER_SHARED fold_shape order_axes(index_t* shape, int rank, int operands, index_t* const* strides,
+                                    const bool* reduced, bool by_shape);
+
+/// Strides of a dense tensor whose axes lie in memory in this order, outermost first.
+inline void dense_strides(const index_t* shape, int rank, const int* order, index_t* strides) {
+  index_t step = 1;
+  for (int k = rank - 1; k >= 0; --k) {
+    strides[order[k]] = step;
+    step *= shape[order[k]];
+  }
+}
+
+/// Dense strides for `shape` in the memory order of a tensor of that shape.
+SINTER_SHARED void dense_strides_like(const index_t* shape, const index_t* strides, int rank, index_t* dense);
+template <int R>
+extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
+  extents<R> dense;
+  dense_strides_like(shape.data(), strides.data(), R, dense.values);
+  return dense;
+}
+
+/// Do these strides show the same elements at the same places?
+SINTER_SHARED bool are_same_strides(const index_t* shape, const index_t* a, const index_t* b, int rank);
+template <int R>
+bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extents<R>& b) {
+  return are_same_strides(shape.data(), a.data(), b.data(), R);
+}
+
+/// Strides of a dense tensor of `shape` in a format.
+template <int R>
+extents<R> strides_in(memory_format f, const extents<R>& shape) {
+  extents<R> strides;
+  int order[max_rank] = {};
+  for (int d = 0; d < R; ++d) order[d] = d;
+  if constexpr (R >= 2) {
+    if (f == memory_format::channels_last) {
+      for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
+      order[R - 1] = 1;
+    }
+  }
+  dense_strides(shape.data(), R, order, strides.values);
+  return strides;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED bool memory_order(const index_t* shape, int rank, int operands, const index_t* const* strides,
+                                int* order) {
   const auto distance = [](index_t stride) { return stride < 0 ? -stride : stride; };
   const auto is_closer = [&](int a, int b) {
     for (int s = 0; s < operands; ++s) {
-      const index_t p = distance(strides_of(s)[a]), q = distance(strides_of(s)[b]);
+      const index_t p = distance(strides[s][a]), q = distance(strides[s][b]);
       if (p != 0 && q != 0 && p != q) return p < q;
     }
     return false;
@@ -1407,12 +1490,8 @@ bool memory_order(const index_t* shape, int rank, int operands, const F& strides
   return moved;
 }
 
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. The reduced axes
-/// are ordered as the operands lie in memory, so that dense operands are read from front to back. With `by_shape` they
-/// keep the order of the shape: folds whose result depends on the index of a value need it.
-template <class F>
-fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced, bool by_shape) {
+SINTER_SHARED fold_shape order_axes(index_t* shape, int rank, int operands, index_t* const* strides,
+                                    const bool* reduced, bool by_shape) {
   int last = rank - 1;
   while (last >= 0 && shape[last] == 1) --last;
   int tail = rank;  // axes from here on are kept and stay last
@@ -1427,7 +1506,7 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
     int nearer = 0;
     for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      const auto is_strided = [stride = strides[i]](int d) { return stride[d] < -1 || stride[d] > 1; };
       nearer += int{is_strided(last)} - int{is_strided(kept)};
     }
     if (nearer > 0 && shape[kept] >= shortest) column = kept;
@@ -1436,7 +1515,7 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
   int order[max_rank], in_turn[max_rank] = {};
   if (by_shape)
     for (int d = 0; d < rank; ++d) in_turn[d] = d;
-  else memory_order(shape, rank, operands, strides_of, in_turn);
+  else memory_order(shape, rank, operands, strides, in_turn);
   int n = 0;
   fold_shape s;
   for (int d = 0; d < rank; ++d)
@@ -1446,53 +1525,25 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
   for (int d = 0; d < rank; ++d)
     if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
   reorder_axes(order, rank, shape);
-  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
+  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides[i]);
   return s;
 }
 
-/// Strides of a dense tensor whose axes lie in memory in this order, outermost first.
-inline void dense_strides(const index_t* shape, int rank, const int* order, index_t* strides) {
-  index_t step = 1;
-  for (int k = rank - 1; k >= 0; --k) {
-    strides[order[k]] = step;
-    step *= shape[order[k]];
-  }
-}
-
-/// Dense strides for `shape` in the memory order of a tensor of that shape.
-template <int R>
-extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
-  extents<R> dense;
+SINTER_SHARED void dense_strides_like(const index_t* shape, const index_t* strides, int rank, index_t* dense) {
   int order[max_rank] = {};
-  if (R < 2 || !memory_order(shape.data(), R, 1, [&](int) { return strides.data(); }, order))
-    row_major_strides(shape.data(), R, dense.values);
-  else dense_strides(shape.data(), R, order, dense.values);
-  return dense;
+  if (rank < 2 || !memory_order(shape, rank, 1, &strides, order)) row_major_strides(shape, rank, dense);
+  else dense_strides(shape, rank, order, dense);
 }
-
-/// Do these strides show the same elements at the same places?
-template <int R>
-bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extents<R>& b) {
-  for (int d = 0; d < R; ++d)
-    if (shape[d] != 1 && a[d] != b[d]) return shape.numel() == 0;
-  return true;
-}
-
-/// Strides of a dense tensor of `shape` in a format.
-template <int R>
-extents<R> strides_in(memory_format f, const extents<R>& shape) {
-  extents<R> strides;
-  int order[max_rank] = {};
-  for (int d = 0; d < R; ++d) order[d] = d;
-  if constexpr (R >= 2) {
-    if (f == memory_format::channels_last) {
-      for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
-      order[R - 1] = 1;
-    }
+SINTER_SHARED bool are_same_strides(const index_t* shape, const index_t* a, const index_t* b, int rank) {
+  bool same = true, empty = false;
+  for (int d = 0; d < rank; ++d) {
+    same = same && (shape[d] == 1 || a[d] == b[d]);
+    empty = empty || shape[d] == 0;
   }
-  dense_strides(shape.data(), R, order, strides.values);
-  return strides;
+  return same || empty;
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter
@@ -1637,20 +1688,11 @@ class fork_watch {
   template <class T>
   explicit fork_watch(T& watched)
       : watched_(&watched), tell_([](void* one, fork_step step) { static_cast<T*>(one)->at_fork(step); }) {
-    registry& all = every_;
-    const std::lock_guard lock(all.changing);
-    next_ = all.first;
-    if (next_ != nullptr) next_->previous_ = this;
-    all.first = this;
+    begin();
   }
   fork_watch(const fork_watch&) = delete;
   fork_watch& operator=(const fork_watch&) = delete;
-  ~fork_watch() {
-    registry& all = every_;
-    const std::lock_guard lock(all.changing);
-    (previous_ != nullptr ? previous_->next_ : all.first) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-  }
+  ~fork_watch();
 
  private:
   struct registry {
@@ -1659,13 +1701,10 @@ class fork_watch {
   };
   static inline constinit registry every_{};
 
-  static void tell_all(fork_step step) {
-    for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
-  }
+  void begin();
+  static void tell_all(fork_step step);
 #if defined(__unix__) || defined(__APPLE__)
-  static inline const int asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
-                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
-                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+  static const int asked_;
 #endif
 
   void* watched_;
@@ -1697,7 +1736,7 @@ SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
 }
 
 /// Puts a thread object that joins nothing in the place of one whose thread is the parent's.
-inline void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
+SINTER_SHARED void forget_thread(std::thread& lost) noexcept;
 
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
 /// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread
@@ -1707,6 +1746,34 @@ T& make_once(std::atomic<T*>& made, const Make& make) {
   if (T* const there = made.load(std::memory_order_acquire)) return *there;
   return make_first(made, make);
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void fork_watch::begin() {
+  registry& all = every_;
+  const std::lock_guard lock(all.changing);
+  next_ = all.first;
+  if (next_ != nullptr) next_->previous_ = this;
+  all.first = this;
+}
+SINTER_SHARED fork_watch::~fork_watch() {
+  registry& all = every_;
+  const std::lock_guard lock(all.changing);
+  (previous_ != nullptr ? previous_->next_ : all.first) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+}
+SINTER_SHARED void fork_watch::tell_all(fork_step step) {
+  for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
+}
+#if defined(__unix__) || defined(__APPLE__)
+inline const int fork_watch::asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                       [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                       [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+#endif
+
+SINTER_SHARED void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 // sinter/core/free_blocks.hpp: the free blocks of an arena, by size and by age.
@@ -1739,23 +1806,12 @@ struct free_block {
 /// The free blocks of one size, in the order in which they were freed.
 class blocks_of_size {
  public:
-  bool empty() const { return first_ == blocks_.size(); }
-  const free_block& oldest() const { return blocks_[first_]; }
-  const free_block& newest() const { return blocks_.back(); }
-  void push(const free_block& b) { blocks_.push_back(b); }
-  free_block take_newest() {
-    const free_block b = blocks_.back();
-    blocks_.pop_back();
-    return b;
-  }
-  free_block take_oldest() {
-    const free_block b = blocks_[first_++];
-    if (2 * first_ > blocks_.size()) {
-      blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(first_));
-      first_ = 0;
-    }
-    return b;
-  }
+  bool empty() const;
+  const free_block& oldest() const;
+  const free_block& newest() const;
+  void push(const free_block& b);
+  free_block take_newest();
+  free_block take_oldest();
 
  private:
   std::vector<free_block> blocks_;
@@ -1768,27 +1824,14 @@ class free_blocks {
   /// Those of a size. Errors: bad_alloc.
   blocks_of_size& of(std::size_t size) {
     const std::size_t number = block_sizes::number(size);
-    if (number >= sizes_.size()) sizes_.resize(number + 1);
+    if (number >= sizes_.size()) add_sizes(number + 1);
     return sizes_[number];
   }
   /// The smallest size above `size`, of at most twice that, of which there is a block; 0: none.
-  std::size_t next_larger(std::size_t size) const {
-    const std::size_t number = block_sizes::number(size), end = std::min(number + 9, sizes_.size());
-    for (std::size_t n = number + 1; n < end; ++n)
-      if (!sizes_[n].empty()) return block_sizes::size(n);
-    return 0;
-  }
+  std::size_t next_larger(std::size_t size) const;
   /// The size of the block that was freed before all others, if its free was at most number `last`; else 0. Takes time
   /// in proportion to the number of sizes, not of blocks.
-  std::size_t size_of_oldest(std::uint64_t last) const {
-    std::size_t found = 0;
-    for (std::size_t n = 1; n < sizes_.size(); ++n)
-      if (!sizes_[n].empty() && sizes_[n].oldest().freed <= last) {
-        found = n;
-        last = sizes_[n].oldest().freed;
-      }
-    return block_sizes::size(found);
-  }
+  std::size_t size_of_oldest(std::uint64_t last) const;
   /// Hands all of them to take(address, size).
   template <class F>
   void take_all(const F& take) {
@@ -1797,8 +1840,49 @@ class free_blocks {
   }
 
  private:
+  void add_sizes(std::size_t count);
+
   std::vector<blocks_of_size> sizes_;  // by number; there are no blocks of number 0
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED bool blocks_of_size::empty() const { return first_ == blocks_.size(); }
+SINTER_SHARED const free_block& blocks_of_size::oldest() const { return blocks_[first_]; }
+SINTER_SHARED const free_block& blocks_of_size::newest() const { return blocks_.back(); }
+SINTER_SHARED void blocks_of_size::push(const free_block& b) { blocks_.push_back(b); }
+SINTER_SHARED free_block blocks_of_size::take_newest() {
+  const free_block b = blocks_.back();
+  blocks_.pop_back();
+  return b;
+}
+SINTER_SHARED free_block blocks_of_size::take_oldest() {
+  const free_block b = blocks_[first_++];
+  if (2 * first_ > blocks_.size()) {
+    blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  return b;
+}
+
+SINTER_SHARED_COLD void free_blocks::add_sizes(std::size_t count) { sizes_.resize(count); }
+SINTER_SHARED std::size_t free_blocks::next_larger(std::size_t size) const {
+  const std::size_t number = block_sizes::number(size), end = std::min(number + 9, sizes_.size());
+  for (std::size_t n = number + 1; n < end; ++n)
+    if (!sizes_[n].empty()) return block_sizes::size(n);
+  return 0;
+}
+SINTER_SHARED std::size_t free_blocks::size_of_oldest(std::uint64_t last) const {
+  std::size_t found = 0;
+  for (std::size_t n = 1; n < sizes_.size(); ++n)
+    if (!sizes_[n].empty() && sizes_[n].oldest().freed <= last) {
+      found = n;
+      last = sizes_[n].oldest().freed;
+    }
+  return block_sizes::size(found);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 // sinter/core/host_memory.hpp: where the arenas of the host devices get their memory.
@@ -2186,6 +2270,9 @@ struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
 
+/// A new one for a host device.
+SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name);
+
 /// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
 template <device D>
 struct device_arena {
@@ -2197,9 +2284,11 @@ template <device D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
     static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
-    return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
+    return make_once(arena, [] { return new_arena(device_name<D>()); });
   }
 };
+template <>
+SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get();
 
 /// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
 /// of the block's next owner runs after that.
@@ -2222,11 +2311,39 @@ class block {
   void* data_;
 };
 
+// Declared, so that a file that asks for such memory makes no code of an arena.
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes);
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::~block();
+
 /// The same from D's arena.
 template <device D>
 struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
   explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
+
+#if SINTER_DEFINES
+
+inline constinit std::atomic<caching_arena<host_memory>*> arena_of_cpu{nullptr};
+
+SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name) {
+  return new caching_arena<host_memory>(std::move(name));
+}
+template <>
+SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get() {
+  return make_once(arena_of_cpu, [] { return new_arena(device_name<cpu>()); });
+}
+
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes)
+    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+template <>
+SINTER_SHARED block<caching_arena<host_memory>>::~block() {
+  if (data_ != nullptr) arena_->release(data_, bytes_);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -2301,9 +2418,7 @@ class storage_ptr {
 
  private:
   // A call, not inlined: expressions own handles, and every statement would repeat this for each of them.
-  [[gnu::noinline]] static void release(storage* s) noexcept {
-    if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
-  }
+  static void release(storage* s) noexcept;
 
   storage* s_ = nullptr;
 };
@@ -2312,12 +2427,8 @@ class storage_ptr {
 class addresses {
  public:
   /// Is p new? Then it is added.
-  bool add(const void* p) {
-    if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
-    seen_.push_back(p);
-    return true;
-  }
-  void clear() { seen_.clear(); }
+  bool add(const void* p);
+  void clear();
 
  private:
   std::vector<const void*> seen_;
@@ -2340,12 +2451,14 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
-/// Ends what begins a block of the arena of D.
+/// Memory of the arena of a host device. `destroy` is to give it back there, by return_block.
+SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
+                                     void (*destroy)(storage*) noexcept);
+/// Ends what begins a block of an arena, and gives that back.
+SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept;
 template <device D>
 void return_block(storage* s) noexcept {
-  const std::size_t size = s->bytes + device_runtime<D>::header;
-  s->~storage();
-  device_arena<D>::get().release(s, size);
+  return_block(device_arena<D>::get(), s);
 }
 
 template <device D>
@@ -2357,19 +2470,14 @@ struct device_runtime<D> {
 
   static bool available() { return true; }
 
-  static storage_ptr allocate(std::size_t bytes) {
-    void* block = device_arena<D>::get().allocate(bytes + header);
-    storage* s = new (block) storage;
-    s->data = static_cast<char*>(block) + header;
-    s->bytes = bytes;
-    s->destroy = &return_block<D>;
-    return storage_ptr(s);
-  }
+  static storage_ptr allocate(std::size_t bytes) { return take_block(device_arena<D>::get(), bytes, &return_block<D>); }
 
   static void copy_within(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
 };
+template <>
+SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes);
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
@@ -2388,7 +2496,43 @@ storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
 }
 
 /// Wraps memory that stays its owner's.
-inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
+SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_NOINLINE void storage_ptr::release(storage* s) noexcept {
+  if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
+}
+
+SINTER_SHARED bool addresses::add(const void* p) {
+  if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
+  seen_.push_back(p);
+  return true;
+}
+
+SINTER_SHARED void addresses::clear() { seen_.clear(); }
+
+SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
+                                     void (*destroy)(storage*) noexcept) {
+  constexpr std::size_t header = device_runtime<cpu>::header;
+  void* block = arena.allocate(bytes + header);
+  storage* s = new (block) storage;
+  s->data = static_cast<char*>(block) + header;
+  s->bytes = bytes;
+  s->destroy = destroy;
+  return storage_ptr(s);
+}
+SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<cpu>::header;
+  s->~storage();
+  arena.release(s, size);
+}
+template <>
+SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes) {
+  return take_block(device_arena<cpu>::get(), bytes, &return_block<cpu>);
+}
+
+SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
   s->bytes = bytes;
@@ -2396,6 +2540,13 @@ inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   s->destroy = [](storage* p) noexcept { delete p; };
   return storage_ptr(s);
 }
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
+SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
+#endif
 
 }  // namespace sinter::detail
 
@@ -2832,14 +2983,9 @@ class tensor final {
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
   /// Do the elements lie densely in this format? Axes of extent 1 do not count.
-  bool is_contiguous(memory_format f) const noexcept {
-    return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
-           detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
-  }
+  bool is_contiguous(memory_format f) const noexcept;
   /// Do the elements fill memory without gaps, in any order of the axes?
-  bool is_dense() const noexcept {
-    return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
-  }
+  bool is_dense() const noexcept;
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept
@@ -2875,7 +3021,7 @@ class tensor final {
     requires is_cpu_v<D>
   {
     if (!is_contiguous())
-      throw shape_error("span: the elements do not lie in row-major order; call contiguous() first");
+      detail::refuse<shape_error>({"span: the elements do not lie in row-major order; call contiguous() first"});
     return {data_, static_cast<std::size_t>(numel())};
   }
   T* begin() const
@@ -2906,28 +3052,12 @@ class tensor final {
   explicit(rank != 0) operator Number() const = delete;
 
   /// The single element, copied to the host.
-  T item() const {
-    require_value("item");
-    if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
-    if constexpr (is_cpu_v<D>) {
-      return *data_;
-    } else {
-      detail::refuse_capture("item()", "the value is not there before replay(); read it then");
-      T value;
-      detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
-      return value;
-    }
-  }
+  T item() const;
 
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
-    require_value("slice");
-    tensor v = *this;
-    v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
-    return v;
-  }
+  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const;
 
   /// Index i of one axis, which disappears.
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
@@ -2952,14 +3082,7 @@ class tensor final {
     return reshape(detail::to_extents(to));
   }
   template <int N>
-  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const {
-    require_value("reshape");
-    detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
-    extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
-      return dense_copy(memory_format::contiguous).reshape(to);
-    return view<N>(data_, to, strides);
-  }
+  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const;
 
   // What has its braces forgotten.
   template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
@@ -2986,18 +3109,7 @@ class tensor final {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
-    require_value("permute");
-    extents<rank> axes;
-    for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
-    detail::checked_permutation(axes.values, rank);
-    tensor v = *this;
-    for (int i = 0; i < rank; ++i) {
-      v.shape_[i] = shape_[static_cast<int>(axes[i])];
-      v.strides_[i] = strides_[static_cast<int>(axes[i])];
-    }
-    return v;
-  }
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const;
 
   /// Removes an axis of extent 1.
   [[nodiscard]] auto squeeze(detail::whole axis) const
@@ -3064,16 +3176,10 @@ class tensor final {
   /// side. Elementwise work, gradients and optimizers keep the format of their operands.
   ///
   ///     tensor x = images.to_memory_format(channels_last);
-  [[nodiscard]] tensor to_memory_format(memory_format f) const {
-    if (f == memory_format::channels_last && (rank < 3 || rank > 5))
-      detail::refuse<shape_error>(
-          {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
-    require_value("to_memory_format");
-    return is_contiguous(f) ? *this : dense_copy(f);
-  }
+  [[nodiscard]] tensor to_memory_format(memory_format f) const;
 
   /// A dense copy in new storage, its axes in memory in the same order.
-  [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[nodiscard]] tensor clone() const;
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
@@ -3092,10 +3198,7 @@ class tensor final {
     if (!defined()) detail::refuse_undefined(op);
   }
 
-  [[gnu::noinline]] tensor dense_copy(memory_format f) const {
-    require_value("contiguous");
-    return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
-  }
+  tensor dense_copy(memory_format f) const;
 
   template <int N>
   tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
@@ -3122,6 +3225,87 @@ class tensor final {
   shape_type shape_;
   shape_type strides_;
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class T, auto Shape, device D>
+bool tensor<T, Shape, D>::is_contiguous(memory_format f) const noexcept {
+  return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
+         detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
+}
+
+template <class T, auto Shape, device D>
+bool tensor<T, Shape, D>::is_dense() const noexcept {
+  return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
+}
+
+template <class T, auto Shape, device D>
+T tensor<T, Shape, D>::item() const {
+  require_value("item");
+  if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
+  if constexpr (is_cpu_v<D>) {
+    return *data_;
+  } else {
+    detail::refuse_capture("item()", "the value is not there before replay(); read it then");
+    T value;
+    detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
+    return value;
+  }
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::slice(detail::whole axis, detail::whole begin, detail::whole end,
+                                               detail::whole step) const {
+  require_value("slice");
+  tensor v = *this;
+  v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
+  return v;
+}
+
+template <class T, auto Shape, device D>
+template <int N>
+tensor<T, N, D> tensor<T, Shape, D>::reshape(extents<N> to) const {
+  require_value("reshape");
+  detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
+  extents<N> strides;
+  if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
+    return dense_copy(memory_format::contiguous).reshape(to);
+  return view<N>(data_, to, strides);
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
+  require_value("permute");
+  extents<rank> axes;
+  for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
+  detail::checked_permutation(axes.values, rank);
+  tensor v = *this;
+  for (int i = 0; i < rank; ++i) {
+    v.shape_[i] = shape_[static_cast<int>(axes[i])];
+    v.strides_[i] = strides_[static_cast<int>(axes[i])];
+  }
+  return v;
+}
+
+template <class T, auto Shape, device D>
+tensor<T, Shape, D> tensor<T, Shape, D>::to_memory_format(memory_format f) const {
+  if (f == memory_format::channels_last && (rank < 3 || rank > 5))
+    detail::refuse<shape_error>(
+        {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
+  require_value("to_memory_format");
+  return is_contiguous(f) ? *this : dense_copy(f);
+}
+
+template <class T, auto Shape, device D>
+[[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::clone() const {
+  return detail::evaluation<tensor>::run(*this);
+}
+
+template <class T, auto Shape, device D>
+[[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::dense_copy(memory_format f) const {
+  require_value("contiguous");
+  return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
+}
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
@@ -3163,9 +3347,9 @@ struct access {
     return v.state_;
   }
   template <int Order, class T, auto S, class D, class State>
-  static variable<T, S, D, Order> make_variable(const tensor<T, S, D>& value, State state) {
+  static variable<T, S, D, Order> make_variable(tensor<T, S, D> value, State state) {
     variable<T, S, D, Order> v;
-    v.value_ = value;
+    v.value_ = std::move(value);
     v.state_ = std::move(state);
     return v;
   }
@@ -4526,7 +4710,43 @@ struct result_slot {
   Result value;
   bool filled = false;
   bool recorded = false;  ///< not so for what was computed under no_grad: it has no place in the graph
+  std::atomic<std::int64_t> references{1};
 };
+
+/// A handle to one, with memory of its own. No std::shared_ptr, which is some 40 functions for each type of result.
+template <class Result>
+class shared_slot {
+ public:
+  shared_slot() : slot_(make()) {}
+  shared_slot(const shared_slot& other) noexcept : slot_(other.slot_) {
+    if (slot_ != nullptr) slot_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  shared_slot(shared_slot&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  shared_slot& operator=(shared_slot other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~shared_slot() {
+    if (slot_ != nullptr) release(slot_);
+  }
+
+  result_slot<Result>* operator->() const noexcept { return slot_; }
+  bool is_only() const noexcept { return slot_->references.load(std::memory_order_acquire) == 1; }
+
+ private:
+  static result_slot<Result>* make();
+  static void release(result_slot<Result>* slot) noexcept;
+
+  result_slot<Result>* slot_;
+};
+template <class Result>
+result_slot<Result>* shared_slot<Result>::make() {
+  return new result_slot<Result>;
+}
+template <class Result>
+[[gnu::noinline]] void shared_slot<Result>::release(result_slot<Result>* slot) noexcept {
+  if (slot->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete slot;
+}
 
 template <class T, int R, device D, int Order>
 struct result_of_point {
@@ -4620,11 +4840,11 @@ struct point_base : expression_base<Point, T, R, D, Order> {
 
   /// True if no other expression can ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
-  bool only_owner() const { return slot_.use_count() == 1; }
+  bool only_owner() const { return slot_.is_only(); }
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
   bool ready_for_epilogue() const { return true; }
 
-  std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
+  shared_slot<result_type> slot_;
 };
 
 /// Stands for the value of a point that leaves the last step to what follows.
@@ -4687,6 +4907,154 @@ decltype(auto) replace_points(const E& e, const F& f) {
 
 #include <exception>
 
+// sinter/expr/formula.hpp: an elementwise formula as functions know it that are the same for all formulas.
+
+namespace sinter::detail {
+
+/// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel::map, or
+/// what else K is.
+struct formula {
+  /// Sets `to` to the value.
+  void (*write)(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to);
+  /// Copies elements of the type of the value.
+  void (*copy)(const any_shape& shape, const leaf_ref& from, const sink_ref& to);
+  storage_ptr (*allocate)(std::size_t bytes);
+  int leaves, element_size;
+};
+
+/// The kernel tree of e, which holds no points. Most have no numbers in them.
+template <bool Track, class E>
+auto plan_of(const E& e) {
+  using K = lowered<Track, E>;
+  if constexpr (std::is_empty_v<K>) return K{};
+  else return lower<Track>(e);
+}
+
+/// The most axes that a pass over R axes is compiled for: those of the host are the same for any number.
+template <device D, int R>
+inline constexpr int axes_of_pass = is_cpu_v<D> ? max_rank : R;
+
+template <class K, class T, int Axes, device D>
+void write_formula(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to) {
+  backend<D>::template map<T>(*static_cast<const K*>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
+}
+template <class T, int Axes, device D>
+void copy_elements(const any_shape& shape, const leaf_ref& from, const sink_ref& to) {
+  backend<D>::template map<T>(kernel::leaf<T, false>{}, shape_upto<Axes>(shape.data, shape.rank), &from, to);
+}
+template <class K, class T, int Axes, device D>
+inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &copy_elements<T, Axes, D>,
+                                     &device_runtime<D>::allocate, K::leaves, sizeof(T)};
+
+/// The formula of E, which holds no points, for results of R axes on D.
+template <class E, device D = device_of<E>, int R = rank_of<E>>
+constexpr const formula& formula_of() {
+  constexpr bool is_whole = !reads_name<E>;
+  static_assert(is_whole,
+                "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
+                "formula that the function returns can read it");
+  return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
+}
+
+/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
+SINTER_SHARED void follow_operands(const any_shape& shape, const leaf_ref* leaves, int count, index_t* strides);
+
+/// The value in new memory, and its strides. Errors: memory_error.
+SINTER_SHARED storage_ptr run_formula(const formula& f, const void* plan, const any_shape& shape,
+                                      const leaf_ref* leaves, index_t* strides);
+
+/// Writes the value to what `to` shows, which the formula broadcasts to.
+SINTER_SHARED void write_formula_to(const formula& f, const void* plan, const leaf_ref* leaves, const leaf_ref& to);
+
+/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is
+/// read at exactly the index that is written.
+SINTER_SHARED bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to);
+
+/// The same as write_formula_to, by way of new memory where the two clash; `shape` is that of the value.
+SINTER_SHARED void assign_formula(const formula& f, const void* plan, const any_shape& shape, const leaf_ref* leaves,
+                                  const leaf_ref& to);
+
+inline bool has_no_elements(const leaf_ref& view) {
+  return std::find(view.shape, view.shape + view.rank, 0) != view.shape + view.rank;
+}
+/// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
+inline bool share_memory(const storage& a, const storage& b) {
+  const auto p = reinterpret_cast<std::uintptr_t>(a.data), q = reinterpret_cast<std::uintptr_t>(b.data);
+  return p < q + b.bytes && q < p + a.bytes;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void follow_operands(const any_shape& shape, const leaf_ref* leaves, int count, index_t* strides) {
+  const int rank = shape.rank;
+  if (rank < 2 || count == 0) return row_major_strides(shape.data, rank, strides);
+  index_t of_leaf[max_operands][max_rank];
+  const index_t* in_turn[max_operands];
+  for (int s = 0; s < count; ++s) {
+    broadcast_strides(leaves[s].shape, leaves[s].strides, leaves[s].rank, shape.data, of_leaf[s], rank);
+    in_turn[s] = of_leaf[s];
+    if (s > 0) continue;
+    bool decides = true;
+    for (int d = 0; d < rank; ++d)
+      decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
+    if (decides) return row_major_strides(shape.data, rank, strides);
+  }
+  int order[max_rank];
+  if (memory_order(shape.data, rank, count, in_turn, order)) dense_strides(shape.data, rank, order, strides);
+  else row_major_strides(shape.data, rank, strides);
+}
+
+SINTER_SHARED storage_ptr run_formula(const formula& f, const void* plan, const any_shape& shape,
+                                      const leaf_ref* leaves, index_t* strides) {
+  const auto bytes = static_cast<std::size_t>(f.element_size);
+  const index_t n = checked_numel("tensor", shape.data, shape.rank, bytes);
+  follow_operands(shape, leaves, f.leaves, strides);
+  storage_ptr memory = f.allocate(static_cast<std::size_t>(n) * bytes);
+  if (n == 0) return memory;
+  sink_ref to;
+  to.data = memory->data;
+  to.element_size = f.element_size;
+  std::copy_n(strides, shape.rank, to.strides);
+  f.write(plan, shape, leaves, to);
+  return memory;
+}
+
+inline sink_ref sink_at(const leaf_ref& to, int element_size) {
+  sink_ref sink;
+  sink.data = to.data;
+  sink.element_size = element_size;
+  std::copy_n(to.strides, to.rank, sink.strides);
+  return sink;
+}
+SINTER_SHARED void write_formula_to(const formula& f, const void* plan, const leaf_ref* leaves, const leaf_ref& to) {
+  if (has_no_elements(to)) return;
+  f.write(plan, {to.shape, to.rank}, leaves, sink_at(to, f.element_size));
+}
+
+SINTER_SHARED bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
+  for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
+    if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
+    if (l->data != to.data || l->rank != to.rank || !std::equal(l->shape, l->shape + l->rank, to.shape) ||
+        !std::equal(l->strides, l->strides + l->rank, to.strides))
+      return true;
+  }
+  return false;
+}
+
+SINTER_SHARED void assign_formula(const formula& f, const void* plan, const any_shape& shape, const leaf_ref* leaves,
+                                  const leaf_ref& to) {
+  if (!clashes(leaves, f.leaves, to)) return write_formula_to(f, plan, leaves, to);
+  index_t strides[max_rank];
+  const storage_ptr memory = run_formula(f, plan, shape, leaves, strides);
+  if (has_no_elements(to)) return;
+  f.copy({to.shape, to.rank}, {memory->data, shape.data, strides, shape.rank, f.element_size},
+         sink_at(to, f.element_size));
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::detail
+
 namespace sinter {
 
 namespace detail {
@@ -4706,31 +5074,14 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   return out;
 }
 
-/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
-[[gnu::noinline]] inline void follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
-                                              index_t* strides) {
-  index_t of_leaf[max_operands][max_rank];
-  for (int s = 0; s < count; ++s) {
-    broadcast_strides(leaves[s].shape, leaves[s].strides, leaves[s].rank, shape, of_leaf[s], rank);
-    if (s > 0) continue;
-    bool decides = true;
-    for (int d = 0; d < rank; ++d)
-      decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
-    if (decides) return row_major_strides(shape, rank, strides);
-  }
-  int order[max_rank];
-  if (memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order))
-    dense_strides(shape, rank, order, strides);
-  else row_major_strides(shape, rank, strides);
-}
-/// The same of e, which holds no points.
+/// The strides of a dense result of e, which holds no points: its axes lie in memory as those of its operands do.
 template <class E>
 extents<rank_of<E>> result_strides(const E& e) {
   constexpr int R = rank_of<E>;
   if constexpr (R >= 2 && leaves_of<E>::count > 0) {
     const leaves_of<E> leaves(e);
     extents<R> strides;
-    follow_operands(e.shape().data(), R, leaves, leaves.count, strides.values);
+    follow_operands({e.shape().data(), R}, leaves, leaves.count, strides.values);
     return strides;
   } else {
     return row_major_strides(e.shape());
@@ -4745,37 +5096,26 @@ auto new_result(const E& e) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  constexpr bool is_whole = !reads_name<E>;
-  static_assert(is_whole,
-                "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
-                "formula that the function returns can read it");
-  if constexpr (is_whole) {
-    if (to.numel() == 0) return;
-    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e),
-                                sink_of(to));
-  }
+  static_assert(std::is_same_v<T, element_of<E>>);
+  const auto plan = plan_of<false>(e);
+  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
 }
 
-/// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
-inline bool share_memory(const storage& a, const storage& b) {
-  const auto p = reinterpret_cast<std::uintptr_t>(a.data), q = reinterpret_cast<std::uintptr_t>(b.data);
-  return p < q + b.bytes && q < p + a.bytes;
-}
-
-/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is
-/// read at exactly the index that is written.
-inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
-  for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
-    if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
-    if (l->data != to.data || l->rank != to.rank || !std::equal(l->shape, l->shape + l->rank, to.shape) ||
-        !std::equal(l->strides, l->strides + l->rank, to.strides))
-      return true;
-  }
-  return false;
-}
 template <class E, class T, auto S, device D>
 bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
+}
+
+/// The value of e, which holds no points, in new memory.
+template <class E>
+auto value_of_formula(const E& e) {
+  using T = element_of<E>;
+  constexpr int R = rank_of<E>;
+  extents<R> strides;
+  const auto plan = plan_of<false>(e);
+  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
+  T* const data = static_cast<T*>(memory->data);
+  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -4791,7 +5131,7 @@ template <class Op, class A, class... Rest>
 struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
-    if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
+    if constexpr (points_in < First >> 0) return leaves_before_point<First>::value;
     else if constexpr (sizeof...(Others) > 0) return lowered<false, First>::leaves + count<Others...>();
     else return 0;
   }
@@ -4851,6 +5191,10 @@ struct evaluated_type<E> {
 };
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
+
+/// The value of `ready`, a tracked expression without points, with its place in the graph (grad/statement.hpp).
+template <class Ready>
+evaluated<Ready> run_recorded(const Ready& ready);
 
 template <int Order, class T, int R, device D>
 variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value);  // grad/statement.hpp
@@ -4916,10 +5260,8 @@ evaluated<E> run_statement(const E& e, bool last_use) {
   }
   check_defined("evaluate", e);
   auto&& ready = materialise(e);
-  const auto value = new_result(ready);
-  write(ready, value);
-  if constexpr (is_tracked_v<E>) return record(ready, value);
-  else return value;
+  if constexpr (is_tracked_v<E>) return run_recorded(ready);
+  else return value_of_formula(ready);
 }
 /// The same of a statement that is_stock.
 template <class E>
@@ -4974,32 +5316,42 @@ evaluated<E> eval_to_read(E&& e) {
   else return eval(std::forward<E>(e));
 }
 
+/// Does a value of this shape fit what is written?
+SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from);
 template <class Y, class E>
 void check_assignable(const char* op, const Y& y, const E& e) {
   check_defined(op, y);
   check_defined(op, e);
-  extents<Y::rank> merged = y.shape();
-  bool fits = E::rank <= Y::rank && broadcast_into(merged.values, Y::rank, e.shape().data(), E::rank);
-  if (!fits || !(merged == y.shape()))
-    refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
-  for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
-    if (y.strides()[d] == 0 && y.shape()[d] > 1)
+  check_assigned_shape(op, leaf_of(y), {e.shape().data(), E::rank});
+}
+
+#if SINTER_DEFINES
+SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from) {
+  const auto is_shape_of_to = [&to](const index_t* shape) { return std::equal(shape, shape + to.rank, to.shape); };
+  if (from.rank != to.rank || !is_shape_of_to(from.extents)) {
+    index_t merged[max_rank];
+    std::copy_n(to.shape, to.rank, merged);
+    if (from.rank > to.rank || !broadcast_into(merged, to.rank, from.extents, from.rank) || !is_shape_of_to(merged))
+      refuse<shape_error>(
+          {op, ": shape ", from, " does not broadcast to the destination's ", shape_piece{to.shape, to.rank}});
+  }
+  for (int d = 0; d < to.rank; ++d)
+    if (to.strides[d] == 0 && to.shape[d] > 1 && !has_no_elements(to))
       refuse<shape_error>(
           {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
+#endif  // SINTER_DEFINES
 
 /// Writes e into y's storage.
 template <class Y, class E>
 void write_statement(const Y& y, const E& e) {
+  using D = device_of<Y>;
   auto&& ready = materialise(e);
-  note_before_write<device_of<Y>>(access::storage_of(y));
-  if (needs_temporary(ready, y)) {
-    const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
-    write(ready, temporary);
-    write(temporary, y);
-  } else {
-    write(ready, y);
-  }
+  using Ready = bare<decltype(ready)>;
+  note_before_write<D>(access::storage_of(y));
+  const auto plan = plan_of<false>(ready);
+  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                 leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.
@@ -5185,16 +5537,10 @@ class independent_passes {
     virtual void run() = 0;
   };
 
-  independent_passes() : before_(std::exchange(current(), this)) {}
+  independent_passes();
   independent_passes(const independent_passes&) = delete;
   independent_passes& operator=(const independent_passes&) = delete;
-  ~independent_passes() {
-    current() = before_;
-    try {
-      run();  // what was begun is done, also where an error ended the rest
-    } catch (...) {
-    }
-  }
+  ~independent_passes();
 
   /// The innermost one alive on this thread, or null.
   static independent_passes*& current() {
@@ -5206,20 +5552,44 @@ class independent_passes {
   template <class Kind>
   Kind& of() {
     static const char tag = 0;
-    for (const auto& [known, passes] : kinds_)
-      if (known == &tag) return static_cast<Kind&>(*passes);
-    kinds_.emplace_back(&tag, std::make_unique<Kind>());
-    return static_cast<Kind&>(*kinds_.back().second);
+    if (kind* const known = find(&tag)) return static_cast<Kind&>(*known);
+    return static_cast<Kind&>(add(&tag, std::make_unique<Kind>()));
   }
 
-  void run() {
-    for (auto& one : std::exchange(kinds_, {})) one.second->run();
-  }
+  void run();
 
  private:
+  kind* find(const void* tag) const;
+  kind& add(const void* tag, std::unique_ptr<kind> passes);
+
   std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
   independent_passes* before_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED independent_passes::independent_passes() : before_(std::exchange(current(), this)) {}
+SINTER_SHARED independent_passes::~independent_passes() {
+  current() = before_;
+  try {
+    run();  // what was begun is done, also where an error ended the rest
+  } catch (...) {
+  }
+}
+SINTER_SHARED void independent_passes::run() {
+  for (auto& one : std::exchange(kinds_, {})) one.second->run();
+}
+SINTER_SHARED independent_passes::kind* independent_passes::find(const void* tag) const {
+  for (const auto& [known, passes] : kinds_)
+    if (known == tag) return passes.get();
+  return nullptr;
+}
+SINTER_SHARED independent_passes::kind& independent_passes::add(const void* tag, std::unique_ptr<kind> passes) {
+  kinds_.emplace_back(tag, std::move(passes));
+  return *kinds_.back().second;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 // sinter/grad/listener.hpp: functions that a backward pass calls as soon as the gradient of a leaf is complete.
@@ -5459,11 +5829,7 @@ class any_backward_rule {
  protected:
   explicit any_backward_rule(const rule_list& of_producer) : producer(&of_producer) {}
   ~any_backward_rule() = default;
-  void add_to(rule_list& list) {
-    next = list.first.load(std::memory_order_relaxed);
-    while (!list.first.compare_exchange_weak(next, this, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-  }
+  void add_to(rule_list& list);
 };
 
 /// Registers a kernel for backward of a consumer that reads the value of a producer. Must have static storage duration.
@@ -5507,6 +5873,16 @@ inline bool run_rules(const entry_kind& producer, grad_state& value, const entry
       return true;
   return false;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void any_backward_rule::add_to(rule_list& list) {
+  next = list.first.load(std::memory_order_relaxed);
+  while (!list.first.compare_exchange_weak(next, this, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 
@@ -5724,90 +6100,38 @@ namespace detail {
 /// The leaves that one pass at a time tells of.
 class listened_leaves {
  public:
+  listened_leaves();
+  listened_leaves(const listened_leaves&) = delete;
+  listened_leaves& operator=(const listened_leaves&) = delete;
+  ~listened_leaves();
+
   /// False if the leaf is there already. Errors: autograd_error while a pass runs.
-  bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused) {
-    if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
-    if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
-    leaves_.push_back({state, std::move(ready), std::move(unused)});
-    return true;
-  }
-  std::size_t size() const noexcept { return leaves_.size(); }
+  bool add(const state_ptr& state, std::function<void()> ready, std::function<void()> unused);
+  std::size_t size() const noexcept;
 
   /// Before a pass from `root` with this number: finds last uses, and tells of leaves that it cannot reach. Errors:
   /// autograd_error for a leaf that another pass listens to.
   void begin(grad_state& root, std::uint64_t pass);
   /// A state that is read by the producer of one with this order, also where that does not list it. Errors:
   /// autograd_error if a leaf behind it was told to be complete.
-  void reach(grad_state& from, std::uint64_t used_by) {
-    if (from.producer == nullptr) use(from, used_by);
-    else if (see(from)) look_behind(from);
-  }
+  void reach(grad_state& from, std::uint64_t used_by);
   /// The producer of a state with this order will add to the gradient of a leaf.
-  void use(grad_state& s, std::uint64_t by) {
-    if (!s.watched) return;
-    const auto at = place_.find(&s);
-    if (at == place_.end()) return;
-    leaf& l = leaves_[static_cast<std::size_t>(at->second)];
-    if (l.told) refuse_late_gradient();
-    l.reached = true;
-    l.last_use = std::min(l.last_use, by);
-  }
+  void use(grad_state& s, std::uint64_t by);
   /// Whether it is the listener that keeps the gradient of a leaf that the pass visits.
-  bool keeps(const grad_state& s) const {
-    if (!s.watched || place_.count(&s) == 0) return false;
-    if (has_told(s)) throw std::logic_error("sinter: a gradient that a listener was told to be complete was not");
-    return true;
-  }
-  bool has_told(const grad_state& s) const {
-    const auto at = place_.find(&s);
-    return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
-  }
+  bool keeps(const grad_state& s) const;
+  bool has_told(const grad_state& s) const;
 
   /// The pass will next visit a state with this order.
-  void tell_before(std::uint64_t order) {
-    while (!queue_.empty()) {
-      const auto [use, i] = queue_.front();
-      leaf& l = leaves_[i];
-      const bool is_stale = l.last_use < use;
-      if (!is_stale && std::min(use, oldest_hiding_) <= order) return;
-      std::pop_heap(queue_.begin(), queue_.end(), comes_later);
-      if (is_stale) {
-        queue_.back().first = l.last_use;
-        std::push_heap(queue_.begin(), queue_.end(), comes_later);
-      } else {
-        queue_.pop_back();
-        tell(l);
-      }
-    }
-  }
+  void tell_before(std::uint64_t order);
   /// The pass has no state left to visit.
-  void tell_rest() {
-    for (leaf& l : leaves_) l.last_use = newest;
-    oldest_hiding_ = newest;
-    tell_before(0);
-  }
+  void tell_rest();
 
   /// Before the pass ends well.
-  void note_changes() const {
-    undo_scope* const scope = undo_scope::of_gradients();
-    if (scope == nullptr) return;
-    for (const leaf& l : leaves_)
-      if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
-  }
+  void note_changes() const;
   /// Throws what a function has thrown.
-  void end() {
-    stop();
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
+  void end();
   /// The pass has failed: gradients are as they were before it.
-  void fail() noexcept {
-    for (leaf& l : leaves_) {
-      if (l.settled) l.state->restore(l.before);
-      else if (l.reached) l.state->drop_gradient();
-    }
-    failure_ = nullptr;
-    stop();
-  }
+  void fail() noexcept;
 
  private:
   struct leaf {
@@ -5821,45 +6145,14 @@ class listened_leaves {
   static constexpr std::uint64_t newest = std::numeric_limits<std::uint64_t>::max();
 
   /// Leaves of one last use come in the order in which they were added.
-  static bool comes_later(const place_in_queue& a, const place_in_queue& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  }
+  static bool comes_later(const place_in_queue& a, const place_in_queue& b);
   /// True for the first time. What the pass itself has visited was looked at before.
-  bool see(grad_state& s) const {
-    if (s.visit == number_ || s.visit == pass_) return false;
-    s.visit = number_;
-    return true;
-  }
+  bool see(grad_state& s) const;
   /// Finds the uses of leaves behind a state that is no leaf.
   void look_behind(grad_state& from);
-  void tell(leaf& l) {
-    l.told = true;
-    if (l.reached && l.state->has_grad) {
-      l.before = l.state->settle();
-      l.settled = true;
-    }
-    const std::function<void()>& f = l.reached ? l.ready : l.unused;
-    if (!f) return;
-    try {
-      f();
-    } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-    }
-  }
-  void stop() noexcept {
-    runs_ = false;
-    queue_.clear();
-    to_see_.clear();
-    for (leaf& l : leaves_) {
-      l.state->watched = false;
-      l.before = {};
-    }
-  }
-  [[noreturn]] SINTER_COLD static void refuse_late_gradient() {
-    refuse<autograd_error>(
-        {"backward: a module that runs again uses a variable that is not among its parameters, and whose gradient the "
-         "listener was told to be complete; make it a parameter, or give checkpoint() a function that captures it"});
-  }
+  void tell(leaf& l);
+  void stop() noexcept;
+  [[noreturn]] static void refuse_late_gradient();
 
   std::vector<leaf> leaves_;
   address_map place_;                  ///< where in leaves_ a state is
@@ -5874,6 +6167,119 @@ class listened_leaves {
 };
 
 #if SINTER_DEFINES
+
+SINTER_SHARED listened_leaves::listened_leaves() = default;
+SINTER_SHARED listened_leaves::~listened_leaves() = default;
+
+SINTER_SHARED bool listened_leaves::add(const state_ptr& state, std::function<void()> ready,
+                                        std::function<void()> unused) {
+  if (runs_) refuse<autograd_error>({"gradient_listener: add() while a pass tells it; add leaves before or after"});
+  if (!place_.emplace(state.get(), static_cast<int>(leaves_.size())).second) return false;
+  leaves_.push_back({state, std::move(ready), std::move(unused)});
+  return true;
+}
+SINTER_SHARED std::size_t listened_leaves::size() const noexcept { return leaves_.size(); }
+
+SINTER_SHARED void listened_leaves::reach(grad_state& from, std::uint64_t used_by) {
+  if (from.producer == nullptr) use(from, used_by);
+  else if (see(from)) look_behind(from);
+}
+SINTER_SHARED void listened_leaves::use(grad_state& s, std::uint64_t by) {
+  if (!s.watched) return;
+  const auto at = place_.find(&s);
+  if (at == place_.end()) return;
+  leaf& l = leaves_[static_cast<std::size_t>(at->second)];
+  if (l.told) refuse_late_gradient();
+  l.reached = true;
+  l.last_use = std::min(l.last_use, by);
+}
+SINTER_SHARED bool listened_leaves::keeps(const grad_state& s) const {
+  if (!s.watched || place_.count(&s) == 0) return false;
+  if (has_told(s)) throw std::logic_error("sinter: a gradient that a listener was told to be complete was not");
+  return true;
+}
+SINTER_SHARED bool listened_leaves::has_told(const grad_state& s) const {
+  const auto at = place_.find(&s);
+  return at != place_.end() && leaves_[static_cast<std::size_t>(at->second)].told;
+}
+
+SINTER_SHARED void listened_leaves::tell_before(std::uint64_t order) {
+  while (!queue_.empty()) {
+    const auto [use, i] = queue_.front();
+    leaf& l = leaves_[i];
+    const bool is_stale = l.last_use < use;
+    if (!is_stale && std::min(use, oldest_hiding_) <= order) return;
+    std::pop_heap(queue_.begin(), queue_.end(), comes_later);
+    if (is_stale) {
+      queue_.back().first = l.last_use;
+      std::push_heap(queue_.begin(), queue_.end(), comes_later);
+    } else {
+      queue_.pop_back();
+      tell(l);
+    }
+  }
+}
+SINTER_SHARED void listened_leaves::tell_rest() {
+  for (leaf& l : leaves_) l.last_use = newest;
+  oldest_hiding_ = newest;
+  tell_before(0);
+}
+
+SINTER_SHARED void listened_leaves::note_changes() const {
+  undo_scope* const scope = undo_scope::of_gradients();
+  if (scope == nullptr) return;
+  for (const leaf& l : leaves_)
+    if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
+}
+SINTER_SHARED void listened_leaves::end() {
+  stop();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+SINTER_SHARED void listened_leaves::fail() noexcept {
+  for (leaf& l : leaves_) {
+    if (l.settled) l.state->restore(l.before);
+    else if (l.reached) l.state->drop_gradient();
+  }
+  failure_ = nullptr;
+  stop();
+}
+
+inline bool listened_leaves::comes_later(const place_in_queue& a, const place_in_queue& b) {
+  return a.first != b.first ? a.first < b.first : a.second > b.second;
+}
+inline bool listened_leaves::see(grad_state& s) const {
+  if (s.visit == number_ || s.visit == pass_) return false;
+  s.visit = number_;
+  return true;
+}
+SINTER_SHARED void listened_leaves::tell(leaf& l) {
+  l.told = true;
+  if (l.reached && l.state->has_grad) {
+    l.before = l.state->settle();
+    l.settled = true;
+  }
+  const std::function<void()>& f = l.reached ? l.ready : l.unused;
+  if (!f) return;
+  try {
+    f();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+SINTER_SHARED void listened_leaves::stop() noexcept {
+  runs_ = false;
+  queue_.clear();
+  to_see_.clear();
+  for (leaf& l : leaves_) {
+    l.state->watched = false;
+    l.before = {};
+  }
+}
+SINTER_SHARED_COLD void listened_leaves::refuse_late_gradient() {
+  refuse<autograd_error>(
+      {"backward: a module that runs again uses a variable that is not among its parameters, and whose gradient the "
+       "listener was told to be complete; make it a parameter, or give checkpoint() a function that captures it"});
+}
 
 SINTER_SHARED void listened_leaves::begin(grad_state& root, std::uint64_t pass) {
   refuse_capture("backward with a listener",
@@ -5999,46 +6405,16 @@ struct running_pass {
   }
   static bool older(const state_ptr& a, const state_ptr& b) { return a->order < b->order; }
 
-  void push(const state_ptr& s) {
-    if (!s) return;
-    if (s->order < first_order) return around->take_over(s);
-    if (s->visit == visit) return;
-    s->visit = visit;
-    heap.push_back(s);
-    std::push_heap(heap.begin(), heap.end(), older);
-  }
-  state_ptr pop() {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    state_ptr newest = std::move(heap.back());
-    heap.pop_back();
-    return newest;
-  }
+  void push(const state_ptr& s);
+  state_ptr pop();
   /// A state that was there before the graph which this pass's entry has made anew. Errors: autograd_error if it was
   /// made after the entry itself.
-  void take_over(const state_ptr& s) {
-    if (s->order > now)
-      refuse<autograd_error>(
-          {"backward: a function that runs again uses a variable that was made after its call; "
-           "it must use what it used then"});
-    if (listener != nullptr) listener->reach(*s, now);
-    push(s);
-  }
+  void take_over(const state_ptr& s);
   /// For an entry that does not list a leaf as an input: its result has this order, and it will add to the leaf's
   /// gradient.
-  static void note_late_use(grad_state& leaf, std::uint64_t order) {
-    if (!leaf.watched) return;
-    for (running_pass* p = current(); p != nullptr; p = p->around)
-      if (p->listener != nullptr) p->listener->use(leaf, order);
-  }
+  static void note_late_use(grad_state& leaf, std::uint64_t order);
   /// A pass inside another one is about to end with a gradient of a leaf that the other has told to be complete.
-  void check_told(const grad_state& leaf) const {
-    if (!leaf.watched) return;
-    for (const running_pass* p = around; p != nullptr; p = p->around)
-      if (p->listener != nullptr && p->listener->has_told(leaf))
-        refuse<autograd_error>(
-            {"backward: a pass inside another one adds to the gradient of a leaf, which the listener of the other was "
-             "told to be complete; use the leaf in the graph of the other, or do not listen to it"});
-  }
+  void check_told(const grad_state& leaf) const;
 };
 
 /// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
@@ -6047,6 +6423,42 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
                              listened_leaves* listener = nullptr);
 
 #if SINTER_DEFINES
+
+inline void running_pass::push(const state_ptr& s) {
+  if (!s) return;
+  if (s->order < first_order) return around->take_over(s);
+  if (s->visit == visit) return;
+  s->visit = visit;
+  heap.push_back(s);
+  std::push_heap(heap.begin(), heap.end(), older);
+}
+inline state_ptr running_pass::pop() {
+  std::pop_heap(heap.begin(), heap.end(), older);
+  state_ptr newest = std::move(heap.back());
+  heap.pop_back();
+  return newest;
+}
+SINTER_SHARED void running_pass::take_over(const state_ptr& s) {
+  if (s->order > now)
+    refuse<autograd_error>(
+        {"backward: a function that runs again uses a variable that was made after its call; "
+         "it must use what it used then"});
+  if (listener != nullptr) listener->reach(*s, now);
+  push(s);
+}
+SINTER_SHARED void running_pass::note_late_use(grad_state& leaf, std::uint64_t order) {
+  if (!leaf.watched) return;
+  for (running_pass* p = current(); p != nullptr; p = p->around)
+    if (p->listener != nullptr) p->listener->use(leaf, order);
+}
+inline void running_pass::check_told(const grad_state& leaf) const {
+  if (!leaf.watched) return;
+  for (const running_pass* p = around; p != nullptr; p = p->around)
+    if (p->listener != nullptr && p->listener->has_told(leaf))
+      refuse<autograd_error>(
+          {"backward: a pass inside another one adds to the gradient of a leaf, which the listener of the other was "
+           "told to be complete; use the leaf in the graph of the other, or do not listen to it"});
+}
 
 SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order,
                              listened_leaves* listener) {
@@ -6157,74 +6569,20 @@ struct typed_state final : grad_state {
   tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
 
   /// For a value of this shape with these strides.
-  typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
+  typed_state(const extents<R>& s, const extents<R>& strides);
 
-  void* gradient(bool& add) override {
-    add = has_grad;
-    if (!has_grad) {
-      if (at_home && !has_kept) {
-        grad = kept;
-        note_write(*access::storage_of(kept).get());
-      } else {
-        grad = tensor<T, R, D>::uninitialized(shape, dense);
-      }
-      has_grad = true;
-    }
-    return access::data(grad);
-  }
+  void* gradient(bool& add) override;
   /// The same for work that can only add: zeroes on first use.
-  const tensor<T, R, D>& sum() {
-    bool add = false;
-    gradient(add);
-    if (!add) write(constant_expr<T>{T(0)}, grad);
-    return grad;
-  }
-  const index_t* strides() const noexcept override { return dense.data(); }
-  void drop_gradient() noexcept override {
-    grad = {};
-    has_grad = false;
-  }
-  void add_to_kept() override {
-    if (!has_kept) {
-      // What was made elsewhere, and handed over as it is.
-      if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
-      return;
-    }
-    T* const sum = access::data(kept);
-    backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
-    note_write(*access::storage_of(kept).get());
-  }
-  void keep_gradient() noexcept override {
-    if (!has_kept && !at_home) kept = std::move(grad);
-    has_kept = true;
-    drop_gradient();
-  }
-  void* kept_gradient() const noexcept override { return has_kept ? access::data(kept) : nullptr; }
-  void drop_kept() noexcept override {
-    if (!at_home) kept = {};
-    has_kept = false;
-  }
-  storage_ptr copy_of_kept() const override {
-    return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
-  }
-  storage_ptr settle() override {
-    storage_ptr before = copy_of_kept();
-    add_to_kept();
-    keep_gradient();
-    return before;
-  }
-  void restore(const storage_ptr& before) noexcept override {
-    if (!before) return drop_kept();
-    if (!kept.defined()) {
-      kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
-    } else {
-      try {
-        copy_to_kept(before->data);
-      } catch (...) {  // a GPU that has failed: what is on it is lost
-      }
-    }
-    has_kept = true;
-  }
+  const tensor<T, R, D>& sum();
+  const index_t* strides() const noexcept override;
+  void drop_gradient() noexcept override;
+  void add_to_kept() override;
+  void keep_gradient() noexcept override;
+  void* kept_gradient() const noexcept override;
+  void drop_kept() noexcept override;
+  storage_ptr copy_of_kept() const override;
+  storage_ptr settle() override;
+  void restore(const storage_ptr& before) noexcept override;
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
@@ -6233,6 +6591,92 @@ struct typed_state final : grad_state {
     note_write(*access::storage_of(kept).get());
   }
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class T, int R, device D>
+typed_state<T, R, D>::typed_state(const extents<R>& s, const extents<R>& strides)
+    : shape(s), dense(dense_strides_like(s, strides)) {}
+template <class T, int R, device D>
+void* typed_state<T, R, D>::gradient(bool& add) {
+  add = has_grad;
+  if (!has_grad) {
+    if (at_home && !has_kept) {
+      grad = kept;
+      note_write(*access::storage_of(kept).get());
+    } else {
+      grad = tensor<T, R, D>::uninitialized(shape, dense);
+    }
+    has_grad = true;
+  }
+  return access::data(grad);
+}
+template <class T, int R, device D>
+const tensor<T, R, D>& typed_state<T, R, D>::sum() {
+  bool add = false;
+  gradient(add);
+  if (!add) write(constant_expr<T>{T(0)}, grad);
+  return grad;
+}
+template <class T, int R, device D>
+const index_t* typed_state<T, R, D>::strides() const noexcept {
+  return dense.data();
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::drop_gradient() noexcept {
+  grad = {};
+  has_grad = false;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::add_to_kept() {
+  if (!has_kept) {
+    // What was made elsewhere, and handed over as it is.
+    if (at_home && access::data(grad) != access::data(kept)) copy_to_kept(access::data(grad));
+    return;
+  }
+  T* const sum = access::data(kept);
+  backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
+  note_write(*access::storage_of(kept).get());
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::keep_gradient() noexcept {
+  if (!has_kept && !at_home) kept = std::move(grad);
+  has_kept = true;
+  drop_gradient();
+}
+template <class T, int R, device D>
+void* typed_state<T, R, D>::kept_gradient() const noexcept {
+  return has_kept ? access::data(kept) : nullptr;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::drop_kept() noexcept {
+  if (!at_home) kept = {};
+  has_kept = false;
+}
+template <class T, int R, device D>
+storage_ptr typed_state<T, R, D>::copy_of_kept() const {
+  return has_kept ? copy_of_memory<D>(access::data(kept), bytes()) : storage_ptr{};
+}
+template <class T, int R, device D>
+storage_ptr typed_state<T, R, D>::settle() {
+  storage_ptr before = copy_of_kept();
+  add_to_kept();
+  keep_gradient();
+  return before;
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::restore(const storage_ptr& before) noexcept {
+  if (!before) return drop_kept();
+  if (!kept.defined()) {
+    kept = access::make<T, R, D>(before, static_cast<T*>(before->data), shape, dense);
+  } else {
+    try {
+      copy_to_kept(before->data);
+    } catch (...) {  // a GPU that has failed: what is on it is lost
+    }
+  }
+  has_kept = true;
+}
 
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
@@ -6449,29 +6893,8 @@ class variable final {
   }
 
   /// The seed of a variable of one element.
-  tensor_type one() const {
-    if (!defined()) detail::refuse_undefined("backward");
-    if (numel() != 1)
-      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
-    auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_expr<T>{T(1)}, seed);
-    return seed;
-  }
-  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const {
-    if (!state_)
-      detail::refuse<autograd_error>(
-          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
-    if (!seed.defined()) detail::refuse_undefined("backward, seed");
-    if (!(seed.shape() == shape()))
-      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
-      detail::add_gradient(state_, seed.clone());
-    } else {  // no handle shows this gradient: the seed itself serves, and is only read
-      state().grad = seed;
-      state_->has_grad = true;
-    }
-    detail::walk_back(state_, options.retain_graph, 0, listener);
-  }
+  tensor_type one() const;
+  void run_backward(const tensor_type& seed, backward_options options, detail::listened_leaves* listener) const;
 
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
@@ -6481,6 +6904,33 @@ class variable final {
   tensor_type value_;
   detail::state_ptr state_;
 };
+
+template <class T, auto Shape, device D, int Order>
+auto variable<T, Shape, D, Order>::one() const -> tensor_type {
+  if (!defined()) detail::refuse_undefined("backward");
+  if (numel() != 1)
+    detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
+  auto seed = tensor_type::uninitialized(shape());
+  detail::write(constant_expr<T>{T(1)}, seed);
+  return seed;
+}
+template <class T, auto Shape, device D, int Order>
+void variable<T, Shape, D, Order>::run_backward(const tensor_type& seed, backward_options options,
+                                                detail::listened_leaves* listener) const {
+  if (!state_)
+    detail::refuse<autograd_error>(
+        {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
+  if (!seed.defined()) detail::refuse_undefined("backward, seed");
+  if (!(seed.shape() == shape()))
+    detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
+  if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
+    detail::add_gradient(state_, seed.clone());
+  } else {  // no handle shows this gradient: the seed itself serves, and is only read
+    state().grad = seed;
+    state_->has_grad = true;
+  }
+  detail::walk_back(state_, options.retain_graph, 0, listener);
+}
 
 template <expression E>
 variable(E&&)
@@ -6556,11 +7006,7 @@ struct buffer_log {
   };
   std::vector<entry> entries;
 
-  entry* find(const sinter::detail::storage* buffer) {
-    for (entry& e : entries)
-      if (e.buffer.get() == buffer) return &e;
-    return nullptr;
-  }
+  entry* find(const sinter::detail::storage* buffer);
 };
 
 /// While one is alive, buffers on this thread are those of a first run, which is written down, or of a second one.
@@ -6568,19 +7014,8 @@ class [[nodiscard]] buffer_run {
  public:
   enum class which { first, again };
 
-  [[nodiscard]] buffer_run(buffer_log& log, which w)
-      : log_(log),
-        which_(w),
-        own_(w == which::again ? log.entries.size() : 0),
-        around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
-  ~buffer_run() {
-    current() = around_;
-    if (which_ != which::first) return;
-    for (buffer_log::entry& e : log_.entries) {
-      if (e.read.get() == e.buffer.get() && version(e.read) == e.version) e.before = {};
-      e.read = {};
-    }
-  }
+  [[nodiscard]] buffer_run(buffer_log& log, which w);
+  ~buffer_run();
   buffer_run(const buffer_run&) = delete;
   buffer_run& operator=(const buffer_run&) = delete;
 
@@ -6631,6 +7066,30 @@ tensor<T, R, D> buffer_run::seen(const tensor<T, R, D>& buffer) {
   return access::make<T, R, D>(own, reinterpret_cast<T*>(static_cast<char*>(own->data) + offset), buffer.shape(),
                                buffer.strides());
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED buffer_log::entry* buffer_log::find(const sinter::detail::storage* buffer) {
+  for (entry& e : entries)
+    if (e.buffer.get() == buffer) return &e;
+  return nullptr;
+}
+
+SINTER_SHARED buffer_run::buffer_run(buffer_log& log, which w)
+    : log_(log),
+      which_(w),
+      own_(w == which::again ? log.entries.size() : 0),
+      around_(std::exchange(current(), this)) {}  // the last, as what throws before ends no run
+SINTER_SHARED buffer_run::~buffer_run() {
+  current() = around_;
+  if (which_ != which::first) return;
+  for (buffer_log::entry& e : log_.entries) {
+    if (e.read.get() == e.buffer.get() && version(e.read) == e.version) e.before = {};
+    e.read = {};
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn::detail
 
@@ -6944,17 +7403,26 @@ class generator {
 
 namespace detail {
 
+/// note_before_draw where a scope notes changes.
+SINTER_SHARED void note_draw(undo_scope& scope, generator& gen);
+/// Before a generator moves on.
+inline void note_before_draw(generator& gen) {
+  if (undo_scope* const scope = undo_scope::current()) note_draw(*scope, gen);
+}
+
+#if SINTER_DEFINES
+
 struct generator_change final : change {
   explicit generator_change(generator& gen) : before(gen) { object = &gen; }
   void undo() noexcept override { *static_cast<generator*>(const_cast<void*>(object)) = before; }
   generator before;
 };
-/// Before a generator moves on.
-inline void note_before_draw(generator& gen) {
-  undo_scope* const scope = undo_scope::current();
-  if (scope == nullptr || (scope->newest() != nullptr && scope->newest()->object == &gen)) return;
-  scope->add(std::make_unique<generator_change>(gen));
+SINTER_SHARED void note_draw(undo_scope& scope, generator& gen) {
+  if (scope.newest() != nullptr && scope.newest()->object == &gen) return;
+  scope.add(std::make_unique<generator_change>(gen));
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -7323,60 +7791,91 @@ constexpr void check_list() = delete;
 
 namespace sinter::nn::detail {
 
+/// A module apart from its type, as errors and summaries know it: one constant for each type, whose address tells types
+/// apart.
+struct module_code {
+  struct visitor {
+    virtual void submodule(sinter::detail::text_piece name, const void* module, const module_code& code) = 0;
+
+   protected:
+    ~visitor() = default;
+  };
+  /// Tells the submodules in the order of the list.
+  void (*each_submodule)(const void* module, visitor& to);
+};
+
 template <class M>
-inline constexpr char type_mark = 0;  ///< its address tells types apart
+SINTER_COLD void tell_submodules(const void* module, module_code::visitor& to);
+template <class M>
+inline constexpr module_code code_of{&tell_submodules<M>};
+
+template <class M>
+void tell_submodules(const void* module, module_code::visitor& to) {
+  M::visit(
+      [&to](sinter::detail::text_piece name, const auto& member) {
+        using X = bare<decltype(member)>;
+        if constexpr (is_module<X>) to.submodule(name, &member, code_of<X>);
+      },
+      *static_cast<const M*>(module));
+}
 
 /// A shape_error that has left the forward of a module. Each module that it passes through knows its members by their
 /// address, and puts the name of the one it came from before the path.
 class placed_error final : public shape_error {
  public:
-  placed_error(const std::string& message, std::string in_path, const void* module, const void* type);
+  placed_error(const std::string& message, std::string in_path, const void* module, const module_code& type);
 
   std::string path;    ///< from the module at `where` to the one that failed
   std::string reason;  ///< what the failed operation said
   const void* where;
-  const void* mark;
+  const module_code* code;
 };
 
+/// The error on its way out of a module.
+[[noreturn]] SINTER_SHARED_COLD void rethrow_from(const void* module, const module_code& code, const placed_error& e);
+[[noreturn]] SINTER_SHARED_COLD void rethrow_from(const void* module, const module_code& code, const shape_error& e);
+
 #if SINTER_DEFINES
+
 SINTER_SHARED_COLD placed_error::placed_error(const std::string& message, std::string in_path, const void* module,
-                                              const void* type)
+                                              const module_code& type)
     : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
       path(std::move(in_path)),
       reason(message),
       where(module),
-      mark(type) {}
-#endif  // SINTER_DEFINES
+      code(&type) {}
 
-/// The path from m to the module at an address, of the type that mark stands for; empty if there is none.
-template <class M>
-SINTER_COLD std::string path_to(const M& m, const void* where, const void* mark, const member_name* outer = nullptr) {
+/// Finds the path from a module to the one at an address, of the type that a code stands for; empty if there is none.
+struct path_finder final : module_code::visitor {
+  const placed_error& error;
+  const member_name* outer = nullptr;
   std::string path;
-  M::visit(
-      [&](sinter::detail::text_piece own, const auto& member) {
-        using X = bare<decltype(member)>;
-        if constexpr (is_module<X>) {
-          if (!path.empty()) return;
-          const member_name name{outer, own};
-          if (&member == where && mark == &type_mark<X>) path = name.text();
-          else path = path_to(member, where, mark, &name);
-        }
-      },
-      m);
-  return path;
+
+  explicit path_finder(const placed_error& e) : error(e) {}
+  void submodule(sinter::detail::text_piece own, const void* module, const module_code& code) override {
+    if (!path.empty()) return;
+    const member_name name{outer, own};
+    if (module == error.where && &code == error.code) {
+      path = name.text();
+      return;
+    }
+    const member_name* const around = std::exchange(outer, &name);
+    code.each_submodule(module, *this);
+    outer = around;
+  }
+};
+
+[[noreturn]] SINTER_SHARED_COLD void rethrow_from(const void* module, const module_code& code, const placed_error& e) {
+  path_finder found(e);
+  code.each_submodule(module, found);
+  if (!found.path.empty() && !e.path.empty()) found.path += '.';
+  throw placed_error(e.reason, found.path + e.path, module, code);
+}
+[[noreturn]] SINTER_SHARED_COLD void rethrow_from(const void* module, const module_code& code, const shape_error& e) {
+  throw placed_error(e.what(), {}, module, code);
 }
 
-/// The error on its way out of m.
-template <class M>
-[[noreturn]] SINTER_COLD void rethrow_from(const M& m, const placed_error& e) {
-  std::string path = path_to(m, e.where, e.mark);
-  if (!path.empty() && !e.path.empty()) path += '.';
-  throw placed_error(e.reason, path + e.path, &m, &type_mark<M>);
-}
-template <class M>
-[[noreturn]] SINTER_COLD void rethrow_from(const M& m, const shape_error& e) {
-  throw placed_error(e.what(), {}, &m, &type_mark<M>);
-}
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn::detail
 
@@ -7401,7 +7900,7 @@ SINTER_COLD void tell_observer(const M& m, const Y& y) {
   const auto shape = y.shape();
   index_t multiply_adds = 0;
   if constexpr (requires { m.multiply_adds(shape); }) multiply_adds = m.multiply_adds(shape);
-  call_observer_now()->called(&m, &type_mark<M>, {shape.data(), Y::rank}, multiply_adds);
+  call_observer_now()->called(&m, &code_of<M>, {shape.data(), Y::rank}, multiply_adds);
 }
 
 }  // namespace sinter::nn::detail
@@ -7580,9 +8079,9 @@ class module : public detail::module_types<Self> {
       changes.keep();
       return y;
     } catch (const detail::placed_error& e) {
-      detail::rethrow_from(self(), e);
+      detail::rethrow_from(&self(), detail::code_of<Self>, e);
     } catch (const shape_error& e) {
-      detail::rethrow_from(self(), e);
+      detail::rethrow_from(&self(), detail::code_of<Self>, e);
     }
   }
   template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
@@ -8420,7 +8919,7 @@ SINTER_UNARY_FUNCTION(acos, ops::acos_op)
 
 // sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
 
-// sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
+// sinter/grad/statement.hpp: recording an elementwise statement.
 
 // sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
 // gathered in float. GPUs round them where they are made.
@@ -8510,35 +9009,61 @@ inline leaf_ref nothing_to_read(int element_size) {
   return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
 }
 
-/// What is the same for all elementwise statements; one copy serves every formula.
+/// The derivative of an elementwise formula apart from its numbers and operands: one constant for each. `plan` is its
+/// kernel::map, or what else K is.
+struct formula_derivative {
+  /// Makes the gradients of the tracked leaves. `in` are the leaves, the gradient of the result and, with
+  /// `reads_result`, the result.
+  void (*reverse)(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out);
+  storage_ptr (*allocate)(std::size_t bytes);
+  std::uint64_t reads;  ///< which leaves the derivative reads, a bit each
+  int leaves, sinks;
+  int result_size;  ///< of its elements, in bytes
+  std::size_t plan_size;
+  bool reads_result;
+};
+
+/// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
+template <class K, class T, int Axes, bool Sums, device D>
+void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out) {
+  const K& k = *static_cast<const K*>(plan);
+  if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(k, swept, in, out);
+  else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
+}
+template <class K, class T, int Axes, bool Sums, device D>
+inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, Sums, D>,
+                                                   &device_runtime<D>::allocate,
+                                                   kernel::leaves_read<K>().bits(),
+                                                   K::leaves,
+                                                   K::sinks,
+                                                   sizeof(T),
+                                                   std::is_empty_v<K> ? 0 : sizeof(K),
+                                                   kernel::reads_result<K>};
+/// The derivative of Ready, an expression without points.
+template <class Ready>
+constexpr const formula_derivative& derivative_of_formula() {
+  using K = lowered<true, Ready>;
+  using D = device_of<Ready>;
+  static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
+  return derivative_for < K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
+         is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank), D > ;
+}
+
+/// The tape entry of an elementwise statement, whatever its formula.
 struct elementwise_backward : tape_entry {
-  const bool* const needed;  ///< which leaves the derivative reads
-  const int leaves;
-  const int sinks;
-  const bool with_result;  ///< the derivative reads the result
-  const int result_size;
-  storage_ptr (*const allocate)(std::size_t);
+  const formula_derivative& code;
   saved_leaf result;  ///< its shape; its value where the derivative reads it
   saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
   std::vector<saved_leaf> leaf;
   std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
   std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
 
-  // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_backward(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                         storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf),
-        leaves(n_leaves),
-        sinks(n_sinks),
-        with_result(reads_result),
-        result_size(size),
-        allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_backward() override {}
-
-  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
+  /// A copy of `plan` is kept.
+  elementwise_backward(const formula_derivative& c, const void* plan);
+  ~elementwise_backward() override;
 
   const state_ptr* inputs(int& count) const final {
-    count = sinks;
+    count = code.sinks;
     return state.data();
   }
 
@@ -8569,54 +9094,79 @@ struct elementwise_backward : tape_entry {
   }
 
   extents<max_rank> dense_;
+  alignas(std::max_align_t) std::byte near_plan_[32];
+  std::unique_ptr<std::byte[]> far_plan_;  ///< of a larger one
 };
 
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
-/// surely sums, so that a GPU needs no kernel for when there are none.
-template <device D, class T, class K, int Axes, bool Sums>
-struct statement_backward : elementwise_backward {
-  static constexpr kernel::leaves_read<K> reads{};
+/// A state for the gradient of a value, from what a leaf says of it.
+template <class Value>
+grad_state* make_state_like(const leaf_ref& value) {
+  constexpr int R = Value::rank;
+  extents<R> shape, strides;
+  std::copy_n(value.shape, R, shape.values);
+  std::copy_n(value.strides, R, strides.values);
+  return new typed_state<element_of<Value>, R, device_of<Value>>(shape, strides);
+}
 
-  K plan;
+/// The state of a value that a formula made, with its tape entry; null where nothing is recorded.
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
+                                       const leaf_ref* leaves, const leaf_ref& value,
+                                       grad_state* (*make_state)(const leaf_ref&));
 
-  explicit statement_backward(const K& k)
-      : elementwise_backward(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                             &device_runtime<D>::allocate),
-        plan(k) {}
-
-  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
-      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
-  }
-};
+/// The entry of a formula; see make_statement().
+SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                               const void* plan, const leaf_ref* leaves);
 
 #if SINTER_DEFINES
 
+SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                               const void* plan, const leaf_ref* leaves) {
+  auto node = std::make_unique<elementwise_backward>(code, plan);
+  node->name = name;
+  if (!node->keep_leaves(leaves)) node.reset();
+  return node;
+}
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
+                                       const leaf_ref* leaves, const leaf_ref& value,
+                                       grad_state* (*make_state)(const leaf_ref&)) {
+  if (!recording()) return {};
+  auto node = make_entry(code, name, plan, leaves);
+  if (!node) return {};
+  node->result.keep(value, code.reads_result);
+  state_ptr state(make_state(value));
+  state->producer = node.release();
+  return state;
+}
+SINTER_SHARED elementwise_backward::elementwise_backward(const formula_derivative& c, const void* plan) : code(c) {
+  if (code.plan_size > sizeof near_plan_) far_plan_ = std::make_unique<std::byte[]>(code.plan_size);
+  if (code.plan_size > 0) std::memcpy(far_plan_ ? far_plan_.get() : near_plan_, plan, code.plan_size);
+}
+SINTER_SHARED elementwise_backward::~elementwise_backward() = default;
 SINTER_SHARED void elementwise_backward::release() {
   leaf.clear();
   result = {};
 }
 SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
-  std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-  std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+  std::vector<leaf_ref> in(static_cast<std::size_t>(code.leaves) + 2);
+  std::vector<sink_ref> out(static_cast<std::size_t>(code.sinks));
   std::vector<storage_ptr> unused;
   fill(y, in.data(), out.data(), unused);
-  run(in.data(), out.data(), space.rank > 0 ? space : result);
+  const saved_leaf& swept = space.rank > 0 ? space : result;
+  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept.shape.data(), swept.rank}, in.data(), out.data());
 }
 SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
-    in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+    in[i] = (code.reads >> i & 1) != 0 ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
   }
   bool has = false;
   // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
   const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
-  if (with_result) {
+  in[code.leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, code.result_size};
+  if (code.reads_result) {
     result.check_version(name, "result");
-    in[leaves + 1] = result.ref();
+    in[code.leaves + 1] = result.ref();
   }
   const saved_leaf& swept = space.rank > 0 ? space : result;
   for (std::size_t s = 0; s < target.size(); ++s) {
@@ -8632,19 +9182,19 @@ SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_
       set_strides(dense_strides(l).data());
       index_t n = l.element_size;
       for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-      unused.push_back(allocate(static_cast<std::size_t>(n)));
+      unused.push_back(code.allocate(static_cast<std::size_t>(n)));
       out[s].data = unused.back()->data;
     }
   }
 }
 
 SINTER_SHARED bool elementwise_backward::keep_leaves(const leaf_ref* all) {
-  leaf.resize(static_cast<std::size_t>(leaves));
-  target.reserve(static_cast<std::size_t>(sinks));
-  state.reserve(static_cast<std::size_t>(sinks));
+  leaf.resize(static_cast<std::size_t>(code.leaves));
+  target.reserve(static_cast<std::size_t>(code.sinks));
+  state.reserve(static_cast<std::size_t>(code.sinks));
   bool any = false;
-  for (int i = 0; i < leaves; ++i) {
-    leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+  for (int i = 0; i < code.leaves; ++i) {
+    leaf[static_cast<std::size_t>(i)].keep(all[i], (code.reads >> i & 1) != 0);
     if (all[i].state == nullptr) continue;
     target.emplace_back().keep(all[i], false);
     state.push_back(*all[i].state);
@@ -8662,8 +9212,8 @@ namespace sinter {
 namespace detail {
 
 /// The variable that the entry `node` made.
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_entry> node) {
+template <int Order, class T, int R, device D, class Entry>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<Entry> node) {
   variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node.release();
   return y;
@@ -8676,14 +9226,10 @@ variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
 template <class Ready>
 struct second_order_backward;
 
-template <class Ready>
-using first_order_backward =
-    statement_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                       is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                       is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+/// The tape entry of Ready. Below order 2 one type for nearly all formulas.
 template <class Ready>
 struct node_type {
-  using type = first_order_backward<Ready>;
+  using type = elementwise_backward;
 };
 template <class Ready>
   requires(Ready::order >= 2)
@@ -8692,32 +9238,69 @@ struct node_type<Ready> {
 };
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
+template <class Ready>
+inline constexpr bool is_plain_statement = std::is_same_v<node_for<Ready>, elementwise_backward>;
+
+template <class Ready>
+constexpr const char* name_of_statement() {
+  if constexpr (requires { Ready::op_type::name; }) return Ready::op_type::name;
+  else return "statement";
+}
 
 /// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
-/// result (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all
-/// formulas.
+/// result (shape, and memory where a derivative reads it) is still to be filled in. `leaves` are those of `ready`.
 template <class Ready>
-auto make_statement(const Ready& ready) {
-  using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_backward>> node(new Node(lower<true>(ready)));
-  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
-  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
-  else node->name = "statement";
-  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
-  return node;
+std::unique_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* leaves) {
+  const auto plan = plan_of<true>(ready);
+  if constexpr (is_plain_statement<Ready>) {
+    return make_entry(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves);
+  } else {
+    auto node = std::make_unique<node_for<Ready>>(derivative_of_formula<Ready>(), &plan);
+    if constexpr (Ready::order >= 2) node->keep_graph(ready);
+    node->name = name_of_statement<Ready>();
+    if (!node->keep_leaves(leaves)) node.reset();
+    return node;
+  }
 }
 
 /// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
 /// value, for an entry that has a member of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
-  if (!recording()) return unrecorded<Ready::order>(value);
-  auto node = make_statement(ready);
-  if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
-    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, std::move(node));
+  if constexpr (is_plain_statement<Ready>) {
+    const auto plan = plan_of<true>(ready);
+    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan,
+                                     leaves_of<Ready>(ready), leaf_of(value), &make_state_like<Value>);
+    return access::make_variable<Ready::order>(value, std::move(state));
+  } else {
+    if (!recording()) return unrecorded<Ready::order>(value);
+    auto node = make_statement(ready, leaves_of<Ready>(ready));
+    if (!node) return unrecorded<Ready::order>(value);
+    node->result.keep(leaf_of(value), node->code.reads_result);
+    if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) node->kept = (kept, ...);
+    return produced<Ready::order>(value, std::move(node));
+  }
+}
+template <class Ready>
+evaluated<Ready> run_recorded(const Ready& ready) {
+  if constexpr (is_plain_statement<Ready>) {
+    using T = element_of<Ready>;
+    using D = device_of<Ready>;
+    constexpr int R = rank_of<Ready>;
+    const leaves_of<Ready> leaves(ready);
+    const auto plan = plan_of<true>(ready);  // laid out as that of the formula
+    static_assert(sizeof(plan) == sizeof(lowered<false, Ready>));
+    extents<R> strides;
+    storage_ptr memory = run_formula(formula_of<Ready>(), &plan, {ready.shape().data(), R}, leaves, strides.values);
+    T* const data = static_cast<T*>(memory->data);
+    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
+                                     {data, ready.shape().data(), strides.data(), R, sizeof(T), &memory},
+                                     &make_state_like<tensor<T, R, D>>);
+    return access::make_variable<Ready::order>(access::make<T, R, D>(std::move(memory), data, ready.shape(), strides),
+                                               std::move(state));
+  } else {
+    return record(ready, value_of_formula(ready));
+  }
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -8757,7 +9340,7 @@ state_ptr prologue_state(const E& e) {
   } else if constexpr (is_variable<E>) {
     return access::state_of(e);
   } else {
-    auto node = make_statement(e);
+    auto node = make_statement(e, leaves_of<E>(e));
     if (!node) return {};
     state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
     node->result.rank = rank_of<E>;
@@ -8800,6 +9383,14 @@ class versioned_expression {
   std::optional<E> e_;
   std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
 };
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/grad/view.hpp: the tape entries of views, and of copies to another device.
+
+namespace sinter {
+
+namespace detail {
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>
@@ -8907,53 +9498,60 @@ enum class take {
 
 namespace detail {
 
-/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
-template <class... A>
-struct pack {
-  template <class F>
-  auto apply(const F& f) const {
-    return f();
-  }
-  template <class F>
-  void each(const F&) const {}
+template <int I, class A>
+struct pack_item {
+  A value;
 };
-template <class First, class... Rest>
-struct pack<First, Rest...> {
-  First first;
-  pack<Rest...> rest;
+template <class Places, class... A>
+struct pack_of;
+/// Values side by side, told apart by position. No std::tuple, and no recursion, which take longer to compile.
+template <class... A>
+using pack = pack_of<std::make_integer_sequence<int, sizeof...(A)>, A...>;
 
-  template <int I>
+template <int... I, class... A>
+struct pack_of<std::integer_sequence<int, I...>, A...> : pack_item<I, A>... {
+  pack_of() = default;
+  explicit pack_of(A&&... a)
+    requires(sizeof...(A) > 0)
+      : pack_item<I, A>{std::move(a)}... {}
+
+  template <int N>
   auto& get() {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
+    return item<N>(*this).value;
   }
-  template <int I>
+  template <int N>
   const auto& get() const {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
+    return item<N>(*this).value;
   }
   /// f(first, ...)
   template <class F>
-  auto apply(const F& f) const {
-    return rest.apply([&](const auto&... more) { return f(first, more...); });
+  decltype(auto) apply(const F& f) const {
+    return f(pack_item<I, A>::value...);
   }
   /// f(one) for each.
   template <class F>
   void each(const F& f) {
-    f(first);
-    rest.each(f);
+    (f(pack_item<I, A>::value), ...);
   }
   template <class F>
   void each(const F& f) const {
-    f(first);
-    rest.each(f);
+    (f(pack_item<I, A>::value), ...);
+  }
+
+ private:
+  template <int N, class X>
+  static pack_item<N, X>& item(pack_item<N, X>& one) {
+    return one;
+  }
+  template <int N, class X>
+  static const pack_item<N, X>& item(const pack_item<N, X>& one) {
+    return one;
   }
 };
 
-inline pack<> make_pack() { return {}; }
-template <class First, class... Rest>
-pack<First, Rest...> make_pack(First first, Rest... rest) {
-  return {std::move(first), make_pack(std::move(rest)...)};
+template <class... A>
+pack<A...> make_pack(A... a) {
+  return pack<A...>(std::move(a)...);
 }
 
 /// An operand as backward keeps it: nothing of it where no derivative reads it.
@@ -9162,24 +9760,18 @@ class kernel_backward : public tape_entry {
 
 // sinter/core/usage.hpp: counters of work and of copies, which run while a meter lives; see parallel/usage.hpp.
 
+#if SINTER_DEFINES
 #if defined(__unix__) || defined(__APPLE__)
 #include <time.h>
 #else
 #include <chrono>
 #endif
+#endif  // SINTER_DEFINES
 
 namespace sinter::detail {
 
 /// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
-inline std::int64_t steady_nanoseconds() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  ::timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
 
 /// How many meters live. Nothing is counted while there is none.
 inline std::atomic<int>& usage_meters() {
@@ -9202,13 +9794,12 @@ class usage_clock {
   usage_clock(const usage_clock&) = delete;
   usage_clock& operator=(const usage_clock&) = delete;
   ~usage_clock() {
-    if (counter_ == nullptr) return;
-    counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
-    counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
-    counter_->times.fetch_add(1, std::memory_order_relaxed);
+    if (counter_ != nullptr) count();
   }
 
  private:
+  void count() noexcept;
+
   usage_counter* counter_;
   std::size_t bytes_;
   std::int64_t begin_ = 0;
@@ -9220,6 +9811,26 @@ usage_counter& copies_between() {
   static constinit usage_counter copies;
   return copies;
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  ::timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
+}
+
+SINTER_SHARED void usage_clock::count() noexcept {
+  counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
+  counter_->bytes.fetch_add(static_cast<std::int64_t>(bytes_), std::memory_order_relaxed);
+  counter_->times.fetch_add(1, std::memory_order_relaxed);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 
@@ -9657,12 +10268,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct second_order_backward final : first_order_backward<Ready> {
+struct second_order_backward final : elementwise_backward {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = first_order_backward<Ready>;
-  using base::base;
+  using elementwise_backward::elementwise_backward;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
                              const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
@@ -9975,7 +10585,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
     else return requires { requires Op::has_variants; } && !narrow_element<T>;
   }();
 
-  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands(std::move(a)...) {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
   }
 
@@ -10014,7 +10624,8 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   template <class X>
   auto record_statement(const tensor<T, R, D>& value, const X& x) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto node = detail::make_statement(op.derivative_of(x, value));
+    auto&& formula = op.derivative_of(x, value);
+    auto node = detail::make_statement(formula, detail::leaves_of<detail::bare<decltype(formula)>>(formula));
     if (!node) return detail::unrecorded<base::order>(value);
     node->name = Op::name;
     node->set_space(x.shape(), op.kept_shape(x.shape()));
@@ -12061,9 +12672,7 @@ void check_fuse_shapes(A& first, Rest&... rest) {
 
 template <class E>
 auto evaluate_apart(const E& e) {
-  const auto t = new_result(e);
-  write(e, t);
-  return t;
+  return value_of_formula(e);
 }
 template <class A, class Tensor>
 void write_back(A& a, const Tensor& value) {
@@ -13309,7 +13918,7 @@ static_assert(is_elementwise_op<celu_op<float>>);
 ///     tensor y = celu(x, 0.5);
 template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
-  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
+  if (!(alpha < 0 || alpha > 0)) detail::refuse<value_error>({"celu: alpha must be a number other than 0"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
@@ -13428,24 +14037,57 @@ struct evaluate_it_before_let;
 
 namespace detail {
 
+/// What is joined, and where along the axis.
+class joined_parts {
+ public:
+  joined_parts();
+  joined_parts(const joined_parts&) = delete;
+  joined_parts& operator=(const joined_parts&) = delete;
+  ~joined_parts();
+
+  /// Adds a part, which takes so much of the axis.
+  void add(const state_ptr& source, index_t extent);
+  const state_ptr* sources(int& count) const;
+  /// Where part i starts; behind the last part it is the end.
+  index_t begin(int i) const;
+
+ private:
+  std::vector<state_ptr> sources_;
+  std::vector<index_t> begins_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED joined_parts::joined_parts() : begins_{0} {}
+SINTER_SHARED joined_parts::~joined_parts() = default;
+SINTER_SHARED void joined_parts::add(const state_ptr& source, index_t extent) {
+  sources_.push_back(source);
+  begins_.push_back(begins_.back() + extent);
+}
+SINTER_SHARED const state_ptr* joined_parts::sources(int& count) const {
+  count = static_cast<int>(sources_.size());
+  return sources_.data();
+}
+SINTER_SHARED index_t joined_parts::begin(int i) const { return begins_[static_cast<std::size_t>(i)]; }
+
+#endif  // SINTER_DEFINES
+
 /// Backward of concat and stack: each source gets its part of the gradient.
 template <class T, int R, int SourceR, device D>
 struct concat_backward final : tape_entry {
-  std::vector<state_ptr> sources;
-  std::vector<index_t> begins;  // where each source starts along the axis, and the end
+  joined_parts parts;
   int axis = 0;
 
-  const state_ptr* inputs(int& count) const override {
-    count = static_cast<int>(sources.size());
-    return sources.data();
-  }
+  const state_ptr* inputs(int& count) const override { return parts.sources(count); }
   void release() override {}
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    int count = 0;
+    const state_ptr* const sources = parts.sources(count);
+    for (int i = 0; i < count; ++i) {
       if (!sources[i]) continue;
-      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
-      else add_gradient(sources[i], g.select(axis, begins[i]));
+      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, parts.begin(i), parts.begin(i + 1)));
+      else add_gradient(sources[i], g.select(axis, parts.begin(i)));
     }
   }
 };
@@ -13458,8 +14100,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   constexpr int R = Part::rank + (Stack ? 1 : 0);
   if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
   const int a = checked_axis(op, axis, R);
+  const auto extent = [&](const Part& p) { return Stack ? index_t{1} : p.shape()[a]; };
   extents<R> shape;
-  std::vector<index_t> begins;
   index_t total = 0;
   for (const Part& p : parts) {
     check_defined(op, p);
@@ -13468,21 +14110,20 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     if (!fits)
       refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
                            Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
-    begins.push_back(total);
-    if constexpr (Stack) total += 1;
-    else total += p.shape()[a];
+    total += extent(p);
   }
-  begins.push_back(total);
   for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
   shape[a] = total;
   const auto y = tensor<T, R, D>::uninitialized(shape);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  index_t begin = 0;
+  for (const Part& p : parts) {
     const auto& part = [&]() -> const auto& {
-      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
-      else return parts[i];
+      if constexpr (is_variable<Part>) return access::value_of(p);
+      else return p;
     }();
-    if constexpr (Stack) write(part, y.select(a, begins[i]));
-    else write(part, y.slice(a, begins[i], begins[i + 1]));
+    if constexpr (Stack) write(part, y.select(a, begin));
+    else write(part, y.slice(a, begin, begin + extent(p)));
+    begin += extent(p);
   }
   if constexpr (is_variable<Part>) {
     static_assert(Part::order < 2,
@@ -13490,12 +14131,11 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     auto node = std::make_unique<concat_backward<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
-      node->sources.push_back(access::state_of(p));
+      node->parts.add(access::state_of(p), extent(p));
       any = any || access::state_of(p);
     }
     if (!any || !recording()) return unrecorded<1>(y);
     node->name = op;
-    node->begins = std::move(begins);
     node->axis = a;
     return produced<1>(y, std::move(node));
   } else {
@@ -13918,7 +14558,7 @@ inline resampling make_resampling(const axis_map* maps, int rank, const index_t*
   index_t shape[max_rank];
   int order[max_rank];
   for (int d = 0; d < rank; ++d) shape[d] = by_result ? maps[d].out : maps[d].in;
-  sinter::detail::memory_order(shape, rank, 1, [&](int) { return by_result ? y_strides : x_strides; }, order);
+  sinter::detail::memory_order(shape, rank, 1, by_result ? &y_strides : &x_strides, order);
   resampling r;
   r.rank = 0;
   for (int k = 0; k < rank; ++k) {
@@ -13975,17 +14615,13 @@ enum class pad_mode {
 class pad_amounts {
  public:
   pad_amounts() = default;
-  pad_amounts(std::initializer_list<index_t> each)
-      : pad_amounts(std::span(detail::as_written(each.begin()), each.size())) {}
+  pad_amounts(std::initializer_list<index_t> each) { take(detail::as_written(each.begin()), each.size()); }
   /// Errors: value_error for an odd number of them, or more than two for each axis that a tensor may have.
   template <class Range>
-    requires std::convertible_to<const Range&, std::span<const index_t>>
+    requires(!std::same_as<Range, pad_amounts> && std::convertible_to<const Range&, std::span<const index_t>>)
   pad_amounts(const Range& range) {  // NOLINT: implicit on purpose
     const std::span<const index_t> each = range;
-    const auto n = static_cast<index_t>(each.size());
-    if (n % 2 != 0 || n > 2 * max_rank)
-      detail::refuse<value_error>({"pad: takes two numbers for each axis, the last axis first, not ", n, " numbers"});
-    for (const index_t v : each) values_[count_++] = v;
+    take(each.data(), each.size());
   }
   /// The number of axes, which are the last ones.
   int axes() const { return count_ / 2; }
@@ -13994,9 +14630,22 @@ class pad_amounts {
   index_t after(int axis) const { return axis < axes() ? values_[2 * axis + 1] : 0; }
 
  private:
+  void take(const index_t* each, std::size_t size);
+
   int count_ = 0;
   index_t values_[std::size_t{2 * max_rank}] = {};
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void pad_amounts::take(const index_t* each, std::size_t size) {
+  const auto n = static_cast<index_t>(size);
+  if (n % 2 != 0 || n > 2 * max_rank)
+    detail::refuse<value_error>({"pad: takes two numbers for each axis, the last axis first, not ", n, " numbers"});
+  for (index_t i = 0; i < n; ++i) values_[count_++] = each[i];
+}
+
+#endif  // SINTER_DEFINES
 
 namespace ops {
 
@@ -16049,7 +16698,7 @@ static_assert(is_elementwise_op<hardtanh_op<float>>);
 ///     tensor y = hardtanh(x);
 template <real_expression A>
 auto hardtanh(A&& x, double low = -1, double high = 1) {
-  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
+  if (!(low <= high)) detail::refuse<value_error>({"hardtanh: low must not be above high"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
                           std::forward<A>(x));
@@ -16834,7 +17483,7 @@ SINTER_UNARY_FUNCTION(logit, ops::logit_op)
 ///     tensor logits = logit(p, 1e-6);
 template <real_expression A>
 auto logit(A&& x, double eps) {
-  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
+  if (!(eps >= 0 && eps <= 0.5)) detail::refuse<value_error>({"logit: eps must lie in [0, 0.5]"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
 }
@@ -18150,7 +18799,7 @@ static_assert(is_elementwise_op<softplus_op<float>>);
 ///     tensor y = softplus(x);
 template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
-  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
+  if (!(beta < 0 || beta > 0)) detail::refuse<value_error>({"softplus: beta must be a number other than 0"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
                           std::forward<A>(x));
@@ -18188,7 +18837,7 @@ static_assert(is_elementwise_op<softshrink_op<float>>);
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
-  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
+  if (!(lambda >= 0)) detail::refuse<value_error>({"softshrink: lambda must not be negative"});
   using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }
@@ -19016,7 +19665,7 @@ class [[nodiscard]] pending {
 
   /// Waits and hands the tensor over, once; rethrows what went wrong on the way.
   Tensor get() {
-    if (work_ == nullptr) throw value_error("pending: the tensor was taken already");
+    if (work_ == nullptr) detail::refuse<value_error>({"pending: the tensor was taken already"});
     const std::unique_ptr<work> w = std::move(work_);
     if (w->worker.joinable()) w->worker.join();
     if (!w->done.load(std::memory_order_acquire)) w->run();
@@ -19214,8 +19863,7 @@ constexpr std::size_t element_size(element_kind kind) {
 struct host_tensor {
   host_tensor() = default;
   host_tensor(element_kind kind, std::vector<index_t> extents, std::span<const std::byte> elements,
-              std::shared_ptr<const void> keep = nullptr)
-      : element(kind), shape(std::move(extents)), bytes(elements), owner(std::move(keep)) {}
+              std::shared_ptr<const void> keep = nullptr);
   template <sinter::element T, auto Shape, device D>
   host_tensor(const tensor<T, Shape, D>& x) : element(kind_of_element<T>()) {  // NOLINT: implicit on purpose
     if (!x.defined()) detail::refuse<value_error>({"host_tensor: the tensor is undefined; assign it first"});
@@ -19235,7 +19883,7 @@ struct host_tensor {
 /// tensor.
 struct named_tensor {
   named_tensor() = default;
-  named_tensor(std::string the_name, host_tensor the_value) : name(std::move(the_name)), value(std::move(the_value)) {}
+  named_tensor(std::string the_name, host_tensor the_value);
   template <sinter::element T, auto Shape, device D>
   named_tensor(std::string the_name, const tensor<T, Shape, D>& x) : name(std::move(the_name)) {
     if (!x.defined()) detail::refuse<value_error>({"named_tensor: the tensor '", name, "' is undefined"});
@@ -19245,6 +19893,17 @@ struct named_tensor {
   std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
   host_tensor value;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED host_tensor::host_tensor(element_kind kind, std::vector<index_t> extents,
+                                       std::span<const std::byte> elements, std::shared_ptr<const void> keep)
+    : element(kind), shape(std::move(extents)), bytes(elements), owner(std::move(keep)) {}
+
+SINTER_SHARED named_tensor::named_tensor(std::string the_name, host_tensor the_value)
+    : name(std::move(the_name)), value(std::move(the_value)) {}
+
+#endif  // SINTER_DEFINES
 
 namespace detail {
 
@@ -19319,6 +19978,8 @@ SINTER_INSTANCE void return_block<cpu>(storage*) noexcept;
 }  // namespace sinter
 #endif
 // sinter/core/print.hpp: tensors as text.
+
+#include <charconv>
 
 namespace sinter {
 
@@ -19585,15 +20246,9 @@ SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
 /// The node's processors that this process may use; all usable ones where that leaves none.
 SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
 
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
+SINTER_SHARED void pin_to_node(int node) noexcept;
 
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
+SINTER_SHARED int usable_processor_count(int node) noexcept;
 
 #else
 
@@ -19644,6 +20299,16 @@ SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
   return CPU_COUNT(&both) == 0 ? usable : both;
 }
 
+SINTER_SHARED void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+SINTER_SHARED int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
 SINTER_SHARED int default_threads(int node) {
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
@@ -19676,20 +20341,15 @@ class thread_pool {
   using task_body = void (*)(void* context, index_t task);
 
   /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
+  explicit thread_pool(int threads, int numa_node = -1);
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() { stop_workers(); }
+  ~thread_pool();
 
   int size() const noexcept { return target_.load(std::memory_order_relaxed); }
 
   /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads) {
-    target_.store(checked(threads), std::memory_order_relaxed);
-    if (!acquire()) return;
-    adapt();
-    release();
-  }
+  void resize(int threads);
 
   /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
   /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
@@ -19706,32 +20366,13 @@ class thread_pool {
   }
 
   /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept {
-    target_.store(1, std::memory_order_relaxed);
-    if (!acquire()) return;
-    stop_workers();
-    release();
-  }
+  void close() noexcept;
 
   /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
   const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
 
   /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept {
-    if (step == sinter::detail::fork_step::before) return team_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
-      workers_.clear();
-      ticket_.store(0, std::memory_order_relaxed);
-      sleepers_.store(0, std::memory_order_relaxed);
-      stop_.store(false, std::memory_order_relaxed);
-      caller_sleeps_.store(0, std::memory_order_relaxed);
-      failed_.store(false, std::memory_order_relaxed);
-      ::new (static_cast<void*>(&error_)) std::exception_ptr;
-      release();
-    }
-    team_.unlock();
-  }
+  void at_fork(sinter::detail::fork_step step) noexcept;
 
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
@@ -19743,35 +20384,12 @@ class thread_pool {
     return pool;
   }
   /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
-  class busy_time {
-   public:
-    explicit busy_time(thread_pool& pool) noexcept
-        : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
-          clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
-      if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
-    }
-    busy_time(const busy_time&) = delete;
-    busy_time& operator=(const busy_time&) = delete;
-    ~busy_time() {
-      if (pool_ != nullptr) measured_pool() = before_;
-    }
+  class busy_time;
 
-   private:
-    thread_pool *pool_, *before_ = nullptr;
-    sinter::detail::usage_clock clock_;
-  };
+  static int checked(int threads);
 
-  static int checked(int threads) {
-    if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
-                                           threads, "; the calling thread counts as one"});
-    return threads;
-  }
-
-  bool acquire() noexcept {
-    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-  }
-  void release() noexcept { busy_.store(false, std::memory_order_release); }
+  bool acquire() noexcept;
+  void release() noexcept;
 
   static void run_inline(index_t tasks, task_body body, void* context);
 
@@ -19781,11 +20399,7 @@ class thread_pool {
   // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
   void wake(index_t useful) noexcept;
 
-  void done_waiting(index_t tasks) noexcept {
-    caller_sleeps_.store(1, std::memory_order_seq_cst);
-    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-  }
+  void done_waiting(index_t tasks) noexcept;
 
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
   // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
@@ -19836,6 +20450,8 @@ thread_pool& pool_of() {
   else return numa_pool(device_ordinal_v<D>);
 }
 
+#if SINTER_DEFINES
+
 namespace detail {
 
 // Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
@@ -19851,7 +20467,74 @@ inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
 
 }  // namespace detail
 
-#if SINTER_DEFINES
+class thread_pool::busy_time {
+ public:
+  explicit busy_time(thread_pool& pool) noexcept
+      : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
+        clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
+    if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
+  }
+  busy_time(const busy_time&) = delete;
+  busy_time& operator=(const busy_time&) = delete;
+  ~busy_time() {
+    if (pool_ != nullptr) measured_pool() = before_;
+  }
+
+ private:
+  thread_pool *pool_, *before_ = nullptr;
+  sinter::detail::usage_clock clock_;
+};
+
+SINTER_SHARED int thread_pool::checked(int threads) {
+  if (threads < 1 || threads > detail::most_threads)
+    sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                         threads, "; the calling thread counts as one"});
+  return threads;
+}
+
+SINTER_SHARED thread_pool::thread_pool(int threads, int numa_node) : target_(checked(threads)), node_(numa_node) {}
+SINTER_SHARED thread_pool::~thread_pool() { stop_workers(); }
+
+inline bool thread_pool::acquire() noexcept {
+  return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
+}
+inline void thread_pool::release() noexcept { busy_.store(false, std::memory_order_release); }
+
+SINTER_SHARED void thread_pool::resize(int threads) {
+  target_.store(checked(threads), std::memory_order_relaxed);
+  if (!acquire()) return;
+  adapt();
+  release();
+}
+
+SINTER_SHARED void thread_pool::close() noexcept {
+  target_.store(1, std::memory_order_relaxed);
+  if (!acquire()) return;
+  stop_workers();
+  release();
+}
+
+SINTER_SHARED void thread_pool::at_fork(sinter::detail::fork_step step) noexcept {
+  if (step == sinter::detail::fork_step::before) return team_.lock();
+  if (step == sinter::detail::fork_step::in_child) {
+    for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
+    workers_.clear();
+    ticket_.store(0, std::memory_order_relaxed);
+    sleepers_.store(0, std::memory_order_relaxed);
+    stop_.store(false, std::memory_order_relaxed);
+    caller_sleeps_.store(0, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    ::new (static_cast<void*>(&error_)) std::exception_ptr;
+    release();
+  }
+  team_.unlock();
+}
+
+SINTER_SHARED void thread_pool::done_waiting(index_t tasks) noexcept {
+  caller_sleeps_.store(1, std::memory_order_seq_cst);
+  if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
+  caller_sleeps_.store(0, std::memory_order_relaxed);
+}
 
 SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
   if (tasks <= 0) return;
@@ -20284,8 +20967,7 @@ template <class R>
 SINTER_INLINE R splat(typename R::element x) {
   if constexpr (R::single) {
     using P = decltype(R::v);
-    if constexpr (has_eigen_packet<typename R::element, R::lanes>) return R{Eigen::internal::pset1<P>(x)};
-    else return R{x - P{}};
+    return R{x - P{}};
   } else {
     const auto half = splat<typename R::half>(x);
     return R{half, half};
@@ -20328,6 +21010,8 @@ struct simd {
   static constexpr int lanes = L;
   // What load_aligned, store_aligned and stream ask of the pointer.
   static constexpr int alignment = alignof(registers);
+  // float or double, in one register.
+  static constexpr bool is_real_register = real<T> && registers::single;
 
   registers r;
 
@@ -20786,9 +21470,18 @@ struct lane_shr {
     return a >> N;
   }
 };
+// Where a value is one register, these and the operators below go to it at once: each function between them is one more
+// to inline, for the compiler, at each operator of each formula.
 template <class Op, class T, int L, class... V>
 SINTER_INLINE simd<T, L> lanewise(const simd<T, L>& a, const V&... b) {
-  return simd<T, L>(map<Op, typename simd<T, L>::registers>(a.r, b.r...));
+  using R = typename simd<T, L>::registers;
+  if constexpr (R::single) return simd<T, L>(R{(decltype(R::v))Op::template run<lane_t<T>, L>(a.r.v, b.r.v...)});
+  else return simd<T, L>(map<Op, R>(a.r, b.r...));
+}
+template <class To, class V>
+SINTER_INLINE To one_register(V v) {
+  using R = typename To::registers;
+  return To(R{(decltype(R::v))v});
 }
 template <class Op, class T, int L>
 SINTER_INLINE mask<T, L> compare(const simd<T, L>& a, const simd<T, L>& b) {
@@ -20821,11 +21514,12 @@ SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
 }  // namespace detail
 
 // bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                         \
-  template <class T, int L>                                                                   \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                          \
-    if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b); \
-    else return detail::lanewise<detail::number_lanes>(a, b);                                 \
+#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                                    \
+  template <class T, int L>                                                                              \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
+    if constexpr (simd<T, L>::is_real_register) return detail::one_register<simd<T, L>>(a.r.v op b.r.v); \
+    else if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b);       \
+    else return detail::lanewise<detail::number_lanes>(a, b);                                            \
   }
 SINTER_OPERATOR(+, lane_add, lane_or)
 SINTER_OPERATOR(-, lane_sub, lane_xor)
@@ -20883,10 +21577,11 @@ SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
   return -a;
 }
 
-#define SINTER_COMPARISON(op, lanes)                                 \
-  template <class T, int L>                                          \
-  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
-    return detail::compare<detail::lanes>(a, b);                     \
+#define SINTER_COMPARISON(op, lanes)                                                                     \
+  template <class T, int L>                                                                              \
+  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
+    if constexpr (simd<T, L>::is_real_register) return detail::one_register<mask<T, L>>(a.r.v op b.r.v); \
+    else return detail::compare<detail::lanes>(a, b);                                                    \
   }
 SINTER_COMPARISON(<, lane_lt)
 SINTER_COMPARISON(<=, lane_le)
@@ -20981,7 +21676,9 @@ SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> divide(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>) {
+  if constexpr (simd<T, L>::is_real_register) {
+    return detail::one_register<simd<T, L>>(a.r.v / b.r.v);
+  } else if constexpr (real<T>) {
     return detail::lanewise<detail::lane_div>(a, b);
   } else if constexpr (std::is_same_v<T, bool>) {
     return a & b;
@@ -21870,10 +22567,13 @@ SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a
 #if SINTER_DEFINES
 
 SINTER_SHARED void order_by_memory(loop& l) {
-  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  if (l.rank < 2) return;
+  index_t* strides[2 * max_operands];
+  const int n = l.inputs + l.outputs;
+  for (int s = 0; s < n; ++s) strides[s] = s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides;
   int order[max_rank];
-  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
-  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  if (!sinter::detail::memory_order(l.shape, l.rank, n, strides, order)) return;
+  for (int s = 0; s < n; ++s) sinter::detail::reorder_axes(order, l.rank, strides[s]);
   sinter::detail::reorder_axes(order, l.rank, l.shape);
 }
 
@@ -22627,7 +23327,7 @@ struct vector_machine {
 };
 
 template <class Pass, bool Plain>
-SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
+SINTER_IN_KERNEL void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
   vector_machine<Pass::inputs, Pass::outputs, Plain> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
@@ -22638,7 +23338,7 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
 /// branches between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For
 /// several results that loop would take the compiler as long again.
 template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
+SINTER_KERNEL void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
     if (a.plain) return run_vectors<Pass, true>(plan, a);
   run_vectors<Pass, false>(plan, a);
@@ -24639,13 +25339,13 @@ inline constexpr double sqrt2 = 1.41421356237309504880;
 
 /// sum + factor * x.
 template <class Packet>
-SINTER_INLINE Packet add_scaled(const Packet& sum, double factor, const Packet& x) {
+SINTER_IN_KERNEL Packet add_scaled(const Packet& sum, double factor, const Packet& x) {
   using T = typename Eigen::internal::unpacket_traits<Packet>::type;
   return Eigen::internal::pmadd(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x, sum);
 }
 
 template <class Packet>
-SINTER_INLINE Packet scaled(double factor, const Packet& x) {
+SINTER_IN_KERNEL Packet scaled(double factor, const Packet& x) {
   using T = typename Eigen::internal::unpacket_traits<Packet>::type;
   return Eigen::internal::pmul(Eigen::internal::pset1<Packet>(static_cast<T>(factor)), x);
 }
@@ -24660,7 +25360,7 @@ template <>
 struct image_to_points<6> {
   static constexpr int in = 6, out = 6;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     const auto d1 = load(1), d2 = load(2), d3 = load(3), d4 = load(4);
     store(0, add_scaled(padd(load(0), d4), -2.5, d2));
@@ -24678,7 +25378,7 @@ template <>
 struct image_to_points<4> {
   static constexpr int in = 4, out = 4;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto d1 = load(1), d2 = load(2);
@@ -24695,7 +25395,7 @@ struct points_to_results {
   static_assert((Points == 6 && (Tile == 4 || Tile == 2)) || (Points == 4 && Tile == 2));
   static constexpr int in = Points, out = Tile;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto p1 = load(1), p2 = load(2);
@@ -24725,7 +25425,7 @@ struct results_to_points {
   static_assert(Points == 6 && (Tile == 4 || Tile == 2));
   static constexpr int in = Tile, out = Points;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     const auto d0 = load(0), d1 = load(1);
     store(0, d0);
     auto even = d0, odd = d1, even_half = d0, odd_half = d1;
@@ -24752,7 +25452,7 @@ struct taps_to_points {
   static_assert((Points == 6 && (Taps == 3 || Taps == 5)) || (Points == 4 && Taps == 3));
   static constexpr int in = Taps, out = Points;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     const auto w0 = load(0), w1 = load(1), w2 = load(2);
     store(0, w0);
     if constexpr (Points == 4) {
@@ -24787,7 +25487,7 @@ struct points_to_taps {
   static_assert(Points == 6 && (Taps == 3 || Taps == 5));
   static constexpr int in = Points, out = Taps;
   template <class Load, class Store>
-  static SINTER_INLINE void apply(const Load& load, const Store& store) {
+  static SINTER_IN_KERNEL void apply(const Load& load, const Store& store) {
     using Eigen::internal::padd;
     using Eigen::internal::psub;
     const auto p1 = load(1), p2 = load(2), p3 = load(3), p4 = load(4);
@@ -24808,18 +25508,18 @@ struct points_to_taps {
 
 /// A map applied to the columns of a square of packets, and then to the rows.
 template <class T, class Map, class Load, class Store>
-SINTER_INLINE void apply_twice(const Load& load, const Store& store) {
+SINTER_IN_KERNEL void apply_twice(const Load& load, const Store& store) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
   alignas(64) T columns[std::size_t{Map::out * Map::in * lanes}];
   for (int j = 0; j < Map::in; ++j)
-    Map::apply([&](int i) SINTER_INLINE_LAMBDA { return load(i, j); },
+    Map::apply([&](int i) SINTER_LAMBDA_IN_KERNEL { return load(i, j); },
                [&](int i, const packet& value)
-                   SINTER_INLINE_LAMBDA { ei::pstore(columns + (i * Map::in + j) * lanes, value); });
+                   SINTER_LAMBDA_IN_KERNEL { ei::pstore(columns + (i * Map::in + j) * lanes, value); });
   for (int i = 0; i < Map::out; ++i)
-    Map::apply([&](int j) SINTER_INLINE_LAMBDA { return ei::pload<packet>(columns + (i * Map::in + j) * lanes); },
-               [&](int j, const packet& value) SINTER_INLINE_LAMBDA { store(i, j, value); });
+    Map::apply([&](int j) SINTER_LAMBDA_IN_KERNEL { return ei::pload<packet>(columns + (i * Map::in + j) * lanes); },
+               [&](int j, const packet& value) SINTER_LAMBDA_IN_KERNEL { store(i, j, value); });
 }
 
 /// A square of pixels whose lines are `line` elements apart and whose pixels are `step`.
@@ -24831,7 +25531,7 @@ struct pixel_square {
 
 /// The points (i, j) of a square, at to + (i * out + j) * point_stride, for at least a packet of channels.
 template <class T, class Map>
-void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
+SINTER_KERNEL void square_to_points(const pixel_square<const T>& from, index_t channels, T* to, index_t point_stride) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
@@ -24840,9 +25540,9 @@ void square_to_points(const pixel_square<const T>& from, index_t channels, T* to
     const T* const x = from.data + begin;
     T* const v = to + begin;
     apply_twice<T, Map>([&](int i, int j)
-                            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(x + i * from.line + j * from.step); },
+                            SINTER_LAMBDA_IN_KERNEL { return ei::ploadu<packet>(x + i * from.line + j * from.step); },
                         [&](int i, int j, const packet& value)
-                            SINTER_INLINE_LAMBDA { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
+                            SINTER_LAMBDA_IN_KERNEL { ei::pstoreu(v + (i * Map::out + j) * point_stride, value); });
   }
 }
 template <class T>
@@ -24872,8 +25572,8 @@ void add_pixels(const pixel_square<const T>& from, int extent, index_t channels,
 /// Results from the points (i, j) at from + (i * in + j) * point_stride: `columns` of them for each pixel, of which
 /// there are rows x width. `bias` and the points are readable up to whole packets.
 template <class T, class Map>
-void points_to_square(const T* from, index_t point_stride, index_t columns, const T* bias, const pixel_square<T>& to,
-                      index_t rows, index_t width, bool add) {
+SINTER_KERNEL void points_to_square(const T* from, index_t point_stride, index_t columns, const T* bias,
+                                    const pixel_square<T>& to, index_t rows, index_t width, bool add) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
@@ -24887,8 +25587,8 @@ void points_to_square(const T* from, index_t point_stride, index_t columns, cons
     const packet shift = ei::ploadu<packet>(bias + c);
     apply_twice<T, Map>(
         [&](int i, int j)
-            SINTER_INLINE_LAMBDA { return ei::ploadu<packet>(from + (i * Map::in + j) * point_stride + c); },
-        [&](int i, int j, const packet& value) SINTER_INLINE_LAMBDA {
+            SINTER_LAMBDA_IN_KERNEL { return ei::ploadu<packet>(from + (i * Map::in + j) * point_stride + c); },
+        [&](int i, int j, const packet& value) SINTER_LAMBDA_IN_KERNEL {
           T* const pixel = y.data + i * y.line + j * y.step;
           packet result = ei::padd(value, shift);
           if (adds) result = ei::padd(result, ei::ploadu<packet>(pixel));
@@ -25641,6 +26341,9 @@ namespace sinter::cpu_impl {
 template <class T>
 using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, float>;
 
+/// Makes room for n numbers of elements, as resize does.
+SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n);
+
 /// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
 template <class C>
 struct axis_table {
@@ -25651,7 +26354,7 @@ struct axis_table {
   explicit axis_table(const ops::axis_map& m) {
     taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
     for (int k = 0; k < taps; ++k) {
-      at[k].resize(static_cast<std::size_t>(m.out));
+      make_room(at[k], static_cast<std::size_t>(m.out));
       weight[k].resize(static_cast<std::size_t>(m.out));
     }
     for (index_t o = 0; o < m.out; ++o) {
@@ -25727,7 +26430,8 @@ struct weighted_lines {
   index_t to = 0;  ///< the offset of the one that is written
 
   void clear() {
-    at.assign(1, 0);
+    make_room(at, 1);
+    at[0] = 0;
     weight.assign(1, C(1));
     to = 0;
   }
@@ -25735,7 +26439,7 @@ struct weighted_lines {
   template <class Place, class Weight>
   void spread(std::size_t n, const Place& place, const Weight& weight_of) {
     const std::size_t count = at.size();
-    at.resize(n * count);
+    make_room(at, n * count);
     weight.resize(n * count);
     for (std::size_t k = n; k-- > 0;)
       for (std::size_t j = 0; j < count; ++j) {
@@ -25889,6 +26593,12 @@ void resample(const ops::resampling& s, const T* x, T* y, T fill, thread_pool& p
   });
 }
 
+/// Zeroes what counts the readers of n elements. Element i is counted at place i + 1, so that sums of the counts say
+/// where its readers begin.
+SINTER_SHARED void start_counts(std::vector<std::size_t>& first, std::size_t n);
+/// Sums the counts up. Returns where the readers of each element begin.
+SINTER_SHARED std::vector<std::size_t> sum_counts(std::vector<std::size_t>& first);
+
 /// For each element of an axis the results that read it, ascending, and how much it counts in them.
 template <class C>
 struct axis_readers {
@@ -25898,16 +26608,15 @@ struct axis_readers {
 
   axis_readers(const resample_plan<C>& p, int d) {
     const ops::axis_map& m = p.shape.axis[d];
-    first.assign(static_cast<std::size_t>(m.in) + 1, 0);
+    start_counts(first, static_cast<std::size_t>(m.in));
     const auto each = [&](const auto& f) {
       for (index_t o = 0; o < m.out; ++o)
         p.each_tap(d, o, [&](index_t i, C w) { f(static_cast<std::size_t>(i), o, w); });
     };
     each([&](std::size_t i, index_t, C) { ++first[i + 1]; });
-    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-    at.resize(first.back());
+    std::vector<std::size_t> next = sum_counts(first);
+    make_room(at, first[static_cast<std::size_t>(m.in)]);
     weight.resize(at.size());
-    std::vector<std::size_t> next(first.begin(), first.end() - 1);
     each([&](std::size_t i, index_t o, C w) {
       at[next[i]] = o;
       weight[next[i]++] = w;
@@ -25999,6 +26708,17 @@ class resample_gradient {
   T* dx_;
   bool add_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n) { at.resize(n); }
+SINTER_SHARED void start_counts(std::vector<std::size_t>& first, std::size_t n) { first.assign(n + 1, 0); }
+SINTER_SHARED std::vector<std::size_t> sum_counts(std::vector<std::size_t>& first) {
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  return {first.begin(), first.end() - 1};
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 
@@ -26588,13 +27308,22 @@ void reduce_few_columns(const producer<T>& p, const fold_shape& s, typename R::r
   finish_range(after, index_t{0}, s.outer * s.inner);
 }
 
+/// Orders the axes of `l` for a fold; see order_axes().
+SINTER_SHARED fold_shape order_for_fold(loop& l, const bool* reduced, bool by_shape);
+#if SINTER_DEFINES
+SINTER_SHARED fold_shape order_for_fold(loop& l, const bool* reduced, bool by_shape) {
+  index_t* strides[max_operands];
+  for (int i = 0; i < l.inputs; ++i) strides[i] = l.in[i].strides;
+  return sinter::detail::order_axes(l.shape, l.rank, l.inputs, strides, reduced, by_shape);
+}
+#endif  // SINTER_DEFINES
+
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes, and
 /// the epilogue runs on them part by part.
 template <class T, class R>
 void reduce(R, bool is_leaf, loop& l, const bool* reduced, typename R::result* out, thread_pool& pool,
             const epilogue* after) {
-  const fold_shape s = sinter::detail::order_axes(
-      l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced, sinter::detail::depends_on_index<R>);
+  const fold_shape s = order_for_fold(l, reduced, sinter::detail::depends_on_index<R>);
   sinter::detail::row_major_strides(l.shape, l.rank, l.out[0].strides);  // values are produced in the new order
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
@@ -27876,22 +28605,10 @@ struct pool_windows {
   index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
   index_t image;                         ///< elements of x in an image
 
-  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      out[d] = a.out;
-      step[d] = a.dilation * image;
-      tap_step[d] = taps;
-      for (index_t o = 0; o < a.out; ++o) {
-        const ops::pool_range inside = a.taps(o);
-        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
-                                a.counted(o, padding_counts)});
-      }
-      image *= a.in;
-      taps *= a.kernel;
-    }
-  }
+  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false);
+  pool_windows(const pool_windows&) = delete;
+  pool_windows& operator=(const pool_windows&) = delete;
+  ~pool_windows();
   const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
 };
 
@@ -27906,26 +28623,10 @@ struct pool_sources {
   std::vector<index_t> begin[3];              ///< of an element's sources
   index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
 
-  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
-      : image(e.channels) {
-    index_t taps = 1;
-    for (int d = 2; d >= 0; --d) {
-      const ops::pool_axis& a = e.axis[d];
-      in[d] = a.in;
-      begin[d].push_back(0);
-      for (index_t i = 0; i < a.in; ++i) {
-        const ops::pool_range results = a.results(i);
-        for (index_t o = results.begin; o < results.end; ++o)
-          if (const index_t tap = a.tap_at(o, i); tap >= 0)
-            sources[d].push_back(
-                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
-        begin[d].push_back(static_cast<index_t>(sources[d].size()));
-        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
-      }
-      image *= a.out;
-      taps *= a.kernel;
-    }
-  }
+  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false);
+  pool_sources(const pool_sources&) = delete;
+  pool_sources& operator=(const pool_sources&) = delete;
+  ~pool_sources();
   const source* of(int axis, index_t i) const {
     return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
   }
@@ -28008,10 +28709,7 @@ struct place_memory {
     else math::cast<std::uint8_t>(place).store(bytes + at);
   }
   /// For a window that meets no element.
-  void put_none(index_t at, index_t n) const {
-    if (words != nullptr) std::fill_n(words + at, n, -1);
-    else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
-  }
+  void put_none(index_t at, index_t n) const;
   index_t operator[](index_t at) const {
     if (words != nullptr) return words[at];
     return bytes[at] == ops::no_byte_place ? -1 : index_t{bytes[at]};
@@ -28198,8 +28896,66 @@ void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divi
 }
 
 /// Where results of max pooling stand in their planes of x; -1 for a window that met none.
-inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
-                        thread_pool& pool) {
+SINTER_SHARED void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                               thread_pool& pool);
+
+template <device D>
+place_memory memory_of(const ops::pool_places<D>& p) {
+  place_memory m;
+  if (p.bytes.defined()) m.bytes = p.bytes.data();
+  if (p.words.defined()) m.words = p.words.data();
+  return m;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED pool_windows::pool_windows(const ops::pool_extents& e, bool padding_counts) : image(e.channels) {
+  index_t taps = 1;
+  for (int d = 2; d >= 0; --d) {
+    const ops::pool_axis& a = e.axis[d];
+    out[d] = a.out;
+    step[d] = a.dilation * image;
+    tap_step[d] = taps;
+    for (index_t o = 0; o < a.out; ++o) {
+      const ops::pool_range inside = a.taps(o);
+      of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
+                              a.counted(o, padding_counts)});
+    }
+    image *= a.in;
+    taps *= a.kernel;
+  }
+}
+SINTER_SHARED pool_windows::~pool_windows() = default;
+
+SINTER_SHARED pool_sources::pool_sources(const ops::pool_extents& e, bool with_parts, bool padding_counts)
+    : image(e.channels) {
+  index_t taps = 1;
+  for (int d = 2; d >= 0; --d) {
+    const ops::pool_axis& a = e.axis[d];
+    in[d] = a.in;
+    begin[d].push_back(0);
+    for (index_t i = 0; i < a.in; ++i) {
+      const ops::pool_range results = a.results(i);
+      for (index_t o = results.begin; o < results.end; ++o)
+        if (const index_t tap = a.tap_at(o, i); tap >= 0)
+          sources[d].push_back(
+              {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
+      begin[d].push_back(static_cast<index_t>(sources[d].size()));
+      most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
+    }
+    image *= a.out;
+    taps *= a.kernel;
+  }
+}
+SINTER_SHARED pool_sources::~pool_sources() = default;
+
+SINTER_SHARED void place_memory::put_none(index_t at, index_t n) const {
+  if (words != nullptr) std::fill_n(words + at, n, -1);
+  else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
+}
+
+SINTER_SHARED void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                               thread_pool& pool) {
   const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
   const auto compute = [&](const pixel_run& r) {
     index_t o[3] = {r.at[0], r.at[1], r.at[2]};
@@ -28212,13 +28968,7 @@ inline void find_places(const ops::pool_extents& e, const place_memory& places, 
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
 }
 
-template <device D>
-place_memory memory_of(const ops::pool_places<D>& p) {
-  place_memory m;
-  if (p.bytes.defined()) m.bytes = p.bytes.data();
-  if (p.words.defined()) m.words = p.words.data();
-  return m;
-}
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 
@@ -28366,6 +29116,26 @@ SINTER_VARIANTS(SINTER_HELD)
 }  // namespace sinter::cpu_impl
 
 #if SINTER_COMPILED
+namespace sinter::detail {
+
+// Copies, fills and sums.
+#define SINTER_INSTANCES_OF(T)                                                                                    \
+  SINTER_INSTANCE void copy_elements<T, max_rank, cpu>(const any_shape&, const leaf_ref&, const sink_ref&);       \
+  SINTER_INSTANCE void write_formula<kernel::leaf<T, false>, T, max_rank, cpu>(const void*, const any_shape&,     \
+                                                                               const leaf_ref*, const sink_ref&); \
+  SINTER_INSTANCE void write_formula<kernel::constant<T>, T, max_rank, cpu>(const void*, const any_shape&,        \
+                                                                            const leaf_ref*, const sink_ref&);
+SINTER_INSTANCES_OF(float)
+SINTER_INSTANCES_OF(double)
+SINTER_INSTANCES_OF(std::int64_t)
+#undef SINTER_INSTANCES_OF
+SINTER_INSTANCE void reverse_formula<kernel::leaf<float, true>, float, max_rank, false, cpu>(const void*,
+                                                                                             const any_shape&,
+                                                                                             const leaf_ref*,
+                                                                                             const sink_ref*);
+
+}  // namespace sinter::detail
+
 namespace sinter::cpu_impl {
 
 SINTER_INSTANCE void run_map_of<8>(const map_call&, const any_shape&, thread_pool&);
@@ -28925,79 +29695,27 @@ namespace sinter::cpu_impl {
 class stage_threads {
  public:
   /// `nodes`: the NUMA node of each stage's thread, -1 for any.
-  explicit stage_threads(std::vector<int> nodes) : nodes_(std::move(nodes)) {}
-  stage_threads(const stage_threads& other) : stage_threads(other.nodes_) {}
+  explicit stage_threads(std::vector<int> nodes);
+  stage_threads(const stage_threads& other);
   stage_threads& operator=(const stage_threads&) { return *this; }
-  ~stage_threads() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      changed_.notify_all();
-    }
-    for (std::thread& t : threads_) t.join();
-  }
+  ~stage_threads();
 
   /// Calls f(stage) for every stage at the same time, each on its thread, and returns true when all have ended. f must
   /// not throw. Where the system grants too few threads it calls nothing and returns false.
   template <class F>
   bool run(const F& f) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return call_ == nullptr; });  // another thread's run
-    if (!start()) return false;
-    call_ = [](const void* context, int stage) { (*static_cast<const F*>(context))(stage); };
-    context_ = &f;
-    float_control_ = detail::float_control();
-    left_ = nodes_.size();
-    ++round_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return left_ == 0; });
-    call_ = nullptr;
-    changed_.notify_all();
-    return true;
+    return run([](const void* context, int stage) { (*static_cast<const F*>(context))(stage); }, &f);
   }
 
   /// For fork_watch. A run of the parent has no end in the child.
-  void at_fork(sinter::detail::fork_step step) {
-    if (step == sinter::detail::fork_step::before) return mutex_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : threads_) sinter::detail::forget_thread(lost);
-      threads_.clear();
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;
-      call_ = nullptr;
-    }
-    mutex_.unlock();
-  }
+  void at_fork(sinter::detail::fork_step step);
 
  private:
-  bool start() {
-    try {
-      threads_.reserve(nodes_.size());
-      while (threads_.size() < nodes_.size())
-        threads_.emplace_back([this, stage = threads_.size(), round = round_] { serve(stage, round); });
-      return true;
-    } catch (const std::system_error&) {
-    } catch (const std::bad_alloc&) {
-    }
-    return false;
-  }
+  bool run(void (*call)(const void*, int), const void* context);
 
-  void serve(std::size_t stage, std::uint64_t seen) {
-    if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return stop_ || round_ != seen; });
-      if (stop_) return;
-      seen = round_;
-      const auto call = call_;
-      const void* const context = context_;
-      const std::uint64_t control = float_control_;
-      lock.unlock();
-      detail::set_float_control(control);
-      call(context, static_cast<int>(stage));
-      lock.lock();
-      if (--left_ == 0) changed_.notify_all();
-    }
-  }
+  bool start();
+
+  void serve(std::size_t stage, std::uint64_t seen);
 
   std::vector<int> nodes_;
   std::mutex mutex_;
@@ -29011,6 +29729,78 @@ class stage_threads {
   std::vector<std::thread> threads_;
   sinter::detail::fork_watch watch_{*this};
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED stage_threads::stage_threads(std::vector<int> nodes) : nodes_(std::move(nodes)) {}
+SINTER_SHARED stage_threads::stage_threads(const stage_threads& other) : stage_threads(other.nodes_) {}
+SINTER_SHARED stage_threads::~stage_threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& t : threads_) t.join();
+}
+
+SINTER_SHARED bool stage_threads::run(void (*call)(const void*, int), const void* context) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return call_ == nullptr; });  // another thread's run
+  if (!start()) return false;
+  call_ = call;
+  context_ = context;
+  float_control_ = detail::float_control();
+  left_ = nodes_.size();
+  ++round_;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return left_ == 0; });
+  call_ = nullptr;
+  changed_.notify_all();
+  return true;
+}
+
+SINTER_SHARED void stage_threads::at_fork(sinter::detail::fork_step step) {
+  if (step == sinter::detail::fork_step::before) return mutex_.lock();
+  if (step == sinter::detail::fork_step::in_child) {
+    for (std::thread& lost : threads_) sinter::detail::forget_thread(lost);
+    threads_.clear();
+    ::new (static_cast<void*>(&changed_)) std::condition_variable;
+    call_ = nullptr;
+  }
+  mutex_.unlock();
+}
+
+SINTER_SHARED bool stage_threads::start() {
+  try {
+    threads_.reserve(nodes_.size());
+    while (threads_.size() < nodes_.size())
+      threads_.emplace_back([this, stage = threads_.size(), round = round_] { serve(stage, round); });
+    return true;
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
+  }
+  return false;
+}
+
+SINTER_SHARED void stage_threads::serve(std::size_t stage, std::uint64_t seen) {
+  if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || round_ != seen; });
+    if (stop_) return;
+    seen = round_;
+    const auto call = call_;
+    const void* const context = context_;
+    const std::uint64_t control = float_control_;
+    lock.unlock();
+    detail::set_float_control(control);
+    call(context, static_cast<int>(stage));
+    lock.lock();
+    if (--left_ == 0) changed_.notify_all();
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
 #endif
@@ -29067,15 +29857,26 @@ using linear = sum<product_with<X, W>, W<1>>;
 /// X of rank R, its channels scaled and shifted.
 template <int R, class X, template <int> class W>
 using norm = sum<product<difference<X, plain<R - 1>>, W<R - 1>>, W<R - 1>>;
-template <class X>
-using max_pool = kernel_expr<ops::max_pool_op<2, ops::sliding_window<2>>, X>;
-template <class X>
-using avg_pool = kernel_expr<ops::avg_pool_op<2, ops::sliding_window<2>>, X>;
+template <int N, class X>
+using max_pool = kernel_expr<ops::max_pool_op<N, ops::sliding_window<N>>, X>;
+template <int N, class X>
+using avg_pool = kernel_expr<ops::avg_pool_op<N, ops::sliding_window<N>>, X>;
 template <class X>
 using global_avg_pool = kernel_expr<ops::avg_pool_op<2, ops::adaptive_window<2>>, X>;
+/// A normalised X, scaled and shifted by weights of rank R.
+template <class Op, class X, int R, template <int> class W>
+using affine = sum<product<kernel_expr<Op, X>, W<R>>, W<R>>;
+/// What backward of a batch norm of rank R adds to the gradient of its input.
+template <int R>
+using moments_gradient = sum<plain<R - 1>, product<plain<R - 1>, difference<plain<R>, plain<R - 1>>>>;
 /// Of a convolution that reads it as it computes, and keeps nothing of it for backward.
 template <class X>
 using again = map_expr<ops::computed_again_op<float>, X>;
+template <class X>
+using mse = reduction<ops::mean_op, 2, 0, square<difference<X, plain<2>>>>;
+template <class X>
+using bce = reduction<ops::mean_op, 2, 0,
+                      difference<product<difference<number, plain<2>>, X>, map_expr<ops::log_sigmoid_op, X>>>;
 template <class X>
 using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
 
@@ -29109,8 +29910,8 @@ SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
 #define SINTER_STOCK_TABLE(X)                              \
   SINTER_STOCK_LINE(kernel_expr<ops::pad_op<float>, X<4>>) \
-  SINTER_STOCK_LINE(stock::max_pool<X<4>>)                 \
-  SINTER_STOCK_LINE(stock::avg_pool<X<4>>)                 \
+  SINTER_STOCK_LINE(stock::max_pool<2, X<4>>)              \
+  SINTER_STOCK_LINE(stock::avg_pool<2, X<4>>)              \
   SINTER_STOCK_LINE(stock::global_avg_pool<X<4>>)
 SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
@@ -29150,6 +29951,83 @@ SINTER_STOCK_TABLE(stock::tracked, stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
 #undef SINTER_STOCK_FUNCTION
 
+// Layers for lines: convolutions and pooling of one dimension, and batch norm of lines and of rows.
+#if SINTER_STOCK_PART == 5 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#define SINTER_STOCK_FUNCTION template
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#define SINTER_STOCK_FUNCTION extern template
+#endif
+#define SINTER_STOCK_TABLE(X, W)                          \
+  SINTER_STOCK_LINE(stock::conv<1, X<3>, W>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::conv<1, X<3>, W>>) \
+  SINTER_STOCK_LINE(stock::conv_without_bias<1, X<3>, W>)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::pad_op<float>, X<3>>)    \
+  SINTER_STOCK_LINE(stock::max_pool<1, X<3>>)                 \
+  SINTER_STOCK_LINE(stock::avg_pool<1, X<3>>)                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<2>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::batch_moments_op, X<3>>) \
+  SINTER_STOCK_LINE(stock::norm<2, X<2>, X>)                  \
+  SINTER_STOCK_LINE(stock::norm<3, X<3>, X>)                  \
+  SINTER_STOCK_LINE(stock::relu<stock::norm<2, X<2>, X>>)     \
+  SINTER_STOCK_LINE(stock::relu<stock::norm<3, X<3>, X>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 3, 1, stock::plain<3>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<2>, stock::moments_gradient<2>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<3>, stock::moments_gradient<3>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<2>, stock::sum<stock::plain<2>, stock::moments_gradient<2>>>)
+SINTER_STOCK_LINE(stock::write<stock::plain<3>, stock::sum<stock::plain<3>, stock::moments_gradient<3>>>)
+#undef SINTER_STOCK_LINE
+#define SINTER_STOCK_TABLE(R, X, V, W)                                                                     \
+  SINTER_STOCK_FUNCTION normalised<X<R>, V<1>, W<1>, W<1>> batch_norm_of(                                  \
+      const X<R>&, const stock::plain<1>&, const stock::plain<1>&, const batch_norm_options&, const W<1>&, \
+      const W<1>&);
+SINTER_STOCK_TABLE(2, stock::plain, stock::plain, stock::plain)
+SINTER_STOCK_TABLE(2, stock::plain, stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(2, stock::tracked, stock::tracked, stock::tracked)
+SINTER_STOCK_TABLE(3, stock::plain, stock::plain, stock::plain)
+SINTER_STOCK_TABLE(3, stock::plain, stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(3, stock::tracked, stock::tracked, stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_FUNCTION
+
+// Norms of groups and of layers, resampling, and other activations of convolutions. Dropout is in random/instances.hpp.
+#if SINTER_STOCK_PART == 6 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(X)                                                   \
+  SINTER_STOCK_LINE(kernel_expr<ops::group_norm_op, X<4>>)                      \
+  SINTER_STOCK_LINE(stock::affine<ops::group_norm_op, X<4>, 3, X>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::affine<ops::group_norm_op, X<4>, 3, X>>) \
+  SINTER_STOCK_LINE(stock::silu<stock::affine<ops::group_norm_op, X<4>, 3, X>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::layer_norm_op, X<2>>)                      \
+  SINTER_STOCK_LINE(kernel_expr<ops::layer_norm_op, X<3>>)                      \
+  SINTER_STOCK_LINE(stock::affine<ops::layer_norm_op, X<2>, 1, X>)              \
+  SINTER_STOCK_LINE(stock::affine<ops::layer_norm_op, X<3>, 1, X>)              \
+  SINTER_STOCK_LINE(stock::relu<stock::affine<ops::layer_norm_op, X<2>, 1, X>>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::interpolate_op, X<4>>)                     \
+  SINTER_STOCK_LINE(stock::gelu<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::silu<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::tanh<stock::conv<2, X<4>, X>>)                       \
+  SINTER_STOCK_LINE(stock::relu<X<2>>)                                          \
+  SINTER_STOCK_LINE(stock::relu<X<3>>)                                          \
+  SINTER_STOCK_LINE(stock::relu<X<4>>)                                          \
+  SINTER_STOCK_LINE(stock::sum<X<0>, X<0>>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
+
 // Dense layers, losses, and what a backward pass writes.
 #if SINTER_STOCK_PART == 3 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
@@ -29168,23 +30046,25 @@ SINTER_STOCK_TABLE(stock::plain, stock::tracked)
 SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
 SINTER_STOCK_TABLE(stock::plain, stock::plain)
 #undef SINTER_STOCK_TABLE
-#define SINTER_STOCK_TABLE(X)                                                                                      \
-  SINTER_STOCK_LINE(stock::classification<X<2>>)                                                                   \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::classification<X<2>>>)                             \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, stock::classification<X<2>>>)                              \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, stock::square<stock::difference<X<2>, stock::plain<2>>>>) \
-  SINTER_STOCK_LINE(                                                                                               \
-      stock::reduction<ops::mean_op, 2, 0,                                                                         \
-                       stock::square<stock::difference<stock::linear<stock::plain<2>, X>, stock::plain<2>>>>)      \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 4, 2, X<4>>)                                                    \
-  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, X<2>>)                                                    \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, X<1>>)                                                     \
-  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 2, 0, X<2>>)                                                     \
-  SINTER_STOCK_LINE(kernel_expr<ops::softmax_op, X<2>>)                                                            \
+#define SINTER_STOCK_TABLE(X)                                                          \
+  SINTER_STOCK_LINE(stock::classification<X<2>>)                                       \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::classification<X<2>>>) \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, stock::classification<X<2>>>)  \
+  SINTER_STOCK_LINE(stock::mse<X<2>>)                                                  \
+  SINTER_STOCK_LINE(stock::mse<stock::linear<stock::plain<2>, X>>)                     \
+  SINTER_STOCK_LINE(stock::bce<X<2>>)                                                  \
+  SINTER_STOCK_LINE(stock::bce<stock::linear<stock::plain<2>, X>>)                     \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 4, 2, X<4>>)                        \
+  SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 2, 0, X<2>>)                        \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 1, 0, X<1>>)                         \
+  SINTER_STOCK_LINE(stock::reduction<ops::sum_op, 2, 0, X<2>>)                         \
+  SINTER_STOCK_LINE(kernel_expr<ops::softmax_op, X<2>>)                                \
   SINTER_STOCK_LINE(kernel_expr<ops::log_softmax_op, X<2>>)
 SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(stock::mse<stock::linear<stock::tracked<2>, stock::tracked>>)
+SINTER_STOCK_LINE(stock::bce<stock::linear<stock::tracked<2>, stock::tracked>>)
 #define SINTER_STOCK_TABLE(R)                                       \
   SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::plain<R>>) \
   SINTER_STOCK_LINE(stock::write<stock::plain<R>, stock::number>)   \
@@ -29382,6 +30262,11 @@ struct explainer {
   int names = 0;
   bool variants = false;  // of some kernel, for several sets of instructions
 
+  explainer();
+  explainer(const explainer&) = delete;
+  explainer& operator=(const explainer&) = delete;
+  ~explainer();
+
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
     if (!seen.add(access::data(t))) return;
@@ -29394,12 +30279,7 @@ struct explainer {
   template <class E>
   std::string formula(const E& e) {
     if constexpr (is_constant<E>) {
-      std::string text = std::to_string(e.value);
-      if (text.find('.') != std::string::npos) {
-        while (text.back() == '0') text.pop_back();
-        if (text.back() == '.') text.pop_back();
-      }
-      return text;
+      return without_zeros(std::to_string(e.value));
     } else if constexpr (is_tensor<E> || is_variable<E>) {
       if constexpr (is_variable<E>) count(access::value_of(e));
       else count(e);
@@ -29464,17 +30344,9 @@ struct explainer {
   /// Lists a kernel that computes formula() and writes so many bytes; returns its name.
   template <class F>
   std::string kernel(index_t written, const F& formula) {
-    const addresses outer_seen = std::move(seen);
-    const index_t outer_read = read;
-    seen.clear();
-    read = 0;
-    const std::string text = formula();
-    const std::string name = "k" + std::to_string(++names);
-    kernels.push_back({name + " = " + text, read + written});
-    seen = outer_seen;
-    read = outer_read;
-    return name;
+    return kernel(written, [](const void* f) { return (*static_cast<const F*>(f))(); }, &formula);
   }
+  std::string kernel(index_t written, std::string (*write)(const void*), const void* context);
 
   template <class E>
   void whole(const E& e) {
@@ -29485,17 +30357,75 @@ struct explainer {
       const index_t written = e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
       if constexpr (can_fuse_into_point<E>()) {
         // The bare result of the point is neither written nor read again.
-        kernel_description& k = kernels.back();
         const auto& p = point_of(e);
         const index_t bare_result = p.shape().numel() * static_cast<index_t>(sizeof(element_of<bare<decltype(p)>>));
-        k.formula += "; result = " + text;
-        k.bytes += read - 2 * bare_result + written;
+        finish_point(text, read - 2 * bare_result + written);
       } else {
-        kernels.push_back({"result = " + text, read + written});
+        finish(text, read + written);
       }
     }
   }
+  /// Lists the kernel that writes the result.
+  void finish(const std::string& text, index_t bytes);
+  /// The kernel that was listed last writes the result, too.
+  void finish_point(const std::string& text, index_t bytes);
+
+  index_t bytes() const;
+  /// As explain() has it.
+  std::string text(const std::string& where, bool allocates, bool synchronises) const;
+
+  static std::string without_zeros(std::string number);
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED explainer::explainer() = default;
+SINTER_SHARED explainer::~explainer() = default;
+
+SINTER_SHARED std::string explainer::kernel(index_t written, std::string (*write)(const void*), const void* context) {
+  const addresses outer_seen = std::move(seen);
+  const index_t outer_read = read;
+  seen.clear();
+  read = 0;
+  const std::string text = write(context);
+  const std::string name = "k" + std::to_string(++names);
+  kernels.push_back({name + " = " + text, read + written});
+  seen = outer_seen;
+  read = outer_read;
+  return name;
+}
+SINTER_SHARED void explainer::finish(const std::string& text, index_t bytes) {
+  kernels.push_back({"result = " + text, bytes});
+}
+SINTER_SHARED void explainer::finish_point(const std::string& text, index_t bytes) {
+  kernel_description& k = kernels.back();
+  k.formula += "; result = " + text;
+  k.bytes += bytes;
+}
+
+SINTER_SHARED index_t explainer::bytes() const {
+  index_t total = 0;
+  for (const auto& k : kernels) total += k.bytes;
+  return total;
+}
+SINTER_SHARED std::string explainer::text(const std::string& where, bool allocates, bool synchronises) const {
+  std::string text;
+  for (const auto& k : kernels) text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
+  return text + std::to_string(kernels.size()) + (kernels.size() == 1 ? " kernel, " : " kernels, ") +
+         std::to_string(bytes()) + " bytes on " + where +
+         (allocates ? ", allocates" : ", allocates nothing in between") +
+         (synchronises ? "" : ", does not wait for the device") + "\n";
+}
+
+SINTER_SHARED std::string explainer::without_zeros(std::string number) {
+  if (number.find('.') != std::string::npos) {
+    while (number.back() == '0') number.pop_back();
+    if (number.back() == '.') number.pop_back();
+  }
+  return number;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -29523,9 +30453,7 @@ template <expression E>
 index_t bytes_moved(const E& e) {
   detail::explainer x;
   x.whole(e);
-  index_t total = 0;
-  for (const auto& k : x.kernels) total += k.bytes;
-  return total;
+  return x.bytes();
 }
 
 /// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, for which instructions
@@ -29537,21 +30465,12 @@ template <expression E>
 std::string explain(const E& e) {
   detail::explainer x;
   x.whole(e);
-  std::string text;
-  index_t total = 0;
-  for (const auto& k : x.kernels) {
-    text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
-    total += k.bytes;
-  }
   std::string where = device_name<device_of<E>>();
   if constexpr (is_cpu_v<device_of<E>>)
     if (const char* const chosen = detail::backend<device_of<E>>::chosen_instructions();
         x.variants && chosen != nullptr)
       where += std::string(" (kernels for ") + chosen + ")";
-  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
-         std::to_string(total) + " bytes on " + where +
-         (allocates<E> ? ", allocates" : ", allocates nothing in between") +
-         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
+  return x.text(where, allocates<E>, synchronises<E>);
 }
 
 }  // namespace sinter
@@ -30176,9 +31095,12 @@ void take_home(const variable<T, S, D, Order>& leaf) {
 #if SINTER_COMPILED
 namespace sinter {
 
-#define SINTER_INSTANCES_OF(R)                       \
-  SINTER_INSTANCE_OF_CLASS(class variable<float, R>) \
-  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;
+#define SINTER_INSTANCES_OF(R)                                                                            \
+  SINTER_INSTANCE_OF_CLASS(class variable<float, R>)                                                      \
+  SINTER_INSTANCE struct detail::typed_state<float, R, cpu>;                                              \
+  SINTER_INSTANCE detail::grad_state* detail::make_state_like<tensor<float, R>>(const detail::leaf_ref&); \
+  SINTER_INSTANCE class detail::shared_slot<variable<float, R>>;                                          \
+  SINTER_INSTANCE class detail::shared_slot<tensor<float, R>>;
 SINTER_INSTANCES_OF(0)
 SINTER_INSTANCES_OF(1)
 SINTER_INSTANCES_OF(2)
@@ -30589,9 +31511,10 @@ struct pass_axes {
   /// Puts the axes into the order in which the operands lie in memory, those from number `first` on before the others.
   /// For a pass whose elements are not counted.
   void order_by_memory(int first) {
-    const auto strides_of = [this, first](int s) { return strides[(s + first) % operands]; };
+    const index_t* in_turn[most];
+    for (int s = 0; s < operands; ++s) in_turn[s] = strides[(s + first) % operands];
     int order[max_rank];
-    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, strides_of, order)) return;
+    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, in_turn, order)) return;
     for (int s = 0; s < operands; ++s) sinter::detail::reorder_axes(order, rank, strides[s]);
     sinter::detail::reorder_axes(order, rank, shape);
     sinter::detail::row_major_strides(shape, rank, index);
@@ -32474,9 +33397,10 @@ template <class R, int Axes, class K, class Put, class Run, class Memory, class 
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
                     const Memory& memory, const Library& by_library) {
   using state = typename R::state;
-  const sinter::detail::fold_shape s = sinter::detail::order_axes(
-      axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced,
-      sinter::detail::depends_on_index<R>);
+  index_t* strides[std::size_t{K::leaves + 1}];
+  for (int i = 0; i < K::leaves; ++i) strides[i] = axes.strides[i];
+  const sinter::detail::fold_shape s = sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, strides, reduced,
+                                                                  sinter::detail::depends_on_index<R>);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
@@ -38167,14 +39091,14 @@ inline const sinter::detail::backward_rule<tail_entry<T, D, Act>, product_entry<
 
 /// The tape entry of act(product + bias), or of a statement of that form: F is its formula, without the marks of what
 /// is tracked.
-template <device D, class T, class K, class F, bool Sums>
-struct tail_backward final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
-                             tail_entry<T, D, tail_formula<F>::act> {
-  using statement_type = sinter::detail::statement_backward<D, T, K, 2, Sums>;
+template <device D, class T, class F>
+struct tail_backward final : sinter::detail::elementwise_backward, tail_entry<T, D, tail_formula<F>::act> {
+  using statement_type = sinter::detail::elementwise_backward;
   using entry = tail_entry<T, D, tail_formula<F>::act>;
   static constexpr activation act = tail_formula<F>::act;
 
-  explicit tail_backward(const K& k) : statement_type(k), entry{*this, {}} {
+  tail_backward(const sinter::detail::formula_derivative& code, const void* plan)
+      : statement_type(code, plan), entry{*this, {}} {
     if constexpr (act == activation::none) sums_with_db<T, D>.require();
     else slope_with_da<T, D, act>.require();
     if constexpr (act == activation::gelu_tanh) gelu_tanh_from_argument<T, D>.require();
@@ -38199,8 +39123,7 @@ template <class Ready>
   requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
            cuda_impl::tail_formula<lowered<false, Ready>>::fits)
 struct node_type<Ready> {
-  using type = cuda_impl::tail_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                        lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
+  using type = cuda_impl::tail_backward<device_of<Ready>, element_of<Ready>, lowered<false, Ready>>;
 };
 
 }  // namespace sinter::detail
@@ -38629,26 +39552,15 @@ namespace sinter::detail {
 /// first on, and wait for those that are not there yet.
 class draw_log {
  public:
-  void add(const random_key& key) {
-    const std::lock_guard lock(mutex_);
-    keys_.push_back(key);
-    added_.notify_all();
-  }
+  draw_log();
+  draw_log(const draw_log&) = delete;
+  draw_log& operator=(const draw_log&) = delete;
+  ~draw_log();
+
+  void add(const random_key& key);
   /// No further keys will come.
-  void close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    added_.notify_all();
-  }
-  random_key at(std::size_t i) {
-    std::unique_lock lock(mutex_);
-    added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
-    if (i >= keys_.size())
-      refuse<value_error>({"draw number ", static_cast<index_t>(i),
-                           ": the computation that this one repeats drew only ", static_cast<index_t>(keys_.size()),
-                           " times; draw in every part and in every run alike"});
-    return keys_[i];
-  }
+  void close();
+  random_key at(std::size_t i);
 
  private:
   std::mutex mutex_;
@@ -38671,24 +39583,12 @@ class [[nodiscard]] draw_source {
 
   [[nodiscard]] draw_source(draw_log& log, role r) : draw_source(log, r, current_draws()) {}
   /// `outer`: where the log's own keys come from, that of the thread which waits for this one.
-  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer)
-      : log_(log), role_(r), outer_(outer), before_(current_draws()) {
-    current_draws() = this;
-  }
-  ~draw_source() {
-    if (role_ == role::writes) log_.close();
-    current_draws() = before_;
-  }
+  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer);
+  ~draw_source();
   draw_source(const draw_source&) = delete;
   draw_source& operator=(const draw_source&) = delete;
 
-  random_key next(generator& gen) {
-    if (role_ == role::repeats) return log_.at(position_++);
-    if (outer_ == nullptr) note_before_draw(gen);
-    const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
-    log_.add(key);
-    return key;
-  }
+  random_key next(generator& gen);
 
  private:
   draw_log& log_;
@@ -38704,6 +39604,47 @@ inline random_key draw_key(generator& gen) {
   note_before_draw(gen);
   return gen.next();
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED draw_log::draw_log() = default;
+SINTER_SHARED draw_log::~draw_log() = default;
+SINTER_SHARED void draw_log::add(const random_key& key) {
+  const std::lock_guard lock(mutex_);
+  keys_.push_back(key);
+  added_.notify_all();
+}
+SINTER_SHARED void draw_log::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  added_.notify_all();
+}
+SINTER_SHARED random_key draw_log::at(std::size_t i) {
+  std::unique_lock lock(mutex_);
+  added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
+  if (i >= keys_.size())
+    refuse<value_error>({"draw number ", static_cast<index_t>(i), ": the computation that this one repeats drew only ",
+                         static_cast<index_t>(keys_.size()), " times; draw in every part and in every run alike"});
+  return keys_[i];
+}
+
+SINTER_SHARED draw_source::draw_source(draw_log& log, role r, draw_source* outer)
+    : log_(log), role_(r), outer_(outer), before_(current_draws()) {
+  current_draws() = this;
+}
+SINTER_SHARED draw_source::~draw_source() {
+  if (role_ == role::writes) log_.close();
+  current_draws() = before_;
+}
+SINTER_SHARED random_key draw_source::next(generator& gen) {
+  if (role_ == role::repeats) return log_.at(position_++);
+  if (outer_ == nullptr) note_before_draw(gen);
+  const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
+  log_.add(key);
+  return key;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
@@ -38818,10 +39759,7 @@ struct bernoulli_numbers {
   }
 };
 
-inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
-  return static_cast<std::uint64_t>(p * 0x1p32);
-}
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p);
 
 namespace kernel {
 
@@ -38934,6 +39872,15 @@ tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& n
   return to;
 }
 
+#if SINTER_DEFINES
+
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  return static_cast<std::uint64_t>(p * 0x1p32);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
@@ -38948,12 +39895,7 @@ class [[nodiscard]] samples_from {
   /// Errors: value_error for a negative number and for a step below 1.
   [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
       : samples_from(detail::sample_numbers{first, step}) {}
-  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
-    if (numbers.first < 0)
-      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
-    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
-    detail::current_samples() = numbers;
-  }
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers);
   ~samples_from() { detail::current_samples() = before_; }
   samples_from(const samples_from&) = delete;
   samples_from& operator=(const samples_from&) = delete;
@@ -38962,6 +39904,17 @@ class [[nodiscard]] samples_from {
   detail::sample_numbers before_;
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED samples_from::samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+  if (numbers.first < 0)
+    detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+  if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+  detail::current_samples() = numbers;
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
 
@@ -38969,10 +39922,16 @@ namespace sinter {
 
 namespace detail {
 
-inline void check_finite(const char* op, double a, double b) {
+SINTER_SHARED void check_finite(const char* op, double a, double b);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
     refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -38982,7 +39941,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
-  if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!(low <= high)) detail::refuse<value_error>({"uniform: low is above high"});
   if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
     detail::refuse<value_error>(
         {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
@@ -39013,7 +39972,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
                        const extents<R>& shape) {
   detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
-  if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
+  if (!(deviation >= 0)) detail::refuse<value_error>({"normal: the standard deviation is negative"});
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
@@ -39802,35 +40761,16 @@ class loader_progress {
 
   loader_progress() = default;
   loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
-  loader_progress& operator=(const loader_progress& other) {
-    const state there = other.copy();
-    const std::lock_guard lock(mutex_);
-    state_ = {there.next, there.reached, state_.loops + 1};
-    return *this;
-  }
+  loader_progress& operator=(const loader_progress& other);
 
   loader_position next() const { return copy().next; }
   loader_position reached() const { return copy().reached; }
-  void set(loader_position position) {
-    const std::lock_guard lock(mutex_);
-    state_ = {position, position, state_.loops + 1};
-  }
+  void set(loader_position position);
   /// Counts an epoch.
-  loop begin() {
-    const std::lock_guard lock(mutex_);
-    const loader_position start = state_.next;
-    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
-    return {start, state_.loops};
-  }
+  loop begin();
   /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
-  void take_back(const loop& l, loader_position reached) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
-  }
-  void reach(const loop& l, loader_position position) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_.reached = position;
-  }
+  void take_back(const loop& l, loader_position reached);
+  void reach(const loop& l, loader_position position);
 
  private:
   struct state {
@@ -39838,14 +40778,51 @@ class loader_progress {
     std::uint64_t loops = 0;  ///< the number of the loop that began last
   };
   explicit loader_progress(const state& s) : state_(s) {}
-  state copy() const {
-    const std::lock_guard lock(mutex_);
-    return state_;
-  }
+  state copy() const;
 
   state state_;
   mutable fork_safe_mutex mutex_;
 };
+
+SINTER_SHARED void check_position(const loader_position& at, index_t samples);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED loader_progress& loader_progress::operator=(const loader_progress& other) {
+  const state there = other.copy();
+  const std::lock_guard lock(mutex_);
+  state_ = {there.next, there.reached, state_.loops + 1};
+  return *this;
+}
+SINTER_SHARED void loader_progress::set(loader_position position) {
+  const std::lock_guard lock(mutex_);
+  state_ = {position, position, state_.loops + 1};
+}
+SINTER_SHARED loader_progress::loop loader_progress::begin() {
+  const std::lock_guard lock(mutex_);
+  const loader_position start = state_.next;
+  state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+  return {start, state_.loops};
+}
+SINTER_SHARED void loader_progress::take_back(const loop& l, loader_position reached) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
+}
+SINTER_SHARED void loader_progress::reach(const loop& l, loader_position position) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_.reached = position;
+}
+SINTER_SHARED loader_progress::state loader_progress::copy() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+SINTER_SHARED void check_position(const loader_position& at, index_t samples) {
+  if (at.samples < 0 || at.samples > samples)
+    refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                         ": the dataset has ", samples});
+}
+
+#endif  // SINTER_DEFINES
 
 /// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
 /// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
@@ -39856,97 +40833,24 @@ class loader_pass {
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
   loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
-              index_t batches, const loader_options& options)
-      : set_(set),
-        turns_(std::move(turns)),
-        order_(std::move(order)),
-        share_(share),
-        batches_(batches),
-        options_(options) {
-    if (options.prefetch == 0 || batches < 2) return;
-    try {
-      worker_ = std::thread([this] { work(); });
-    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
-    }
-  }
+              index_t batches, const loader_options& options);
   loader_pass(const loader_pass&) = delete;
   loader_pass& operator=(const loader_pass&) = delete;
-  ~loader_pass() {
-    if (!worker_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
-  }
+  ~loader_pass();
 
   /// The next batch, or nothing after the last; rethrows what went wrong in making it.
-  std::optional<batch_type> next() {
-    if (taken_ == batches_) return std::nullopt;
-    std::unique_lock lock(mutex_);
-    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) {
-      lock.unlock();
-      if (!failure_) return make(taken_++);
-      taken_ = batches_;
-      std::rethrow_exception(failure_);
-    }
-    std::optional<batch_type> b(std::move(ready_.front()));
-    ready_.pop_front();
-    ++taken_;
-    lock.unlock();
-    changed_.notify_all();
-    return b;
-  }
+  std::optional<batch_type> next();
 
   /// Batches that next() has given.
   index_t taken() const { return taken_; }
 
   /// For fork_watch.
-  void at_fork(fork_step step) noexcept {
-    if (step == fork_step::before) return mutex_.lock();
-    if (step == fork_step::in_child && worker_.joinable()) {
-      forget_thread(worker_);
-      // The old one is not destroyed: that would wait for its waiters.
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;
-    }
-    mutex_.unlock();
-  }
+  void at_fork(fork_step step) noexcept;
 
  private:
-  batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = share_.count() - first;
-    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
-    std::vector<index_t> rows;
-    if (!order_.defined() || !share_.is_dense()) {
-      rows.resize(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const index_t place = share_.place(first + static_cast<index_t>(i));
-        rows[i] = order_.defined() ? order_.data()[place] : place;
-      }
-    }
-    const auto turn = turns_->take();
-    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
-                                     : std::span<const index_t>(rows));
-  }
+  batch_type make(index_t number) const;
 
-  void work() noexcept {
-    for (index_t number = 0; number < batches_; ++number) {
-      try {
-        batch_type b = make(number);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
-        if (stop_) return;
-        ready_.push_back(std::move(b));
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        number = batches_;
-      }
-      changed_.notify_all();
-    }
-  }
+  void work() noexcept;
 
   const Set& set_;
   std::shared_ptr<dataset_turns> turns_;
@@ -39962,6 +40866,95 @@ class loader_pass {
   std::thread worker_;
   fork_watch watch_{*this};
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class Set>
+loader_pass<Set>::loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order,
+                              const epoch_share& share, index_t batches, const loader_options& options)
+    : set_(set),
+      turns_(std::move(turns)),
+      order_(std::move(order)),
+      share_(share),
+      batches_(batches),
+      options_(options) {
+  if (options.prefetch == 0 || batches < 2) return;
+  try {
+    worker_ = std::thread([this] { work(); });
+  } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
+  }
+}
+template <class Set>
+loader_pass<Set>::~loader_pass() {
+  if (!worker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+template <class Set>
+auto loader_pass<Set>::next() -> std::optional<batch_type> {
+  if (taken_ == batches_) return std::nullopt;
+  std::unique_lock lock(mutex_);
+  if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+  if (ready_.empty()) {
+    lock.unlock();
+    if (!failure_) return make(taken_++);
+    taken_ = batches_;
+    std::rethrow_exception(failure_);
+  }
+  std::optional<batch_type> b(std::move(ready_.front()));
+  ready_.pop_front();
+  ++taken_;
+  lock.unlock();
+  changed_.notify_all();
+  return b;
+}
+template <class Set>
+void loader_pass<Set>::at_fork(fork_step step) noexcept {
+  if (step == fork_step::before) return mutex_.lock();
+  if (step == fork_step::in_child && worker_.joinable()) {
+    forget_thread(worker_);
+    // The old one is not destroyed: that would wait for its waiters.
+    ::new (static_cast<void*>(&changed_)) std::condition_variable;
+  }
+  mutex_.unlock();
+}
+template <class Set>
+auto loader_pass<Set>::make(index_t number) const -> batch_type {
+  const index_t first = number * options_.batch_size, left = share_.count() - first;
+  const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+  std::vector<index_t> rows;
+  if (!order_.defined() || !share_.is_dense()) {
+    rows.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const index_t place = share_.place(first + static_cast<index_t>(i));
+      rows[i] = order_.defined() ? order_.data()[place] : place;
+    }
+  }
+  const auto turn = turns_->take();
+  return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                   : std::span<const index_t>(rows));
+}
+template <class Set>
+void loader_pass<Set>::work() noexcept {
+  for (index_t number = 0; number < batches_; ++number) {
+    try {
+      batch_type b = make(number);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+      if (stop_) return;
+      ready_.push_back(std::move(b));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      number = batches_;
+    }
+    changed_.notify_all();
+  }
+}
 
 }  // namespace detail
 
@@ -40013,11 +41006,7 @@ class data_loader {
   loader_position position() const { return progress_.reached(); }
   /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
   /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
-  void set_position(loader_position position) {
-    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
-    check_position(position, samples());
-    progress_.set(position);
-  }
+  void set_position(loader_position position);
 
   class iterator {
    public:
@@ -40025,27 +41014,17 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
-        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
-      ++*this;
-    }
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share);
+    iterator(iterator&&) noexcept;
+    iterator& operator=(iterator&&) noexcept;
+    ~iterator();
     batch_type& operator*() const { return *current_; }
-    iterator& operator++() {
-      current_.reset();
-      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
-      loader_->progress_.reach(loop_, reached());
-      return *this;
-    }
+    iterator& operator++();
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
-    loader_position reached() const {
-      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
-      if (current_ == nullptr) return {epoch + 1, 0};
-      const bool last = taken == loader_->batches_of(share_.most());
-      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
-    }
+    loader_position reached() const;
 
     std::unique_ptr<pass> pass_;
     std::unique_ptr<batch_type> current_;
@@ -40054,35 +41033,11 @@ class data_loader {
     detail::epoch_share share_;
   };
 
-  iterator begin() {
-    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
-    const index_t n = samples();
-    check_position(progress_.next(), n);
-    const loader_position before = progress_.reached();
-    const loop l = progress_.begin();
-    try {
-      const detail::epoch_share share(sampler(), l.start.samples, n);
-      return iterator(
-          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-          *this, l, share);
-    } catch (...) {
-      progress_.take_back(l, before);
-      throw;
-    }
-  }
+  iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  index_t samples() const {
-    const index_t n = set_.size();
-    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
-    return n;
-  }
-  static void check_position(const loader_position& at, index_t samples) {
-    if (at.samples < 0 || at.samples > samples)
-      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
-                                   ": the dataset has ", samples});
-  }
+  index_t samples() const;
   /// Batches are left out for all ranks alike.
   distributed_sampler sampler() const {
     const distributed_sampler& s = options_.sampler;
@@ -40092,17 +41047,75 @@ class data_loader {
     return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
   }
   /// Undefined without shuffling: an order of a huge dataset would fill the memory.
-  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
-    if (!options_.shuffle) return {};
-    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
-    return randperm<index_t>(gen, n);
-  }
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const;
 
   Set set_;
   loader_options options_;
   std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
   detail::loader_progress progress_;
 };
+
+template <dataset Set>
+void data_loader<Set>::set_position(loader_position position) {
+  if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+  detail::check_position(position, samples());
+  progress_.set(position);
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l,
+                                     const detail::epoch_share& share)
+    : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+  ++*this;
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(iterator&&) noexcept = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator=(iterator&&) noexcept -> iterator& = default;
+template <dataset Set>
+data_loader<Set>::iterator::~iterator() = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator++() -> iterator& {
+  current_.reset();
+  if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+  loader_->progress_.reach(loop_, reached());
+  return *this;
+}
+template <dataset Set>
+loader_position data_loader<Set>::iterator::reached() const {
+  const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+  if (current_ == nullptr) return {epoch + 1, 0};
+  const bool last = taken == loader_->batches_of(share_.most());
+  return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+}
+template <dataset Set>
+auto data_loader<Set>::begin() -> iterator {
+  if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+  const index_t n = samples();
+  detail::check_position(progress_.next(), n);
+  const loader_position before = progress_.reached();
+  const loop l = progress_.begin();
+  try {
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
+  } catch (...) {
+    progress_.take_back(l, before);
+    throw;
+  }
+}
+template <dataset Set>
+index_t data_loader<Set>::samples() const {
+  const index_t n = set_.size();
+  if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+  return n;
+}
+template <dataset Set>
+tensor<index_t, 1> data_loader<Set>::order_of(index_t epoch, index_t n) const {
+  if (!options_.shuffle) return {};
+  generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+  return randperm<index_t>(gen, n);
+}
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_DATA_LOADER_HPP
@@ -40766,16 +41779,10 @@ SINTER_SHARED_COLD std::size_t xml_character(std::string_view text);
 SINTER_SHARED_COLD std::string xml_escaped(std::string_view text);
 
 /// As printf's %g writes it in the C locale.
-SINTER_COLD inline std::string number_text(double x, int digits = 6) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
-}
+SINTER_SHARED_COLD std::string number_text(double x, int digits = 6);
 
-SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
-                                        const char* style = "") {
-  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
-         ">" + xml_escaped(text) + "</text>\n";
-}
+SINTER_SHARED_COLD std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
+                                        const char* style = "");
 
 SINTER_SHARED_COLD std::string svg_document(double width, double height, const std::string& body);
 
@@ -40788,42 +41795,13 @@ struct plot_axis {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), step = 1;
   int power = 0;
 
-  void include(double v) {
-    if (!std::isfinite(v)) return;
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  void finish(bool whole_steps) {
-    if (!(low <= high)) low = 0, high = 1;
-    const double size = largest();
-    power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
-    low = in_units(low);
-    high = in_units(high);
-    if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
-      const double room = low == 0 ? 1 : std::fabs(low) / 2;
-      low -= room;
-      high += room;
-    }
-    const double rough = (high - low) / 5;
-    const double ten = std::pow(10.0, std::floor(std::log10(rough)));
-    step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
-    if (!whole_steps) return;
-    low = std::floor(low / step) * step;
-    high = std::ceil(high / step) * step;
-  }
+  void include(double v);
+  void finish(bool whole_steps);
   double in_units(double v) const { return power > 0 ? v * 1e-40 : power < 0 ? v * 1e40 : v; }
   /// 0 to 1 along the axis, of a v in its units.
   double place(double v) const { return (v - low) / (high - low); }
   /// A tick v, which is in units, as text: enough digits to tell it from the next.
-  std::string text(double v) const {
-    if (std::fabs(v) < step / 2) return "0";
-    const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
-    std::string number = number_text(v, digits > 6 ? digits : 6);
-    const std::size_t e = number.find('e');
-    if (power == 0 || e == std::string::npos) return number;
-    const int exponent = std::atoi(number.c_str() + e + 1) + power;
-    return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
-  }
+  std::string text(double v) const;
 
  private:
   double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
@@ -40832,6 +41810,50 @@ struct plot_axis {
 SINTER_SHARED_COLD std::string plot_body(const line_plot& plot, double left, double width, double height);
 
 #if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string number_text(double x, int digits) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
+}
+
+SINTER_SHARED_COLD std::string svg_text(double x, double y, std::string_view text, const char* anchor,
+                                        const char* style) {
+  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
+         ">" + xml_escaped(text) + "</text>\n";
+}
+
+SINTER_SHARED_COLD void plot_axis::include(double v) {
+  if (!std::isfinite(v)) return;
+  low = v < low ? v : low;
+  high = v > high ? v : high;
+}
+SINTER_SHARED_COLD void plot_axis::finish(bool whole_steps) {
+  if (!(low <= high)) low = 0, high = 1;
+  const double size = largest();
+  power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
+  low = in_units(low);
+  high = in_units(high);
+  if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
+    const double room = low == 0 ? 1 : std::fabs(low) / 2;
+    low -= room;
+    high += room;
+  }
+  const double rough = (high - low) / 5;
+  const double ten = std::pow(10.0, std::floor(std::log10(rough)));
+  step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
+  if (!whole_steps) return;
+  low = std::floor(low / step) * step;
+  high = std::ceil(high / step) * step;
+}
+SINTER_SHARED_COLD std::string plot_axis::text(double v) const {
+  if (std::fabs(v) < step / 2) return "0";
+  const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
+  std::string number = number_text(v, digits > 6 ? digits : 6);
+  const std::size_t e = number.find('e');
+  if (power == 0 || e == std::string::npos) return number;
+  const int exponent = std::atoi(number.c_str() + e + 1) + power;
+  return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
+}
 
 SINTER_SHARED_COLD std::size_t xml_character(std::string_view text) {
   return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
@@ -40996,6 +42018,8 @@ namespace sinter {
 SINTER_INSTANCE tensor<float, 2> read_csv<float>(const std::string&, const csv_options&);
 SINTER_INSTANCE tensor<std::uint8_t, 1> read_idx<std::uint8_t, 1>(const std::string&, const idx_options&);
 SINTER_INSTANCE tensor<std::uint8_t, 3> read_idx<std::uint8_t, 3>(const std::string&, const idx_options&);
+SINTER_INSTANCE void write_image_grid<3>(const std::string&, const tensor<std::uint8_t, 3>&,
+                                         const std::vector<std::string>&, const std::string&);
 
 }  // namespace sinter
 #endif
@@ -41615,50 +42639,21 @@ inline bool is_terminal(std::FILE* stream) {
 ///     bar.finish("loss 0.31");             // leaves the line "epoch 1  loss 0.31"
 class progress_bar {
  public:
-  progress_bar(std::string label, index_t total, std::FILE* to = stdout)
-      : label_(std::move(label)), total_(total > 0 ? total : 1), to_(to), live_(is_terminal(to)) {
-    if (live_) draw();
-  }
+  progress_bar(std::string label, index_t total, std::FILE* to = stdout);
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
-  ~progress_bar() {
-    if (live_) clear();
-  }
+  ~progress_bar();
 
-  void advance(index_t steps = 1) {
-    done_ = done_ + steps < total_ ? done_ + steps : total_;
-    if (live_ && clock::now() - drawn_ > std::chrono::milliseconds(50)) draw();
-  }
+  void advance(index_t steps = 1);
 
   /// Replaces the bar by the label and a text.
-  void finish(const std::string& text = "") {
-    if (live_) clear();
-    live_ = false;
-    std::fprintf(to_, "%s%s%s\n", label_.c_str(), text.empty() ? "" : "  ", text.c_str());
-    std::fflush(to_);
-  }
+  void finish(const std::string& text = "");
 
  private:
   using clock = std::chrono::steady_clock;
 
-  void draw() {
-    constexpr index_t width = 32;
-    const index_t full = done_ * width / total_;
-    const double elapsed = std::chrono::duration<double>(clock::now() - start_).count();
-    char rest[32] = "";
-    if (done_ > 0 && elapsed > 0.5)
-      std::snprintf(rest, sizeof rest, "  %.0f s left",
-                    elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
-    std::fprintf(
-        to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
-        std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
-    std::fflush(to_);
-    drawn_ = clock::now();
-  }
-  void clear() {
-    std::fputs("\r\x1b[K", to_);
-    std::fflush(to_);
-  }
+  void draw();
+  void clear();
 
   std::string label_;
   index_t total_, done_ = 0;
@@ -41666,6 +42661,46 @@ class progress_bar {
   bool live_;
   clock::time_point start_ = clock::now(), drawn_{};
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED progress_bar::progress_bar(std::string label, index_t total, std::FILE* to)
+    : label_(std::move(label)), total_(total > 0 ? total : 1), to_(to), live_(is_terminal(to)) {
+  if (live_) draw();
+}
+SINTER_SHARED progress_bar::~progress_bar() {
+  if (live_) clear();
+}
+SINTER_SHARED void progress_bar::advance(index_t steps) {
+  done_ = done_ + steps < total_ ? done_ + steps : total_;
+  if (live_ && clock::now() - drawn_ > std::chrono::milliseconds(50)) draw();
+}
+SINTER_SHARED void progress_bar::finish(const std::string& text) {
+  if (live_) clear();
+  live_ = false;
+  std::fprintf(to_, "%s%s%s\n", label_.c_str(), text.empty() ? "" : "  ", text.c_str());
+  std::fflush(to_);
+}
+SINTER_SHARED void progress_bar::draw() {
+  constexpr index_t width = 32;
+  const index_t full = done_ * width / total_;
+  const double elapsed = std::chrono::duration<double>(clock::now() - start_).count();
+  char rest[32] = "";
+  if (done_ > 0 && elapsed > 0.5)
+    std::snprintf(rest, sizeof rest, "  %.0f s left",
+                  elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
+  std::fprintf(
+      to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
+      std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
+  std::fflush(to_);
+  drawn_ = clock::now();
+}
+SINTER_SHARED void progress_bar::clear() {
+  std::fputs("\r\x1b[K", to_);
+  std::fflush(to_);
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
 #ifndef SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
@@ -42443,26 +43478,15 @@ namespace sinter::detail {
 /// first on, and wait for those that are not there yet.
 class draw_log {
  public:
-  void add(const random_key& key) {
-    const std::lock_guard lock(mutex_);
-    keys_.push_back(key);
-    added_.notify_all();
-  }
+  draw_log();
+  draw_log(const draw_log&) = delete;
+  draw_log& operator=(const draw_log&) = delete;
+  ~draw_log();
+
+  void add(const random_key& key);
   /// No further keys will come.
-  void close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    added_.notify_all();
-  }
-  random_key at(std::size_t i) {
-    std::unique_lock lock(mutex_);
-    added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
-    if (i >= keys_.size())
-      refuse<value_error>({"draw number ", static_cast<index_t>(i),
-                           ": the computation that this one repeats drew only ", static_cast<index_t>(keys_.size()),
-                           " times; draw in every part and in every run alike"});
-    return keys_[i];
-  }
+  void close();
+  random_key at(std::size_t i);
 
  private:
   std::mutex mutex_;
@@ -42485,24 +43509,12 @@ class [[nodiscard]] draw_source {
 
   [[nodiscard]] draw_source(draw_log& log, role r) : draw_source(log, r, current_draws()) {}
   /// `outer`: where the log's own keys come from, that of the thread which waits for this one.
-  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer)
-      : log_(log), role_(r), outer_(outer), before_(current_draws()) {
-    current_draws() = this;
-  }
-  ~draw_source() {
-    if (role_ == role::writes) log_.close();
-    current_draws() = before_;
-  }
+  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer);
+  ~draw_source();
   draw_source(const draw_source&) = delete;
   draw_source& operator=(const draw_source&) = delete;
 
-  random_key next(generator& gen) {
-    if (role_ == role::repeats) return log_.at(position_++);
-    if (outer_ == nullptr) note_before_draw(gen);
-    const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
-    log_.add(key);
-    return key;
-  }
+  random_key next(generator& gen);
 
  private:
   draw_log& log_;
@@ -42518,6 +43530,47 @@ inline random_key draw_key(generator& gen) {
   note_before_draw(gen);
   return gen.next();
 }
+
+#if SINTER_DEFINES
+
+SINTER_SHARED draw_log::draw_log() = default;
+SINTER_SHARED draw_log::~draw_log() = default;
+SINTER_SHARED void draw_log::add(const random_key& key) {
+  const std::lock_guard lock(mutex_);
+  keys_.push_back(key);
+  added_.notify_all();
+}
+SINTER_SHARED void draw_log::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  added_.notify_all();
+}
+SINTER_SHARED random_key draw_log::at(std::size_t i) {
+  std::unique_lock lock(mutex_);
+  added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
+  if (i >= keys_.size())
+    refuse<value_error>({"draw number ", static_cast<index_t>(i), ": the computation that this one repeats drew only ",
+                         static_cast<index_t>(keys_.size()), " times; draw in every part and in every run alike"});
+  return keys_[i];
+}
+
+SINTER_SHARED draw_source::draw_source(draw_log& log, role r, draw_source* outer)
+    : log_(log), role_(r), outer_(outer), before_(current_draws()) {
+  current_draws() = this;
+}
+SINTER_SHARED draw_source::~draw_source() {
+  if (role_ == role::writes) log_.close();
+  current_draws() = before_;
+}
+SINTER_SHARED random_key draw_source::next(generator& gen) {
+  if (role_ == role::repeats) return log_.at(position_++);
+  if (outer_ == nullptr) note_before_draw(gen);
+  const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
+  log_.add(key);
+  return key;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_RANDOM_DRAW_LOG_HPP
@@ -42632,10 +43685,7 @@ struct bernoulli_numbers {
   }
 };
 
-inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
-  return static_cast<std::uint64_t>(p * 0x1p32);
-}
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p);
 
 namespace kernel {
 
@@ -42748,6 +43798,15 @@ tensor<typename Numbers::value_type, R, D> draw(generator& gen, const Numbers& n
   return to;
 }
 
+#if SINTER_DEFINES
+
+SINTER_SHARED std::uint64_t bernoulli_limit(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  return static_cast<std::uint64_t>(p * 0x1p32);
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace detail
 
 /// While one is alive, draws on this thread are those of samples `first`, `first` + `step`, ... of a batch, by their
@@ -42762,12 +43821,7 @@ class [[nodiscard]] samples_from {
   /// Errors: value_error for a negative number and for a step below 1.
   [[nodiscard]] explicit samples_from(index_t first, index_t step = 1)
       : samples_from(detail::sample_numbers{first, step}) {}
-  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
-    if (numbers.first < 0)
-      detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
-    if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
-    detail::current_samples() = numbers;
-  }
+  [[nodiscard]] explicit samples_from(const detail::sample_numbers& numbers);
   ~samples_from() { detail::current_samples() = before_; }
   samples_from(const samples_from&) = delete;
   samples_from& operator=(const samples_from&) = delete;
@@ -42775,6 +43829,17 @@ class [[nodiscard]] samples_from {
  private:
   detail::sample_numbers before_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED samples_from::samples_from(const detail::sample_numbers& numbers) : before_(detail::current_samples()) {
+  if (numbers.first < 0)
+    detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", numbers.first});
+  if (numbers.step < 1) detail::refuse<value_error>({"samples_from: the step is at least 1, not ", numbers.step});
+  detail::current_samples() = numbers;
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_RANDOM_DISTRIBUTION_HPP
@@ -43235,9 +44300,10 @@ struct collect_stored {
   }
 };
 
-template <class M>
-std::vector<stored_member> stored_members(const M& model, const member_name* outer = nullptr) {
-  std::vector<stored_member> members;
+/// `Members` is a parameter so that only files which call it compile its functions.
+template <class M, class Members = std::vector<stored_member>>
+Members stored_members(const M& model, const member_name* outer = nullptr) {
+  Members members;
   const collect_stored collect{members};
   walk(outer, collect, model);
   return members;
@@ -43247,11 +44313,7 @@ std::vector<stored_member> stored_members(const M& model, const member_name* out
 SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert);
 
 /// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
-inline bool may_be_missing(const stored_member& member) {
-  const std::string_view name = member.name, counter = "num_batches_tracked";
-  return member.actions->is_buffer && name.ends_with(counter) &&
-         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
-}
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member);
 
 /// The values of the members on the host.
 SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members);
@@ -43267,55 +44329,13 @@ struct assignment {
 /// `op` before the text. A template, as are those below, so that only files which call it compile its containers.
 template <class Members>
 std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
-                                         const load_options& options) {
-  std::vector<assignment> plan;
-  std::string problems;
-  const auto report = [&](const std::string& name, const std::string& what) {
-    problems += sinter::detail::joined({"\n  '", name, "' ", what});
-  };
-  std::unordered_map<std::string, const host_tensor*> entries;
-  for (const named_tensor& entry : state)
-    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
-  for (const stored_member& member : members) {
-    const auto entry = entries.find(member.name);
-    if (entry == entries.end()) {
-      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
-      continue;
-    }
-    const std::string misfit = misfit_of(member, *entry->second, options.convert);
-    if (!misfit.empty()) report(member.name, misfit);
-    plan.push_back({&member, entry->second, nullptr});
-    entry->second = nullptr;
-  }
-  if (options.strict) {
-    for (const named_tensor& entry : state)
-      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
-  }
-  const auto refuse_problems = [&] {
-    if (!problems.empty())
-      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
-  };
-  refuse_problems();
-  for (assignment& a : plan) {
-    try {
-      a.staged = a.to->actions->stage(a.to->object, *a.from);
-    } catch (const value_error& e) {
-      report(a.to->name, e.what());
-    }
-  }
-  refuse_problems();
-  return plan;
-}
+                                         const load_options& options);
 template <class Plan>
-void write(const Plan& plan) {
-  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
-}
+void write(const Plan& plan);
 
 /// Writes the entries to the members, or throws and writes none.
 template <class Members>
-void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
-  write(plan_assignments(op, members, state, options));
-}
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options);
 
 /// Calls f(name, generator) for the generators among the settings of a model.
 template <class F>
@@ -43362,13 +44382,77 @@ SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host
   return {};
 }
 
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member) {
+  const std::string_view name = member.name, counter = "num_batches_tracked";
+  return member.actions->is_buffer && name.ends_with(counter) &&
+         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
+}
+
 SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members) {
   state_dict all;
   for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
   return all;
 }
 
+template <class Members>
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options) {
+  std::vector<assignment> plan;
+  std::string problems;
+  const auto report = [&](const std::string& name, const std::string& what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> entries;
+  for (const named_tensor& entry : state)
+    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
+  for (const stored_member& member : members) {
+    const auto entry = entries.find(member.name);
+    if (entry == entries.end()) {
+      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
+      continue;
+    }
+    const std::string misfit = misfit_of(member, *entry->second, options.convert);
+    if (!misfit.empty()) report(member.name, misfit);
+    plan.push_back({&member, entry->second, nullptr});
+    entry->second = nullptr;
+  }
+  if (options.strict) {
+    for (const named_tensor& entry : state)
+      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
+  }
+  const auto refuse_problems = [&] {
+    if (!problems.empty())
+      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  };
+  refuse_problems();
+  for (assignment& a : plan) {
+    try {
+      a.staged = a.to->actions->stage(a.to->object, *a.from);
+    } catch (const value_error& e) {
+      report(a.to->name, e.what());
+    }
+  }
+  refuse_problems();
+  return plan;
+}
+template <class Plan>
+void write(const Plan& plan) {
+  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
+  write(plan_assignments(op, members, state, options));
+}
+
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE std::vector<assignment> plan_assignments(std::string_view, const std::vector<stored_member>&,
+                                                         const state_dict&, const load_options&);
+SINTER_INSTANCE void write(const std::vector<assignment>&);
+SINTER_INSTANCE void load(const char*, const std::vector<stored_member>&, const state_dict&, const load_options&);
+#endif
 
 }  // namespace detail
 
@@ -43447,71 +44531,30 @@ struct summary_table : sinter::detail::report<summary_table> {
   index_t parameters = 0, multiply_adds = 0, bytes = 0;
 
   /// The table as text, a line for each row and one for the sums.
-  std::string text() const {
-    constexpr std::size_t columns = 7;
-    std::size_t width[columns] = {};
-    for (std::size_t row = 0; row < rows.size() + 2; ++row)
-      for (std::size_t column = 0; column < columns; ++column)
-        if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
-    std::string lines;
-    for (std::size_t row = 0; row < rows.size() + 2; ++row) {
-      std::string line;
-      for (std::size_t column = 0; column < columns; ++column) {
-        const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
-        const bool is_number = column >= 3 && column <= 5;
-        line += (is_number ? space + value : value + space) + "  ";
-      }
-      lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-    }
-    return lines;
-  }
+  std::string text() const;
 
  private:
   /// Row 0 is the head of the table, the last one the sums.
-  std::string cell(std::size_t row, std::size_t column) const {
-    static constexpr const char* head[] = {"module",        "type",  "output", "parameters",
-                                           "multiply-adds", "bytes", "device"};
-    if (row == 0) return head[column];
-    const bool is_sum = row > rows.size();
-    if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
-    if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
-    const summary_row& r = rows[row - 1];
-    switch (column) {
-      case 0:
-        return r.name.empty() ? "(model)" : r.name;
-      case 1:
-        return r.type;
-      case 2:
-        return r.called ? sinter::detail::joined(
-                              {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
-               : r.replicated ? "by copies"
-                              : "not called";
-      case 3:
-        return std::to_string(r.parameters);
-      case 4:
-        return std::to_string(r.multiply_adds);
-      case 5:
-        return std::to_string(r.bytes);
-      default:
-        return r.device;
-    }
-  }
+  std::string cell(std::size_t row, std::size_t column) const;
 };
 
 namespace detail {
 
+/// "linear" for what __PRETTY_FUNCTION__ says of a function of M = sinter::nn::linear<float, ...>.
+SINTER_SHARED_COLD std::string type_in(std::string_view text);
 /// "linear" for sinter::nn::linear<float, ...>.
 template <class M>
 std::string type_text() {
-  std::string_view text = __PRETTY_FUNCTION__;
-  text.remove_prefix(text.find("M = ") + 4);
-  text = text.substr(0, text.find_first_of("<;]"));
-  const std::size_t scope = text.rfind("::");
-  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+  return type_in(__PRETTY_FUNCTION__);
 }
 
 class summary_builder final : public call_observer {
  public:
+  summary_builder();
+  summary_builder(const summary_builder&) = delete;
+  summary_builder& operator=(const summary_builder&) = delete;
+  ~summary_builder();
+
   summary_table table;
 
   /// A row for m, and for all that it lists.
@@ -43522,7 +44565,7 @@ class summary_builder final : public call_observer {
     } else {
       const std::size_t at = table.rows.size();
       modules_.push_back(&m);
-      marks_.push_back(&type_mark<M>);
+      marks_.push_back(&code_of<M>);
       table.rows.push_back(
           {name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}, in_copies_});
       if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
@@ -43551,17 +44594,12 @@ class summary_builder final : public call_observer {
     }
   }
 
-  void called(const void* module, const void* mark, sinter::detail::shape_piece output,
-              index_t multiply_adds) override {
-    for (std::size_t i = 0; i < modules_.size(); ++i) {
-      if (modules_[i] != module || marks_[i] != mark) continue;
-      summary_row& row = table.rows[i];
-      row.output.assign(output.extents, output.extents + output.rank);
-      row.called = true;
-      row.multiply_adds += multiply_adds;
-      table.multiply_adds += multiply_adds;
-    }
-  }
+  // Said here, too, as without `inline` the key function puts the virtual table into every object.
+  SINTER_SHARED void called(const void* module, const void* mark, sinter::detail::shape_piece output,
+                            index_t multiply_adds) override;
+
+  /// The table, when all is in it.
+  summary_table take();
 
  private:
   std::vector<const void*> modules_, marks_;
@@ -43597,8 +44635,85 @@ summary_table summary(const M& model, const index_t (&input_shape)[R]) {
   const no_grad guard;
   const detail::observing scope(builder);
   static_cast<void>(copy(zeros<T, D>(input_shape)));
-  return builder.table;
+  return builder.take();
 }
+
+#if SINTER_DEFINES
+
+namespace detail {
+
+SINTER_SHARED_COLD std::string type_in(std::string_view text) {
+  text.remove_prefix(text.find("M = ") + 4);
+  text = text.substr(0, text.find_first_of("<;]"));
+  const std::size_t scope = text.rfind("::");
+  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+}
+
+SINTER_SHARED summary_builder::summary_builder() = default;
+SINTER_SHARED summary_builder::~summary_builder() = default;
+SINTER_SHARED summary_table summary_builder::take() { return std::move(table); }
+SINTER_SHARED void summary_builder::called(const void* module, const void* mark, sinter::detail::shape_piece output,
+                                           index_t multiply_adds) {
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i] != module || marks_[i] != mark) continue;
+    summary_row& row = table.rows[i];
+    row.output.assign(output.extents, output.extents + output.rank);
+    row.called = true;
+    row.multiply_adds += multiply_adds;
+    table.multiply_adds += multiply_adds;
+  }
+}
+
+}  // namespace detail
+
+SINTER_SHARED std::string summary_table::text() const {
+  constexpr std::size_t columns = 7;
+  std::size_t width[columns] = {};
+  for (std::size_t row = 0; row < rows.size() + 2; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      if (const std::size_t n = cell(row, column).size(); n > width[column]) width[column] = n;
+  std::string lines;
+  for (std::size_t row = 0; row < rows.size() + 2; ++row) {
+    std::string line;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::string value = cell(row, column), space(width[column] - value.size(), ' ');
+      const bool is_number = column >= 3 && column <= 5;
+      line += (is_number ? space + value : value + space) + "  ";
+    }
+    lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return lines;
+}
+
+SINTER_SHARED std::string summary_table::cell(std::size_t row, std::size_t column) const {
+  static constexpr const char* head[] = {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"};
+  if (row == 0) return head[column];
+  const bool is_sum = row > rows.size();
+  if (is_sum && (column == 0 || column == 1 || column == 2 || column == 6)) return column == 0 ? "total" : "";
+  if (is_sum) return std::to_string(column == 3 ? parameters : column == 4 ? multiply_adds : bytes);
+  const summary_row& r = rows[row - 1];
+  switch (column) {
+    case 0:
+      return r.name.empty() ? "(model)" : r.name;
+    case 1:
+      return r.type;
+    case 2:
+      return r.called ? sinter::detail::joined(
+                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+             : r.replicated ? "by copies"
+                            : "not called";
+    case 3:
+      return std::to_string(r.parameters);
+    case 4:
+      return std::to_string(r.multiply_adds);
+    case 5:
+      return std::to_string(r.bytes);
+    default:
+      return r.device;
+  }
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn
 
@@ -43909,7 +45024,9 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   const detail::held_actions<T, R, D, Kind, Devices>* actions_ = nullptr;
 };
 
+#if SINTER_DEFINES
 static_assert(is_module<any_module<float, 2>>);
+#endif  // SINTER_DEFINES
 
 }  // namespace nn
 }  // namespace sinter
@@ -43927,10 +45044,16 @@ namespace sinter {
 
 namespace detail {
 
-inline void check_finite(const char* op, double a, double b) {
+SINTER_SHARED void check_finite(const char* op, double a, double b);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
     refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
 }
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -43940,7 +45063,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
-  if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!(low <= high)) detail::refuse<value_error>({"uniform: low is above high"});
   if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
     detail::refuse<value_error>(
         {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
@@ -43971,7 +45094,7 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
                        const extents<R>& shape) {
   detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
-  if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
+  if (!(deviation >= 0)) detail::refuse<value_error>({"normal: the standard deviation is negative"});
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
@@ -45259,20 +46382,17 @@ inline constexpr bool is_setting<unfold_options> = true;
 
 namespace detail {
 
+/// The same number on all sides of so many axes.
+SINTER_SHARED pad_amounts amounts_on_all_sides(int axes, index_t all);
+/// Errors: value_error unless those are the amounts of so many axes.
+SINTER_SHARED void check_padded_axes(const pad_amounts& amounts, int axes);
+
 /// pad over N axes: one number for all sides, or two for each axis, the last axis first.
 template <class Self, int N, pad_mode Mode>
 struct padding_of : stateless<Self> {
   padding_of() = default;
-  explicit padding_of(index_t all) {
-    index_t each[std::size_t{2 * N}];
-    for (index_t& n : each) n = all;
-    amounts = pad_amounts(each);
-  }
-  explicit padding_of(const pad_amounts& each) : amounts(each) {
-    if (each.axes() != N)
-      sinter::detail::refuse<value_error>(
-          {"padding of ", N, " axes takes one number or ", 2 * N, ", not ", 2 * each.axes()});
-  }
+  explicit padding_of(index_t all) : amounts(amounts_on_all_sides(N, all)) {}
+  explicit padding_of(const pad_amounts& each) : amounts(each) { check_padded_axes(each, N); }
   template <class X>
   static constexpr auto mistake() {
     return sinter::detail::kernel_check<ops::pad_op<element_of<X>>, X>{};
@@ -45314,8 +46434,8 @@ SINTER_PADDING(circular_pad3d, 3, circular)
   struct name : detail::padding_of<name, N, pad_mode::constant> {                       \
     using base = detail::padding_of<name, N, pad_mode::constant>;                       \
     name() = default;                                                                   \
-    name(index_t all, double with) : base(all), value(with) {}                          \
-    name(const pad_amounts& each, double with) : base(each), value(with) {}             \
+    name(index_t all, double with);                                                     \
+    name(const pad_amounts& each, double with);                                         \
     template <class X>                                                                  \
     auto forward(X&& x) const {                                                         \
       return sinter::pad(std::forward<X>(x), this->amounts, pad_mode::constant, value); \
@@ -45336,7 +46456,7 @@ SINTER_CONSTANT_PADDING(constant_pad3d, 3)
 /// sinter::interpolate as a module: `nn::upsample({.scale_factor = 2, .mode = interpolation::bilinear})`.
 struct upsample : stateless_kernel<upsample, ops::interpolate_op> {
   upsample() = default;
-  explicit upsample(const interpolate_options& o) : options(o) {}
+  explicit upsample(const interpolate_options& o);
   template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);
@@ -45351,7 +46471,7 @@ struct upsample : stateless_kernel<upsample, ops::interpolate_op> {
 #define SINTER_PIXEL_BLOCKS(name)                           \
   struct name : stateless_kernel<name, ops::pixel_blocks> { \
     name() = default;                                       \
-    explicit name(index_t by) : factor(by) {}               \
+    explicit name(index_t by);                              \
     template <class X>                                      \
     auto forward(X&& x) const {                             \
       return sinter::name(std::forward<X>(x), factor);      \
@@ -45370,7 +46490,7 @@ SINTER_PIXEL_BLOCKS(pixel_unshuffle)
 /// sinter::unfold as a module: `nn::unfold({3, 3}, {.padding = 1})`.
 struct unfold : stateless_kernel<unfold, ops::unfold_op> {
   unfold() = default;
-  explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
+  explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {});
   template <class X>
   auto forward(X&& x) const {
     return sinter::unfold(std::forward<X>(x), kernel_size, options);
@@ -45387,8 +46507,7 @@ struct unfold : stateless_kernel<unfold, ops::unfold_op> {
 /// sinter::fold as a module: `nn::fold({28, 28}, {3, 3}, {.padding = 1})`.
 struct fold : stateless_kernel<fold, ops::fold_op> {
   fold() = default;
-  fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
-      : output_size(size), kernel_size(kernel), options(o) {}
+  fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {});
   template <class X>
   auto forward(X&& x) const {
     return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);
@@ -45403,8 +46522,43 @@ struct fold : stateless_kernel<fold, ops::fold_op> {
   unfold_options options;
 };
 
+#if SINTER_DEFINES
+
+namespace detail {
+
+SINTER_SHARED pad_amounts amounts_on_all_sides(int axes, index_t all) {
+  index_t each[std::size_t{2 * max_rank}];
+  for (index_t& n : each) n = all;
+  return pad_amounts(std::span<const index_t>(each, static_cast<std::size_t>(2 * axes)));
+}
+
+SINTER_SHARED void check_padded_axes(const pad_amounts& amounts, int axes) {
+  if (amounts.axes() != axes)
+    sinter::detail::refuse<value_error>(
+        {"padding of ", axes, " axes takes one number or ", 2 * axes, ", not ", 2 * amounts.axes()});
+}
+
+}  // namespace detail
+
+// Each instantiates the base of its module, so that they stand here.
+#define SINTER_CONSTANT_PADDING(name)                                            \
+  SINTER_SHARED name::name(index_t all, double with) : base(all), value(with) {} \
+  SINTER_SHARED name::name(const pad_amounts& each, double with) : base(each), value(with) {}
+SINTER_CONSTANT_PADDING(constant_pad1d)
+SINTER_CONSTANT_PADDING(constant_pad2d)
+SINTER_CONSTANT_PADDING(constant_pad3d)
+#undef SINTER_CONSTANT_PADDING
+SINTER_SHARED upsample::upsample(const interpolate_options& o) : options(o) {}
+SINTER_SHARED pixel_shuffle::pixel_shuffle(index_t by) : factor(by) {}
+SINTER_SHARED pixel_unshuffle::pixel_unshuffle(index_t by) : factor(by) {}
+SINTER_SHARED unfold::unfold(const per_axis<2>& kernel, const unfold_options& o) : kernel_size(kernel), options(o) {}
+SINTER_SHARED fold::fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o)
+    : output_size(size), kernel_size(kernel), options(o) {}
+
 static_assert(is_module<zero_pad2d> && is_module<constant_pad2d> && is_module<upsample> && is_module<pixel_shuffle> &&
               is_module<unfold> && is_module<fold>);
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn
 // sinter/nn/sequential.hpp: modules one after the other, their devices checked where they are put together.
@@ -45717,16 +46871,13 @@ struct saved_member {
   std::size_t parameter;  ///< its number
 };
 
+/// Errors: value_error unless `from` has n elements of that kind in one axis, or is a number for n = -1.
+SINTER_SHARED_COLD void check_saved(const host_tensor& from, element_kind kind, index_t n);
+
 /// The values of `from`. Errors: value_error unless it has n elements of type T in one axis, or is a number for n = -1.
 template <element T>
 tensor<T, 1> saved_values(const host_tensor& from, index_t n) {
-  const std::vector<index_t> shape = n < 0 ? std::vector<index_t>() : std::vector<index_t>{n};
-  const auto shape_text = [](const std::vector<index_t>& s) {
-    return sinter::detail::shape_piece{s.data(), static_cast<int>(s.size())};
-  };
-  if (from.element != kind_of_element<T>() || from.shape != shape)
-    sinter::detail::refuse<value_error>({"has shape ", shape_text(from.shape), " of ", element_name(from.element),
-                                         ", not ", shape_text(shape), " of ", element_name<T>()});
+  check_saved(from, kind_of_element<T>(), n);
   auto to = tensor<T, 1>::uninitialized({{n < 0 ? 1 : n}});
   const auto count = static_cast<std::size_t>(to.numel());
   sinter::detail::convert_elements<T>(from.bytes.data(), count, to.data());
@@ -45771,38 +46922,23 @@ struct staged_state {
     std::shared_ptr<void> made;
   };
   std::vector<part> parts;
-  void write() const {
-    for (const part& p : parts) p.to.actions->put(p.to.object, p.made.get());
-  }
+  void write() const;
 };
+
+/// For staged(); keeps(f, member) asks its last argument. A template so that only files which call it compile its
+/// containers.
+template <class Members>
+SINTER_COLD staged_state staged_if(std::string_view op, const Members& members,
+                                   const std::vector<named_tensor>& entries, const void* f,
+                                   bool (*keeps)(const void* f, const saved_member&));
 
 /// Finds an entry for every member, and stages those for which keeps(member) is true. Errors: value_error that lists
 /// what does not fit, is missing or is left.
 template <class F>
 SINTER_COLD staged_state staged(std::string_view op, const std::vector<saved_member>& members,
                                 const std::vector<named_tensor>& entries, const F& keeps) {
-  staged_state all;
-  std::string problems;
-  const auto report = [&](const std::string& name, std::string_view what) {
-    problems += sinter::detail::joined({"\n  '", name, "' ", what});
-  };
-  std::unordered_map<std::string, const host_tensor*> by_name;
-  for (const named_tensor& entry : entries) by_name.emplace(entry.name, &entry.value);
-  for (const saved_member& m : members) {
-    const auto entry = by_name.find(m.name);
-    try {
-      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
-      if (keeps(m)) all.parts.push_back({m, std::move(made)});
-    } catch (const value_error& e) {
-      report(m.name, e.what());
-    }
-    if (entry != by_name.end()) by_name.erase(entry);
-  }
-  for (const named_tensor& entry : entries)
-    if (by_name.count(entry.name) != 0) report(entry.name, "is not in the optimizer");
-  if (!problems.empty())
-    sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
-  return all;
+  return staged_if(op, members, entries, &keeps,
+                   [](const void* f, const saved_member& m) { return (*static_cast<const F*>(f))(m); });
 }
 
 #if SINTER_DEFINES
@@ -45818,7 +46954,54 @@ SINTER_SHARED_COLD std::string parameter_label(const std::string& name, const in
   return row_major ? text : text + sinter::detail::joined({" with strides ", shape_piece{strides, rank}});
 }
 
+SINTER_SHARED_COLD void check_saved(const host_tensor& from, element_kind kind, index_t n) {
+  using sinter::detail::shape_piece;
+  const bool fits = n < 0 ? from.shape.empty() : from.shape.size() == 1 && from.shape[0] == n;
+  if (from.element != kind || !fits)
+    sinter::detail::refuse<value_error>(
+        {"has shape ", shape_piece{from.shape.data(), static_cast<int>(from.shape.size())}, " of ",
+         element_name(from.element), ", not ", shape_piece{&n, n < 0 ? 0 : 1}, " of ", element_name(kind)});
+}
+
+SINTER_SHARED void staged_state::write() const {
+  for (const part& p : parts) p.to.actions->put(p.to.object, p.made.get());
+}
+
+template <class Members>
+SINTER_COLD staged_state staged_if(std::string_view op, const Members& members,
+                                   const std::vector<named_tensor>& entries, const void* f,
+                                   bool (*keeps)(const void* f, const saved_member&)) {
+  staged_state all;
+  std::string problems;
+  const auto report = [&](const std::string& name, std::string_view what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> by_name;
+  for (const named_tensor& entry : entries) by_name.emplace(entry.name, &entry.value);
+  for (const saved_member& m : members) {
+    const auto entry = by_name.find(m.name);
+    try {
+      auto made = m.actions->made(entry == by_name.end() ? nullptr : entry->second, m.numel);
+      if (keeps(f, m)) all.parts.push_back({m, std::move(made)});
+    } catch (const value_error& e) {
+      report(m.name, e.what());
+    }
+    if (entry != by_name.end()) by_name.erase(entry);
+  }
+  for (const named_tensor& entry : entries)
+    if (by_name.count(entry.name) != 0) report(entry.name, "is not in the optimizer");
+  if (!problems.empty())
+    sinter::detail::refuse<value_error>({op, ": the state does not fit the optimizer; nothing was loaded:", problems});
+  return all;
+}
+
 #endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE staged_state staged_if(std::string_view, const std::vector<saved_member>&,
+                                       const std::vector<named_tensor>&, const void*,
+                                       bool (*)(const void*, const saved_member&));
+#endif
 
 }  // namespace sinter::optim::detail
 
@@ -45828,6 +47011,8 @@ using sinter::detail::access;
 
 SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
                                         bool is_dense);
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_undefined_parameter(const std::string& name);
 
 /// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
@@ -45839,9 +47024,7 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
-    if (!v.defined())
-      sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
-                                           " is empty; build the module before its optimizer"});
+    if (!v.defined()) refuse_undefined_parameter(name);
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
@@ -45951,6 +47134,11 @@ SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* 
   if (!is_leaf)
     sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
+}
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_undefined_parameter(const std::string& name) {
+  sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
+                                       " is empty; build the module before its optimizer"});
 }
 
 #endif  // SINTER_DEFINES
@@ -46091,6 +47279,15 @@ constexpr bool check_optimizer_rule() {
   return true;
 }
 
+/// What the items of an optimizer keep. `Members` is a parameter so that only files which call it compile its
+/// functions.
+template <class Items, class Members = std::vector<saved_member>>
+Members list_saved(const Items& items) {
+  Members all;
+  for (std::size_t i = 0; i < items.size(); ++i) items[i]->list_saved(i, all);
+  return all;
+}
+
 }  // namespace detail
 
 /// What an optimizer does to its parameters.
@@ -46117,8 +47314,7 @@ class rule_optimizer : public optimizer {
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   explicit rule_optimizer(const Source& source, const options_type& options = {})
-      : optimizer(options.lr), options_(options) {
-    Rule::validate(options);
+      : rule_optimizer(no_parameters{}, options) {
     add(source);
   }
   template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
@@ -46133,9 +47329,10 @@ class rule_optimizer : public optimizer {
   template <class Problem = copy_of_an_optimizer_which_would_count_steps_of_its_own,
             class Fix = take_a_reference_or_std_move_it>
   rule_optimizer(rule_optimizer&) = delete;
-  rule_optimizer(rule_optimizer&&) noexcept = default;
+  rule_optimizer(rule_optimizer&&) noexcept;
   rule_optimizer& operator=(const rule_optimizer&) = delete;
-  rule_optimizer& operator=(rule_optimizer&&) noexcept = default;
+  rule_optimizer& operator=(rule_optimizer&&) noexcept;
+  ~rule_optimizer();
 
   /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
@@ -46145,17 +47342,16 @@ class rule_optimizer : public optimizer {
     detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
       using V = detail::bare<decltype(v)>;
       any = true;
-      auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
-      if (seen_.add(detail::identity(v))) items_.push_back(std::move(one));
+      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
+      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
+                     detail::identity(v));
     });
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
-  void step(double gradient_scale = 1) {
-    step_those([](std::size_t) { return true; }, gradient_scale);
-  }
+  void step(double gradient_scale = 1);
   /// The same for the parameters with those numbers for which of_these(number) is true. Others keep no state.
   template <class F>
   void step_those(const F& of_these, double gradient_scale = 1) {
@@ -46175,17 +47371,10 @@ class rule_optimizer : public optimizer {
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
-  void zero_grad() const {
-    for (const auto& i : items_) i->zero_grad();
-  }
+  void zero_grad() const;
 
   /// Multiplies all gradients by a factor; whether all of them are finite.
-  bool scale_gradients(double factor) {
-    for (const auto& i : items_) i->scale_gradient(factor);
-    bool finite = true;
-    for (const auto& i : items_) finite = i->finite() && finite;
-    return finite;
-  }
+  bool scale_gradients(double factor);
 
   const options_type& options() const { return options_; }
   /// Number of parameters.
@@ -46194,11 +47383,7 @@ class rule_optimizer : public optimizer {
   // For checkpoints.
   static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
   /// What it keeps from step to step for each parameter.
-  std::vector<detail::saved_member> saved_members() const {
-    std::vector<detail::saved_member> all;
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i]->list_saved(i, all);
-    return all;
-  }
+  std::vector<detail::saved_member> saved_members() const;
   /// Its value on the host; nothing before the first step.
   std::optional<host_tensor> saved_value(const detail::saved_member& m) const { return m.actions->read(m.object); }
   /// Whether it is updated, and so put back, here.
@@ -46223,9 +47408,8 @@ class rule_optimizer : public optimizer {
   template <class T, device D>
   struct typed_item final : item {
     using state_type = typename Rule::template state<T, D>;
-    template <int R>
-    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {
-      this->label = detail::parameter_label(name, v.shape().data(), v.value().strides().data(), R);
+    typed_item(const detail::flat_parameter<T, D>& p, std::string name) : parameter(p) {
+      this->label = std::move(name);
     }
     void reserve(const options_type& options) override {
       if (!parameter.has_grad()) return;
@@ -46270,6 +47454,13 @@ class rule_optimizer : public optimizer {
     detail::scaled_gradient<T, D> scaled;
   };
 
+  struct no_parameters {};
+  rule_optimizer(no_parameters, const options_type& options);
+
+  /// Unless it is there already; `identity` tells.
+  template <class T, device D>
+  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity);
+
   template <class F>
   static void in_few_kernels(const F& passes) {
     sinter::detail::independent_passes gathered;
@@ -46281,6 +47472,51 @@ class rule_optimizer : public optimizer {
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
+
+// The members of common optimizers are in sinter::compiled; those that stand in the class a file would compile, too.
+
+template <class Rule>
+rule_optimizer<Rule>::rule_optimizer(no_parameters, const options_type& options)
+    : optimizer(options.lr), options_(options) {
+  Rule::validate(options);
+}
+template <class Rule>
+rule_optimizer<Rule>::rule_optimizer(rule_optimizer&&) noexcept = default;
+template <class Rule>
+rule_optimizer<Rule>& rule_optimizer<Rule>::operator=(rule_optimizer&&) noexcept = default;
+template <class Rule>
+rule_optimizer<Rule>::~rule_optimizer() = default;
+
+template <class Rule>
+template <class T, device D>
+void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
+                                    const void* identity) {
+  auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
+  if (seen_.add(identity)) items_.push_back(std::move(one));
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::step(double gradient_scale) {
+  step_those([](std::size_t) { return true; }, gradient_scale);
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::zero_grad() const {
+  for (const auto& i : items_) i->zero_grad();
+}
+
+template <class Rule>
+bool rule_optimizer<Rule>::scale_gradients(double factor) {
+  for (const auto& i : items_) i->scale_gradient(factor);
+  bool finite = true;
+  for (const auto& i : items_) finite = i->finite() && finite;
+  return finite;
+}
+
+template <class Rule>
+std::vector<detail::saved_member> rule_optimizer<Rule>::saved_members() const {
+  return detail::list_saved(items_);
+}
 
 }  // namespace sinter::optim
 
@@ -46467,7 +47703,9 @@ struct adam_rule {
   };
 };
 
+#if SINTER_DEFINES
 static_assert(optimizer_rule<adam_rule<adam_options, false>>);
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -46497,8 +47735,8 @@ namespace sinter::optim {
 class gradient_norm {
  public:
   gradient_norm() = default;
-  explicit gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
-  double item() const { return read_ ? read_() : 0; }
+  explicit gradient_norm(std::function<double()> read);
+  double item() const;
   operator double() const { return item(); }
 
  private:
@@ -46520,15 +47758,9 @@ struct clip_kernel {
   }
 };
 
-struct clip_on_gpu {
-  virtual ~clip_on_gpu() = default;
-  /// After all gradients were added.
-  virtual gradient_norm norm(double max_norm) = 0;
-};
-
 /// Clips gradients that all lie on D without waiting for it.
 template <device D>
-class clip_there final : public clip_on_gpu {
+class clip_there {
  public:
   /// Of so many gradients.
   explicit clip_there(index_t n) : norms_(tensor<double, 1, D>::uninitialized({{n}})) {}
@@ -46540,7 +47772,8 @@ class clip_there final : public clip_on_gpu {
     else place.in_place() = sqrt(sum(square(cast<double>(all)), 0, keepdim));
     ++used_;
   }
-  gradient_norm norm(double max_norm) override {
+  /// After all gradients were added.
+  gradient_norm norm(double max_norm) {
     norm_ = sinter::norm(norms_);
     const auto factor = max_norm / (norm_ + 1e-6);
     factor_ = where(factor >= 1, 1, factor);
@@ -46558,6 +47791,55 @@ class clip_there final : public clip_on_gpu {
   tensor<double, 0, D> norm_, factor_;
 };
 
+/// clip_grad_norm for n gradients, all on the GPU D.
+template <device D, class Source>
+gradient_norm clip_on_gpu(const Source& source, double max_norm, index_t n) {
+  clip_there<D> there(n);
+  const auto for_each_gradient = [&source](const auto& f) {
+    for_each_variable(source, [&f](const std::string&, const auto& v) {
+      if constexpr (std::is_same_v<device_of<decltype(v)>, D>) {
+        if (v.has_grad()) f(v.grad());
+      }
+    });
+  };
+  for_each_gradient([&there](const auto& g) { there.add(g); });
+  gradient_norm norm = there.norm(max_norm);
+  sinter::detail::independent_passes gathered;
+  for_each_gradient([&there](const auto& g) { there.scale(g); });
+  gathered.run();
+  return norm;
+}
+
+/// The norm of all gradients, of those of each. A template so that only files which clip compile it.
+template <class Norms>
+double norm_of_all(const Norms& norms);
+
+/// clip_grad_norm for gradients on any devices. `Norms` is a parameter for the same reason.
+template <class Source, class Norms = std::vector<std::function<double()>>>
+gradient_norm clip_on_host(const Source& source, double max_norm) {
+  Norms norms;  // all are started before the first one is waited for
+  for_each_variable(source, [&norms](const std::string&, const auto& v) {
+    using T = compute_type<element_of<decltype(v)>>;
+    if (!v.has_grad()) return;
+    const auto g = access::in_memory_order(v.grad());
+    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
+      const auto found = static_cast<double>(of_one.item());
+      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
+        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
+      return found;
+    });
+  });
+  const double norm = norm_of_all(norms);
+  const double factor = max_norm / (norm + 1e-6);
+  if (!(factor >= 1))
+    for_each_variable(source, [factor](const std::string&, const auto& v) {
+      if (!v.has_grad()) return;
+      auto g = access::in_memory_order(v.grad());
+      g *= factor;
+    });
+  return gradient_norm([norm] { return norm; });
+}
+
 }  // namespace detail
 
 /// Scales all gradients of a module, variable or range so that their norm over all elements is at most max_norm, and
@@ -46572,54 +47854,15 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   index_t n = 0;
   std::string place;
   bool one_gpu = true;
+  gradient_norm (*clip)(const Source&, double, index_t) = nullptr;
   detail::for_each_variable(source, [&](const std::string&, const auto& v) {
     using D = device_of<decltype(v)>;
     if (!v.has_grad()) return;
     if (n++ == 0) place = device_name<D>();
     one_gpu = one_gpu && is_cuda_v<D> && place == device_name<D>();
+    if constexpr (is_cuda_v<D>) clip = &detail::clip_on_gpu<D, Source>;
   });
-  if (one_gpu && n > 0) {
-    std::unique_ptr<detail::clip_on_gpu> there;
-    const auto for_each_gradient = [&](const auto& f) {
-      detail::for_each_variable(source, [&](const std::string&, const auto& v) {
-        using D = device_of<decltype(v)>;
-        if constexpr (is_cuda_v<D>) {
-          if (!v.has_grad()) return;
-          if (!there) there = std::make_unique<detail::clip_there<D>>(n);
-          f(static_cast<detail::clip_there<D>&>(*there), v.grad());
-        }
-      });
-    };
-    for_each_gradient([](auto& clip, const auto& g) { clip.add(g); });
-    gradient_norm norm = there->norm(max_norm);
-    sinter::detail::independent_passes gathered;
-    for_each_gradient([](auto& clip, const auto& g) { clip.scale(g); });
-    gathered.run();
-    return norm;
-  }
-  std::vector<std::function<double()>> norms;  // all are started before the first one is waited for
-  detail::for_each_variable(source, [&norms](const std::string&, const auto& v) {
-    using T = compute_type<element_of<decltype(v)>>;
-    if (!v.has_grad()) return;
-    const auto g = detail::access::in_memory_order(v.grad());
-    norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
-      const auto found = static_cast<double>(of_one.item());
-      if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
-        if (std::isinf(found)) return eval(sinter::norm(cast<double>(g))).item();
-      return found;
-    });
-  });
-  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
-  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
-  const double norm = eval(sinter::norm(each)).item();
-  const double factor = max_norm / (norm + 1e-6);
-  if (!(factor >= 1))
-    detail::for_each_variable(source, [factor](const std::string&, const auto& v) {
-      if (!v.has_grad()) return;
-      auto g = detail::access::in_memory_order(v.grad());
-      g *= factor;
-    });
-  return gradient_norm([norm] { return norm; });
+  return one_gpu && n > 0 ? clip(source, max_norm, n) : detail::clip_on_host(source, max_norm);
 }
 
 template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
@@ -46641,6 +47884,30 @@ void clip_grad_value(const Source& source, double limit) {
 template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
           class Fix = typename detail::source_mistake<Source>::fix>
 void clip_grad_value(const Source&, double) = delete;
+
+#if SINTER_DEFINES
+
+SINTER_SHARED gradient_norm::gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
+SINTER_SHARED double gradient_norm::item() const { return read_ ? read_() : 0; }
+
+namespace detail {
+
+template <class Norms>
+double norm_of_all(const Norms& norms) {
+  tensor<double, 1> each = zeros<double>({static_cast<index_t>(norms.size())});
+  for (std::size_t i = 0; i < norms.size(); ++i) each.data()[i] = norms[i]();
+  return eval(sinter::norm(each)).item();
+}
+
+}  // namespace detail
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+namespace detail {
+SINTER_INSTANCE double norm_of_all(const std::vector<std::function<double()>>&);
+}
+#endif
 
 }  // namespace sinter::optim
 // sinter/optim/grad_scaler.hpp: loss scaling, which keeps small gradients of half from vanishing.
@@ -46679,15 +47946,7 @@ class grad_scaler {
  public:
   /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the
   /// interval 1 or more.
-  explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
-    check_scale(scale_);
-    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
-        options.growth_interval < 1)
-      sinter::detail::refuse<value_error>(
-          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
-           "not ",
-           options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
-  }
+  explicit grad_scaler(const grad_scaler_options& options = {});
 
   /// The loss times the scale, in float where the loss is half or bfloat16.
   template <expression E>
@@ -46728,26 +47987,9 @@ class grad_scaler {
   }
 
   /// After the steps of all optimizers: adapts the scale. Errors: value_error where there was none.
-  void update() {
-    if (!options_.enabled) return;
-    if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
-    bool finite = true;
-    for (const use& u : uses_) finite = finite && u.finite;
-    uses_.clear();
-    good_updates_ = finite ? good_updates_ + 1 : 0;
-    if (!finite) {
-      scale_ *= options_.backoff_factor;
-    } else if (good_updates_ == options_.growth_interval) {
-      if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
-      good_updates_ = 0;
-    }
-  }
+  void update();
   /// Sets the scale instead. Errors: value_error unless it is positive and finite.
-  void update(double new_scale) {
-    check_scale(new_scale);
-    uses_.clear();
-    scale_ = new_scale;
-  }
+  void update(double new_scale);
 
   /// The scale; 1 where the scaler is not enabled.
   double get_scale() const { return options_.enabled ? scale_ : 1; }
@@ -46759,24 +48001,10 @@ class grad_scaler {
     index_t good_updates = 0;  ///< since the scale changed last
   };
   /// Errors: value_error between a step or unscale() and the update() after it.
-  state_type state() const {
-    if (!uses_.empty())
-      throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
-    return {scale_, good_updates_};
-  }
+  state_type state() const;
   /// Errors: value_error for a scale that is not positive and finite, and for a number of updates out of range.
-  void set_state(const state_type& s) {
-    check_state(s);
-    scale_ = s.scale;
-    good_updates_ = s.good_updates;
-    uses_.clear();
-  }
-  void check_state(const state_type& s) const {
-    check_scale(s.scale);
-    if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
-      sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
-                                           options_.growth_interval, " after which it grows"});
-  }
+  void set_state(const state_type& s);
+  void check_state(const state_type& s) const;
 
  private:
   /// What happened to an optimizer since the last update.
@@ -46785,21 +48013,81 @@ class grad_scaler {
     bool unscaled = false, stepped = false, finite = true;
   };
 
-  static void check_scale(double scale) {
-    if (!(scale > 0) || !std::isfinite(scale))
-      sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
-  }
-  use& use_of(const void* optimizer) {
-    for (use& u : uses_)
-      if (u.optimizer == optimizer) return u;
-    return uses_.emplace_back(use{optimizer});
-  }
+  static void check_scale(double scale);
+  use& use_of(const void* optimizer);
 
   grad_scaler_options options_;
   double scale_;
   index_t good_updates_ = 0;
   std::vector<use> uses_;
 };
+
+#if SINTER_DEFINES
+
+SINTER_SHARED grad_scaler::grad_scaler(const grad_scaler_options& options)
+    : options_(options), scale_(options.init_scale) {
+  check_scale(scale_);
+  if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
+      options.growth_interval < 1)
+    sinter::detail::refuse<value_error>(
+        {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
+         "not ",
+         options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
+}
+
+SINTER_SHARED void grad_scaler::update() {
+  if (!options_.enabled) return;
+  if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
+  bool finite = true;
+  for (const use& u : uses_) finite = finite && u.finite;
+  uses_.clear();
+  good_updates_ = finite ? good_updates_ + 1 : 0;
+  if (!finite) {
+    scale_ *= options_.backoff_factor;
+  } else if (good_updates_ == options_.growth_interval) {
+    if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
+    good_updates_ = 0;
+  }
+}
+
+SINTER_SHARED void grad_scaler::update(double new_scale) {
+  check_scale(new_scale);
+  uses_.clear();
+  scale_ = new_scale;
+}
+
+SINTER_SHARED grad_scaler::state_type grad_scaler::state() const {
+  if (!uses_.empty())
+    throw value_error("grad_scaler: there was a step() or unscale() since the last update(); call it first");
+  return {scale_, good_updates_};
+}
+
+SINTER_SHARED void grad_scaler::set_state(const state_type& s) {
+  check_state(s);
+  scale_ = s.scale;
+  good_updates_ = s.good_updates;
+  uses_.clear();
+}
+
+SINTER_SHARED void grad_scaler::check_state(const state_type& s) const {
+  check_scale(s.scale);
+  if (s.good_updates < 0 || s.good_updates >= options_.growth_interval)
+    sinter::detail::refuse<value_error>({"grad_scaler: ", s.good_updates, " updates since the scale changed, of ",
+                                         options_.growth_interval, " after which it grows"});
+}
+
+SINTER_SHARED void grad_scaler::check_scale(double scale) {
+  if (!(scale > 0) || !std::isfinite(scale))
+    sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
+}
+
+SINTER_SHARED grad_scaler::use& grad_scaler::use_of(const void* optimizer) {
+  for (use& u : uses_)
+    if (u.optimizer == optimizer) return u;
+  return uses_.emplace_back(use{optimizer});
+}
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter::optim
 // sinter/optim/instances.hpp: optimizers, whose members a program with sinter::compiled holds once.
@@ -46821,12 +48109,7 @@ namespace detail {
 
 struct rmsprop_rule {
   using options = rmsprop_options;
-  static void validate(const options& o) {
-    check_setting("rmsprop", "alpha", o.alpha);
-    check_setting("rmsprop", "eps", o.eps);
-    check_setting("rmsprop", "weight_decay", o.weight_decay);
-    check_setting("rmsprop", "momentum", o.momentum);
-  }
+  static void validate(const options& o);
 
   template <class T, bool Centered, bool Momentum>
   struct kernel {
@@ -46901,7 +48184,18 @@ struct rmsprop_rule {
   };
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED void rmsprop_rule::validate(const options& o) {
+  check_setting("rmsprop", "alpha", o.alpha);
+  check_setting("rmsprop", "eps", o.eps);
+  check_setting("rmsprop", "weight_decay", o.weight_decay);
+  check_setting("rmsprop", "momentum", o.momentum);
+}
+
 static_assert(optimizer_rule<rmsprop_rule>);
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -46927,13 +48221,7 @@ namespace detail {
 
 struct sgd_rule {
   using options = sgd_options;
-  static void validate(const options& o) {
-    check_setting("sgd", "momentum", o.momentum);
-    check_setting("sgd", "weight_decay", o.weight_decay);
-    if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
-    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-      throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
-  }
+  static void validate(const options& o);
 
   template <class T>
   struct plain_kernel {
@@ -46994,7 +48282,19 @@ struct sgd_rule {
   };
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED void sgd_rule::validate(const options& o) {
+  check_setting("sgd", "momentum", o.momentum);
+  check_setting("sgd", "weight_decay", o.weight_decay);
+  if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");
+  if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+    throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
+}
+
 static_assert(optimizer_rule<sgd_rule>);
+
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -47010,11 +48310,14 @@ using sgd = rule_optimizer<detail::sgd_rule>;
 namespace sinter::optim {
 
 SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
-SINTER_INSTANCE struct rule_optimizer<detail::sgd_rule>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::sgd_rule>::add_item(const detail::flat_parameter<float, cpu>&, std::string,
+                                                                const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
-SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adam_options, false>>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adam_options, false>>::add_item(
+    const detail::flat_parameter<float, cpu>&, std::string, const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adamw_options, true>>;
-SINTER_INSTANCE struct rule_optimizer<detail::adam_rule<adamw_options, true>>::typed_item<float, cpu>;
+SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adamw_options, true>>::add_item(
+    const detail::flat_parameter<float, cpu>&, std::string, const void*);
 
 }  // namespace sinter::optim
 #endif
@@ -47032,20 +48335,14 @@ concept schedule = requires(const S& s, double base, index_t epoch) {
 struct step_lr {
   index_t every;
   double gamma = 0.1;
-  double operator()(double base, index_t epoch) const {
-    if (every < 1) throw value_error("step_lr: `every` must be at least 1");
-    return base * std::pow(gamma, static_cast<double>(epoch / every));
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// base gamma^(number of milestones reached).
 struct multi_step_lr {
   std::vector<index_t> milestones;
   double gamma = 0.1;
-  double operator()(double base, index_t epoch) const {
-    for (index_t m : milestones) base *= epoch >= m ? gamma : 1;
-    return base;
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// base gamma^epoch.
@@ -47059,12 +48356,7 @@ struct exponential_lr {
 struct cosine_lr {
   index_t period;
   double least = 0;
-  double operator()(double base, index_t epoch) const {
-    if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
-    return least +
-           (base - least) *
-               (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
-  }
+  double operator()(double base, index_t epoch) const;
 };
 
 /// From base start to base along a line in `length` epochs, then base.
@@ -47138,6 +48430,27 @@ class lr_scheduler {
   index_t epoch_ = 0;
 };
 
+#if SINTER_DEFINES
+
+SINTER_SHARED double step_lr::operator()(double base, index_t epoch) const {
+  if (every < 1) throw value_error("step_lr: `every` must be at least 1");
+  return base * std::pow(gamma, static_cast<double>(epoch / every));
+}
+
+SINTER_SHARED double multi_step_lr::operator()(double base, index_t epoch) const {
+  for (index_t m : milestones) base *= epoch >= m ? gamma : 1;
+  return base;
+}
+
+SINTER_SHARED double cosine_lr::operator()(double base, index_t epoch) const {
+  if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
+  return least + (base - least) *
+                     (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) /
+                     2;
+}
+
+#endif  // SINTER_DEFINES
+
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 
@@ -47158,6 +48471,20 @@ SINTER_INSTANCES_OF_RANK(3)
 SINTER_INSTANCES_OF_RANK(4)
 #undef SINTER_INSTANCES_OF_RANK
 #undef SINTER_INSTANCES_OF
+
+#if SINTER_STOCK_PART == 6 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+#define SINTER_STOCK_TABLE(R)                       \
+  SINTER_STOCK_LINE(dropout_expr<tensor<float, R>>) \
+  SINTER_STOCK_LINE(dropout_expr<variable<float, R>>)
+SINTER_STOCK_TABLE(2)
+SINTER_STOCK_TABLE(3)
+SINTER_STOCK_TABLE(4)
+#undef SINTER_STOCK_TABLE
+#undef SINTER_STOCK_LINE
 
 }  // namespace sinter::detail
 namespace sinter {
@@ -58301,35 +59628,16 @@ class loader_progress {
 
   loader_progress() = default;
   loader_progress(const loader_progress& other) : loader_progress(other.copy()) {}
-  loader_progress& operator=(const loader_progress& other) {
-    const state there = other.copy();
-    const std::lock_guard lock(mutex_);
-    state_ = {there.next, there.reached, state_.loops + 1};
-    return *this;
-  }
+  loader_progress& operator=(const loader_progress& other);
 
   loader_position next() const { return copy().next; }
   loader_position reached() const { return copy().reached; }
-  void set(loader_position position) {
-    const std::lock_guard lock(mutex_);
-    state_ = {position, position, state_.loops + 1};
-  }
+  void set(loader_position position);
   /// Counts an epoch.
-  loop begin() {
-    const std::lock_guard lock(mutex_);
-    const loader_position start = state_.next;
-    state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
-    return {start, state_.loops};
-  }
+  loop begin();
   /// The loop made no batch: the next one begins where it would have, unless another began meanwhile.
-  void take_back(const loop& l, loader_position reached) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
-  }
-  void reach(const loop& l, loader_position position) {
-    const std::lock_guard lock(mutex_);
-    if (l.number == state_.loops) state_.reached = position;
-  }
+  void take_back(const loop& l, loader_position reached);
+  void reach(const loop& l, loader_position position);
 
  private:
   struct state {
@@ -58337,14 +59645,51 @@ class loader_progress {
     std::uint64_t loops = 0;  ///< the number of the loop that began last
   };
   explicit loader_progress(const state& s) : state_(s) {}
-  state copy() const {
-    const std::lock_guard lock(mutex_);
-    return state_;
-  }
+  state copy() const;
 
   state state_;
   mutable fork_safe_mutex mutex_;
 };
+
+SINTER_SHARED void check_position(const loader_position& at, index_t samples);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED loader_progress& loader_progress::operator=(const loader_progress& other) {
+  const state there = other.copy();
+  const std::lock_guard lock(mutex_);
+  state_ = {there.next, there.reached, state_.loops + 1};
+  return *this;
+}
+SINTER_SHARED void loader_progress::set(loader_position position) {
+  const std::lock_guard lock(mutex_);
+  state_ = {position, position, state_.loops + 1};
+}
+SINTER_SHARED loader_progress::loop loader_progress::begin() {
+  const std::lock_guard lock(mutex_);
+  const loader_position start = state_.next;
+  state_ = {{start.epoch + 1, 0}, start, state_.loops + 1};
+  return {start, state_.loops};
+}
+SINTER_SHARED void loader_progress::take_back(const loop& l, loader_position reached) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_ = {l.start, reached, state_.loops + 1};
+}
+SINTER_SHARED void loader_progress::reach(const loop& l, loader_position position) {
+  const std::lock_guard lock(mutex_);
+  if (l.number == state_.loops) state_.reached = position;
+}
+SINTER_SHARED loader_progress::state loader_progress::copy() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+SINTER_SHARED void check_position(const loader_position& at, index_t samples) {
+  if (at.samples < 0 || at.samples > samples)
+    refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
+                         ": the dataset has ", samples});
+}
+
+#endif  // SINTER_DEFINES
 
 /// One pass over a share of a dataset, in the given order or, if that is undefined, in its own. The thread makes
 /// batches until `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes
@@ -58355,97 +59700,24 @@ class loader_pass {
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
   loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, const epoch_share& share,
-              index_t batches, const loader_options& options)
-      : set_(set),
-        turns_(std::move(turns)),
-        order_(std::move(order)),
-        share_(share),
-        batches_(batches),
-        options_(options) {
-    if (options.prefetch == 0 || batches < 2) return;
-    try {
-      worker_ = std::thread([this] { work(); });
-    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
-    }
-  }
+              index_t batches, const loader_options& options);
   loader_pass(const loader_pass&) = delete;
   loader_pass& operator=(const loader_pass&) = delete;
-  ~loader_pass() {
-    if (!worker_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
-  }
+  ~loader_pass();
 
   /// The next batch, or nothing after the last; rethrows what went wrong in making it.
-  std::optional<batch_type> next() {
-    if (taken_ == batches_) return std::nullopt;
-    std::unique_lock lock(mutex_);
-    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) {
-      lock.unlock();
-      if (!failure_) return make(taken_++);
-      taken_ = batches_;
-      std::rethrow_exception(failure_);
-    }
-    std::optional<batch_type> b(std::move(ready_.front()));
-    ready_.pop_front();
-    ++taken_;
-    lock.unlock();
-    changed_.notify_all();
-    return b;
-  }
+  std::optional<batch_type> next();
 
   /// Batches that next() has given.
   index_t taken() const { return taken_; }
 
   /// For fork_watch.
-  void at_fork(fork_step step) noexcept {
-    if (step == fork_step::before) return mutex_.lock();
-    if (step == fork_step::in_child && worker_.joinable()) {
-      forget_thread(worker_);
-      // The old one is not destroyed: that would wait for its waiters.
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;
-    }
-    mutex_.unlock();
-  }
+  void at_fork(fork_step step) noexcept;
 
  private:
-  batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = share_.count() - first;
-    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
-    std::vector<index_t> rows;
-    if (!order_.defined() || !share_.is_dense()) {
-      rows.resize(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const index_t place = share_.place(first + static_cast<index_t>(i));
-        rows[i] = order_.defined() ? order_.data()[place] : place;
-      }
-    }
-    const auto turn = turns_->take();
-    return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
-                                     : std::span<const index_t>(rows));
-  }
+  batch_type make(index_t number) const;
 
-  void work() noexcept {
-    for (index_t number = 0; number < batches_; ++number) {
-      try {
-        batch_type b = make(number);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
-        if (stop_) return;
-        ready_.push_back(std::move(b));
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        number = batches_;
-      }
-      changed_.notify_all();
-    }
-  }
+  void work() noexcept;
 
   const Set& set_;
   std::shared_ptr<dataset_turns> turns_;
@@ -58461,6 +59733,95 @@ class loader_pass {
   std::thread worker_;
   fork_watch watch_{*this};
 };
+
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+
+template <class Set>
+loader_pass<Set>::loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order,
+                              const epoch_share& share, index_t batches, const loader_options& options)
+    : set_(set),
+      turns_(std::move(turns)),
+      order_(std::move(order)),
+      share_(share),
+      batches_(batches),
+      options_(options) {
+  if (options.prefetch == 0 || batches < 2) return;
+  try {
+    worker_ = std::thread([this] { work(); });
+  } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
+  }
+}
+template <class Set>
+loader_pass<Set>::~loader_pass() {
+  if (!worker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+template <class Set>
+auto loader_pass<Set>::next() -> std::optional<batch_type> {
+  if (taken_ == batches_) return std::nullopt;
+  std::unique_lock lock(mutex_);
+  if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+  if (ready_.empty()) {
+    lock.unlock();
+    if (!failure_) return make(taken_++);
+    taken_ = batches_;
+    std::rethrow_exception(failure_);
+  }
+  std::optional<batch_type> b(std::move(ready_.front()));
+  ready_.pop_front();
+  ++taken_;
+  lock.unlock();
+  changed_.notify_all();
+  return b;
+}
+template <class Set>
+void loader_pass<Set>::at_fork(fork_step step) noexcept {
+  if (step == fork_step::before) return mutex_.lock();
+  if (step == fork_step::in_child && worker_.joinable()) {
+    forget_thread(worker_);
+    // The old one is not destroyed: that would wait for its waiters.
+    ::new (static_cast<void*>(&changed_)) std::condition_variable;
+  }
+  mutex_.unlock();
+}
+template <class Set>
+auto loader_pass<Set>::make(index_t number) const -> batch_type {
+  const index_t first = number * options_.batch_size, left = share_.count() - first;
+  const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+  std::vector<index_t> rows;
+  if (!order_.defined() || !share_.is_dense()) {
+    rows.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const index_t place = share_.place(first + static_cast<index_t>(i));
+      rows[i] = order_.defined() ? order_.data()[place] : place;
+    }
+  }
+  const auto turn = turns_->take();
+  return gather(set_, rows.empty() ? std::span<const index_t>(order_.data() + share_.place(first), n)
+                                   : std::span<const index_t>(rows));
+}
+template <class Set>
+void loader_pass<Set>::work() noexcept {
+  for (index_t number = 0; number < batches_; ++number) {
+    try {
+      batch_type b = make(number);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+      if (stop_) return;
+      ready_.push_back(std::move(b));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      number = batches_;
+    }
+    changed_.notify_all();
+  }
+}
 
 }  // namespace detail
 
@@ -58512,11 +59873,7 @@ class data_loader {
   loader_position position() const { return progress_.reached(); }
   /// The next loop begins there; a loop that is under way no longer counts. {epoch(), 0} is the beginning of the next
   /// epoch. Errors: value_error for a negative number and for more samples than the dataset has.
-  void set_position(loader_position position) {
-    if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
-    check_position(position, samples());
-    progress_.set(position);
-  }
+  void set_position(loader_position position);
 
   class iterator {
    public:
@@ -58524,27 +59881,17 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share)
-        : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
-      ++*this;
-    }
+    iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share);
+    iterator(iterator&&) noexcept;
+    iterator& operator=(iterator&&) noexcept;
+    ~iterator();
     batch_type& operator*() const { return *current_; }
-    iterator& operator++() {
-      current_.reset();
-      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
-      loader_->progress_.reach(loop_, reached());
-      return *this;
-    }
+    iterator& operator++();
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
-    loader_position reached() const {
-      const index_t epoch = loop_.start.epoch, taken = pass_->taken();
-      if (current_ == nullptr) return {epoch + 1, 0};
-      const bool last = taken == loader_->batches_of(share_.most());
-      return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
-    }
+    loader_position reached() const;
 
     std::unique_ptr<pass> pass_;
     std::unique_ptr<batch_type> current_;
@@ -58553,35 +59900,11 @@ class data_loader {
     detail::epoch_share share_;
   };
 
-  iterator begin() {
-    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
-    const index_t n = samples();
-    check_position(progress_.next(), n);
-    const loader_position before = progress_.reached();
-    const loop l = progress_.begin();
-    try {
-      const detail::epoch_share share(sampler(), l.start.samples, n);
-      return iterator(
-          std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
-          *this, l, share);
-    } catch (...) {
-      progress_.take_back(l, before);
-      throw;
-    }
-  }
+  iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  index_t samples() const {
-    const index_t n = set_.size();
-    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
-    return n;
-  }
-  static void check_position(const loader_position& at, index_t samples) {
-    if (at.samples < 0 || at.samples > samples)
-      detail::refuse<value_error>({"data_loader: cannot begin behind ", at.samples, " samples of epoch ", at.epoch,
-                                   ": the dataset has ", samples});
-  }
+  index_t samples() const;
   /// Batches are left out for all ranks alike.
   distributed_sampler sampler() const {
     const distributed_sampler& s = options_.sampler;
@@ -58591,17 +59914,75 @@ class data_loader {
     return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
   }
   /// Undefined without shuffling: an order of a huge dataset would fill the memory.
-  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
-    if (!options_.shuffle) return {};
-    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
-    return randperm<index_t>(gen, n);
-  }
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const;
 
   Set set_;
   loader_options options_;
   std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
   detail::loader_progress progress_;
 };
+
+template <dataset Set>
+void data_loader<Set>::set_position(loader_position position) {
+  if (position.epoch < 0) detail::refuse<value_error>({"data_loader: epoch ", position.epoch, " is negative"});
+  detail::check_position(position, samples());
+  progress_.set(position);
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(std::unique_ptr<pass> p, data_loader& loader, const loop& l,
+                                     const detail::epoch_share& share)
+    : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
+  ++*this;
+}
+template <dataset Set>
+data_loader<Set>::iterator::iterator(iterator&&) noexcept = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator=(iterator&&) noexcept -> iterator& = default;
+template <dataset Set>
+data_loader<Set>::iterator::~iterator() = default;
+template <dataset Set>
+auto data_loader<Set>::iterator::operator++() -> iterator& {
+  current_.reset();
+  if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+  loader_->progress_.reach(loop_, reached());
+  return *this;
+}
+template <dataset Set>
+loader_position data_loader<Set>::iterator::reached() const {
+  const index_t epoch = loop_.start.epoch, taken = pass_->taken();
+  if (current_ == nullptr) return {epoch + 1, 0};
+  const bool last = taken == loader_->batches_of(share_.most());
+  return {epoch, share_.reached(last ? share_.most() : taken * loader_->options_.batch_size)};
+}
+template <dataset Set>
+auto data_loader<Set>::begin() -> iterator {
+  if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+  const index_t n = samples();
+  detail::check_position(progress_.next(), n);
+  const loader_position before = progress_.reached();
+  const loop l = progress_.begin();
+  try {
+    const detail::epoch_share share(sampler(), l.start.samples, n);
+    return iterator(
+        std::make_unique<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
+  } catch (...) {
+    progress_.take_back(l, before);
+    throw;
+  }
+}
+template <dataset Set>
+index_t data_loader<Set>::samples() const {
+  const index_t n = set_.size();
+  if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+  return n;
+}
+template <dataset Set>
+tensor<index_t, 1> data_loader<Set>::order_of(index_t epoch, index_t n) const {
+  if (!options_.shuffle) return {};
+  generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+  return randperm<index_t>(gen, n);
+}
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_DATA_LOADER_HPP
