@@ -3303,6 +3303,7 @@ template <class T, auto Shape, device D>
 
 template <class T, auto Shape, device D>
 [[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::dense_copy(memory_format f) const {
+  static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   require_value("contiguous");
   return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
 }
@@ -4946,14 +4947,17 @@ template <class K, class T, int Axes, device D>
 inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &copy_elements<T, Axes, D>,
                                      &device_runtime<D>::allocate, K::leaves, sizeof(T)};
 
+inline constexpr formula no_formula{};
+
 /// The formula of E, which holds no points, for results of R axes on D.
-template <class E, device D = device_of<E>, int R = rank_of<E>>
+template <class E, class D = device_of<E>, int R = rank_of<E>>
 constexpr const formula& formula_of() {
   constexpr bool is_whole = !reads_name<E>;
   static_assert(is_whole,
                 "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
                 "formula that the function returns can read it");
-  return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
+  if constexpr (!is_whole || !runs_in_this_file<D>::value) return no_formula;  // so that there is one message
+  else return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
 }
 
 /// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
@@ -5097,8 +5101,10 @@ auto new_result(const E& e) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   static_assert(std::is_same_v<T, element_of<E>>);
-  const auto plan = plan_of<false>(e);
-  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
+  if constexpr (runs_in_this_file<D>::value) {
+    const auto plan = plan_of<false>(e);
+    write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
+  }
 }
 
 template <class E, class T, auto S, device D>
@@ -5111,11 +5117,14 @@ template <class E>
 auto value_of_formula(const E& e) {
   using T = element_of<E>;
   constexpr int R = rank_of<E>;
-  extents<R> strides;
-  const auto plan = plan_of<false>(e);
-  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
-  T* const data = static_cast<T*>(memory->data);
-  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
+  if constexpr (!runs_in_this_file<device_of<E>>::value) return tensor<T, R, device_of<E>>();
+  else {
+    extents<R> strides;
+    const auto plan = plan_of<false>(e);
+    storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
+    T* const data = static_cast<T*>(memory->data);
+    return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
+  }
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -5350,8 +5359,9 @@ void write_statement(const Y& y, const E& e) {
   using Ready = bare<decltype(ready)>;
   note_before_write<D>(access::storage_of(y));
   const auto plan = plan_of<false>(ready);
-  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
-                 leaves_of<Ready>(ready), leaf_of(y));
+  if constexpr (runs_in_this_file<D>::value)
+    assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                   leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.
@@ -9039,14 +9049,18 @@ inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, 
                                                    sizeof(T),
                                                    std::is_empty_v<K> ? 0 : sizeof(K),
                                                    kernel::reads_result<K>};
+inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
 template <class Ready>
 constexpr const formula_derivative& derivative_of_formula() {
   using K = lowered<true, Ready>;
   using D = device_of<Ready>;
   static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
-  return derivative_for < K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
-         is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank), D > ;
+  if constexpr (reads_name<Ready> || !runs_in_this_file<D>::value)
+    return no_derivative;  // so that there is one message
+  else
+    return derivative_for<K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
+                          (is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank)), D>;
 }
 
 /// The tape entry of an elementwise statement, whatever its formula.
@@ -9283,7 +9297,9 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
 }
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {
-  if constexpr (is_plain_statement<Ready>) {
+  if constexpr (!runs_in_this_file<device_of<Ready>>::value) {
+    return {};
+  } else if constexpr (is_plain_statement<Ready>) {
     using T = element_of<Ready>;
     using D = device_of<Ready>;
     constexpr int R = rank_of<Ready>;

@@ -49,8 +49,10 @@ auto new_result(const E& e) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   static_assert(std::is_same_v<T, element_of<E>>);
-  const auto plan = plan_of<false>(e);
-  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
+  if constexpr (runs_in_this_file<D>::value) {
+    const auto plan = plan_of<false>(e);
+    write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
+  }
 }
 
 template <class E, class T, auto S, device D>
@@ -63,11 +65,14 @@ template <class E>
 auto value_of_formula(const E& e) {
   using T = element_of<E>;
   constexpr int R = rank_of<E>;
-  extents<R> strides;
-  const auto plan = plan_of<false>(e);
-  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
-  T* const data = static_cast<T*>(memory->data);
-  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
+  if constexpr (!runs_in_this_file<device_of<E>>::value) return tensor<T, R, device_of<E>>();
+  else {
+    extents<R> strides;
+    const auto plan = plan_of<false>(e);
+    storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
+    T* const data = static_cast<T*>(memory->data);
+    return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
+  }
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -302,8 +307,9 @@ void write_statement(const Y& y, const E& e) {
   using Ready = bare<decltype(ready)>;
   note_before_write<D>(access::storage_of(y));
   const auto plan = plan_of<false>(ready);
-  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
-                 leaves_of<Ready>(ready), leaf_of(y));
+  if constexpr (runs_in_this_file<D>::value)
+    assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                   leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.

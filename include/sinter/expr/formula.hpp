@@ -43,14 +43,17 @@ template <class K, class T, int Axes, device D>
 inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &copy_elements<T, Axes, D>,
                                      &device_runtime<D>::allocate, K::leaves, sizeof(T)};
 
+inline constexpr formula no_formula{};
+
 /// The formula of E, which holds no points, for results of R axes on D.
-template <class E, device D = device_of<E>, int R = rank_of<E>>
+template <class E, class D = device_of<E>, int R = rank_of<E>>
 constexpr const formula& formula_of() {
   constexpr bool is_whole = !reads_name<E>;
   static_assert(is_whole,
                 "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
                 "formula that the function returns can read it");
-  return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
+  if constexpr (!is_whole || !runs_in_this_file<D>::value) return no_formula;  // so that there is one message
+  else return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
 }
 
 /// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().

@@ -81,14 +81,18 @@ inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, 
                                                    sizeof(T),
                                                    std::is_empty_v<K> ? 0 : sizeof(K),
                                                    kernel::reads_result<K>};
+inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
 template <class Ready>
 constexpr const formula_derivative& derivative_of_formula() {
   using K = lowered<true, Ready>;
   using D = device_of<Ready>;
   static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
-  return derivative_for < K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
-         is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank), D > ;
+  if constexpr (reads_name<Ready> || !runs_in_this_file<D>::value)
+    return no_derivative;  // so that there is one message
+  else
+    return derivative_for<K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
+                          (is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank)), D>;
 }
 
 /// The tape entry of an elementwise statement, whatever its formula.
@@ -325,7 +329,9 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
 }
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {
-  if constexpr (is_plain_statement<Ready>) {
+  if constexpr (!runs_in_this_file<device_of<Ready>>::value) {
+    return {};
+  } else if constexpr (is_plain_statement<Ready>) {
     using T = element_of<Ready>;
     using D = device_of<Ready>;
     constexpr int R = rank_of<Ready>;
