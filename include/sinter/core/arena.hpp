@@ -360,39 +360,34 @@ struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
 
-/// A new one for a host device.
-SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name);
-
 /// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
 template <device D>
 struct device_arena {
   static_assert(sizeof(runs_in_this_file<D>) > 0);
   static caching_arena<host_memory>& get();  // so that there is one message
 };
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+template <device D>
+caching_arena<host_memory>& host_arena() {
+  static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
+  return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
+}
 template <device D>
   requires is_cpu_v<D>
 struct device_arena<D> {
-  static caching_arena<host_memory>& get() {
-    static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
-    return make_once(arena, [] { return new_arena(device_name<D>()); });
-  }
+  static caching_arena<host_memory>& get() { return host_arena<D>(); }
 };
-template <>
-SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get();
 
 /// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
 /// of the block's next owner runs after that.
 template <class Arena>
 class block {
  public:
-  block(Arena& arena, std::size_t bytes)
-      : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(Arena& arena, std::size_t bytes);
   block(block&& other) noexcept
       : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   block& operator=(block&&) = delete;
-  ~block() {
-    if (data_ != nullptr) arena_->release(data_, bytes_);
-  }
+  ~block();
   void* data() const { return data_; }
 
  private:
@@ -401,39 +396,19 @@ class block {
   void* data_;
 };
 
-// Declared, so that a file that asks for such memory makes no code of an arena.
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes);
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::~block();
+template <class Arena>
+block<Arena>::block(Arena& arena, std::size_t bytes)
+    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+template <class Arena>
+block<Arena>::~block() {
+  if (data_ != nullptr) arena_->release(data_, bytes_);
+}
 
 /// The same from D's arena.
 template <device D>
 struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
   explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
-
-#if SINTER_DEFINES
-
-inline constinit std::atomic<caching_arena<host_memory>*> arena_of_cpu{nullptr};
-
-SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name) {
-  return new caching_arena<host_memory>(std::move(name));
-}
-template <>
-SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get() {
-  return make_once(arena_of_cpu, [] { return new_arena(device_name<cpu>()); });
-}
-
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes)
-    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::~block() {
-  if (data_ != nullptr) arena_->release(data_, bytes_);
-}
-
-#endif  // SINTER_DEFINES
 
 }  // namespace detail
 

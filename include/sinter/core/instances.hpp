@@ -32,7 +32,12 @@ SINTER_INSTANCES_OF(std::int64_t)
 
 namespace detail {
 SINTER_INSTANCE class caching_arena<host_memory>;
+SINTER_INSTANCE class block<caching_arena<host_memory>>;
+SINTER_INSTANCE caching_arena<host_memory>& host_arena<cpu>();
+SINTER_INSTANCE storage_ptr allocate_on_host<cpu>(std::size_t);
 SINTER_INSTANCE void return_block<cpu>(storage*) noexcept;
+SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
+SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
 }  // namespace detail
 
 }  // namespace sinter

@@ -67,10 +67,7 @@ class addresses {
 /// How device D allocates, fills and copies. `cuda<I>` is specialised in the CUDA backend; without it nothing runs.
 template <device D>
 struct device_runtime {
-  static storage_ptr allocate(std::size_t) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-    return {};
-  }
+  static storage_ptr allocate(std::size_t);  // without a body: formulas name it, and their passes say what is missing
   static void copy_within(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
   static void copy_to_host(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
   static void copy_from_host(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
@@ -81,15 +78,8 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
-/// Memory of the arena of a host device. `destroy` is to give it back there, by return_block.
-SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
-                                     void (*destroy)(storage*) noexcept);
-/// Ends what begins a block of an arena, and gives that back.
-SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept;
 template <device D>
-void return_block(storage* s) noexcept {
-  return_block(device_arena<D>::get(), s);
-}
+storage_ptr allocate_on_host(std::size_t bytes);
 
 template <device D>
   requires is_cpu_v<D>
@@ -100,14 +90,29 @@ struct device_runtime<D> {
 
   static bool available() { return true; }
 
-  static storage_ptr allocate(std::size_t bytes) { return take_block(device_arena<D>::get(), bytes, &return_block<D>); }
+  static storage_ptr allocate(std::size_t bytes) { return allocate_on_host<D>(bytes); }
 
   static void copy_within(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
 };
-template <>
-SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes);
+/// Ends what begins a block of the arena of D.
+template <device D>
+void return_block(storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<D>::header;
+  s->~storage();
+  device_arena<D>::get().release(s, size);
+}
+template <device D>
+storage_ptr allocate_on_host(std::size_t bytes) {
+  constexpr std::size_t header = device_runtime<D>::header;
+  void* block = device_arena<D>::get().allocate(bytes + header);
+  storage* s = new (block) storage;
+  s->data = static_cast<char*>(block) + header;
+  s->bytes = bytes;
+  s->destroy = &return_block<D>;
+  return storage_ptr(s);
+}
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
@@ -142,26 +147,6 @@ SINTER_SHARED bool addresses::add(const void* p) {
 
 SINTER_SHARED void addresses::clear() { seen_.clear(); }
 
-SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
-                                     void (*destroy)(storage*) noexcept) {
-  constexpr std::size_t header = device_runtime<cpu>::header;
-  void* block = arena.allocate(bytes + header);
-  storage* s = new (block) storage;
-  s->data = static_cast<char*>(block) + header;
-  s->bytes = bytes;
-  s->destroy = destroy;
-  return storage_ptr(s);
-}
-SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept {
-  const std::size_t size = s->bytes + device_runtime<cpu>::header;
-  s->~storage();
-  arena.release(s, size);
-}
-template <>
-SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes) {
-  return take_block(device_arena<cpu>::get(), bytes, &return_block<cpu>);
-}
-
 SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
@@ -172,11 +157,6 @@ SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
 }
 
 #endif  // SINTER_DEFINES
-
-#if SINTER_COMPILED
-SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
-SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
-#endif
 
 }  // namespace sinter::detail
 
