@@ -502,7 +502,6 @@ template <class T, auto Shape, device D>
 
 template <class T, auto Shape, device D>
 [[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::dense_copy(memory_format f) const {
-  static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   require_value("contiguous");
   return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
 }

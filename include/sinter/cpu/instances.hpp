@@ -11,7 +11,6 @@ namespace sinter::detail {
 
 // Copies, fills and sums.
 #define SINTER_INSTANCES_OF(T)                                                                                    \
-  SINTER_INSTANCE void copy_elements<T, max_rank, cpu>(const any_shape&, const leaf_ref&, const sink_ref&);       \
   SINTER_INSTANCE void write_formula<kernel::leaf<T, false>, T, max_rank, cpu>(const void*, const any_shape&,     \
                                                                                const leaf_ref*, const sink_ref&); \
   SINTER_INSTANCE void write_formula<kernel::constant<T>, T, max_rank, cpu>(const void*, const any_shape&,        \

@@ -49,10 +49,8 @@ auto new_result(const E& e) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   static_assert(std::is_same_v<T, element_of<E>>);
-  if constexpr (runs_in_this_file<D>::value) {
-    const auto plan = plan_of<false>(e);
-    write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
-  }
+  const auto plan = plan_of<false>(e);
+  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
 }
 
 template <class E, class T, auto S, device D>
@@ -60,19 +58,16 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
-/// The value of e, which holds no points, in new memory.
+/// The value of e, which holds no points, in new memory; `leaves` are those of e.
 template <class E>
-auto value_of_formula(const E& e) {
+auto value_of_formula(const E& e, const leaf_ref* leaves) {
   using T = element_of<E>;
   constexpr int R = rank_of<E>;
-  if constexpr (!runs_in_this_file<device_of<E>>::value) return tensor<T, R, device_of<E>>();
-  else {
-    extents<R> strides;
-    const auto plan = plan_of<false>(e);
-    storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
-    T* const data = static_cast<T*>(memory->data);
-    return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
-  }
+  extents<R> strides;
+  const auto plan = plan_of<false>(e);
+  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves, strides.values);
+  T* const data = static_cast<T*>(memory->data);
+  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -88,7 +83,7 @@ template <class Op, class A, class... Rest>
 struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
-    if constexpr (points_in < First >> 0) return leaves_before_point<First>::value;
+    if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
     else if constexpr (sizeof...(Others) > 0) return lowered<false, First>::leaves + count<Others...>();
     else return 0;
   }
@@ -218,7 +213,7 @@ evaluated<E> run_statement(const E& e, bool last_use) {
   check_defined("evaluate", e);
   auto&& ready = materialise(e);
   if constexpr (is_tracked_v<E>) return run_recorded(ready);
-  else return value_of_formula(ready);
+  else return value_of_formula(ready, leaves_of<bare<decltype(ready)>>(ready));
 }
 /// The same of a statement that is_stock.
 template <class E>
@@ -245,6 +240,7 @@ struct evaluation {
   }
   /// Copies the tensor e into `value`.
   static E run_into(const E& e, const E& value) {
+    static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     write(e, value);
     return value;
   }
@@ -307,9 +303,8 @@ void write_statement(const Y& y, const E& e) {
   using Ready = bare<decltype(ready)>;
   note_before_write<D>(access::storage_of(y));
   const auto plan = plan_of<false>(ready);
-  if constexpr (runs_in_this_file<D>::value)
-    assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
-                   leaves_of<Ready>(ready), leaf_of(y));
+  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                 leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.

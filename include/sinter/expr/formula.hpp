@@ -8,23 +8,34 @@
 
 namespace sinter::detail {
 
-/// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel::map, or
-/// what else K is.
+/// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel tree; for
+/// one without numbers it is not read.
 struct formula {
   /// Sets `to` to the value.
   void (*write)(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to);
-  /// Copies elements of the type of the value.
-  void (*copy)(const any_shape& shape, const leaf_ref& from, const sink_ref& to);
+  /// The same of the formula `x` of elements of that type, which has no numbers.
+  void (*copy)(const void* plan, const any_shape& shape, const leaf_ref* x, const sink_ref& to);
   storage_ptr (*allocate)(std::size_t bytes);
   int leaves, element_size;
 };
 
-/// The kernel tree of e, which holds no points. Most have no numbers in them.
+/// Is there no number in this kernel tree? Then it need not be carried along.
+template <class K>
+inline constexpr bool has_no_numbers = std::is_empty_v<K>;
+template <class Op, class... A>
+inline constexpr bool has_no_numbers<kernel::map<Op, A...>> = std::is_empty_v<Op> && (has_no_numbers<A> && ...);
+
+/// The kernel tree of e, which holds no points.
 template <bool Track, class E>
 auto plan_of(const E& e) {
   using K = lowered<Track, E>;
-  if constexpr (std::is_empty_v<K>) return K{};
+  if constexpr (has_no_numbers<K>) return K{};
   else return lower<Track>(e);
+}
+template <class K>
+K plan_from(const void* plan) {
+  if constexpr (has_no_numbers<K>) return {};
+  else return *static_cast<const K*>(plan);
 }
 
 /// The most axes that a pass over R axes is compiled for: those of the host are the same for any number.
@@ -33,14 +44,10 @@ inline constexpr int axes_of_pass = is_cpu_v<D> ? max_rank : R;
 
 template <class K, class T, int Axes, device D>
 void write_formula(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to) {
-  backend<D>::template map<T>(*static_cast<const K*>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
-}
-template <class T, int Axes, device D>
-void copy_elements(const any_shape& shape, const leaf_ref& from, const sink_ref& to) {
-  backend<D>::template map<T>(kernel::leaf<T, false>{}, shape_upto<Axes>(shape.data, shape.rank), &from, to);
+  backend<D>::template map<T>(plan_from<K>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
 }
 template <class K, class T, int Axes, device D>
-inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &copy_elements<T, Axes, D>,
+inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &write_formula<kernel::leaf<T, false>, T, Axes, D>,
                                      &device_runtime<D>::allocate, K::leaves, sizeof(T)};
 
 inline constexpr formula no_formula{};
@@ -52,7 +59,7 @@ constexpr const formula& formula_of() {
   static_assert(is_whole,
                 "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
                 "formula that the function returns can read it");
-  if constexpr (!is_whole || !runs_in_this_file<D>::value) return no_formula;  // so that there is one message
+  if constexpr (!is_whole) return no_formula;  // so that there is one message
   else return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
 }
 
@@ -147,8 +154,8 @@ SINTER_SHARED void assign_formula(const formula& f, const void* plan, const any_
   index_t strides[max_rank];
   const storage_ptr memory = run_formula(f, plan, shape, leaves, strides);
   if (has_no_elements(to)) return;
-  f.copy({to.shape, to.rank}, {memory->data, shape.data, strides, shape.rank, f.element_size},
-         sink_at(to, f.element_size));
+  const leaf_ref value{memory->data, shape.data, strides, shape.rank, f.element_size};
+  f.copy(nullptr, {to.shape, to.rank}, &value, sink_at(to, f.element_size));
 }
 
 #endif  // SINTER_DEFINES

@@ -126,7 +126,7 @@ void check_fuse_shapes(A& first, Rest&... rest) {
 
 template <class E>
 auto evaluate_apart(const E& e) {
-  return value_of_formula(e);
+  return value_of_formula(e, leaves_of<E>(e));
 }
 template <class A, class Tensor>
 void write_back(A& a, const Tensor& value) {

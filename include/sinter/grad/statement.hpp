@@ -52,7 +52,7 @@ inline leaf_ref nothing_to_read(int element_size) {
 }
 
 /// The derivative of an elementwise formula apart from its numbers and operands: one constant for each. `plan` is its
-/// kernel::map, or what else K is.
+/// kernel tree; for one without numbers it is not read.
 struct formula_derivative {
   /// Makes the gradients of the tracked leaves. `in` are the leaves, the gradient of the result and, with
   /// `reads_result`, the result.
@@ -68,7 +68,7 @@ struct formula_derivative {
 /// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
 template <class K, class T, int Axes, bool Sums, device D>
 void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out) {
-  const K& k = *static_cast<const K*>(plan);
+  const K k = plan_from<K>(plan);
   if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(k, swept, in, out);
   else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
 }
@@ -79,7 +79,7 @@ inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, 
                                                    K::leaves,
                                                    K::sinks,
                                                    sizeof(T),
-                                                   std::is_empty_v<K> ? 0 : sizeof(K),
+                                                   has_no_numbers<K> ? 0 : sizeof(K),
                                                    kernel::reads_result<K>};
 inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
@@ -88,8 +88,7 @@ constexpr const formula_derivative& derivative_of_formula() {
   using K = lowered<true, Ready>;
   using D = device_of<Ready>;
   static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
-  if constexpr (reads_name<Ready> || !runs_in_this_file<D>::value)
-    return no_derivative;  // so that there is one message
+  if constexpr (reads_name<Ready>) return no_derivative;  // so that there is one message
   else
     return derivative_for<K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
                           (is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank)), D>;
@@ -309,18 +308,24 @@ std::unique_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_r
   }
 }
 
-/// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
-/// value, for an entry that has a member of that name.
+/// Enters `value`, which is that of `ready`, in the graph; `leaves` are those of `ready`.
+template <class Ready, class Value>
+auto record_statement(const Ready& ready, Value value, const leaf_ref* leaves) {
+  const auto plan = plan_of<true>(ready);
+  state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
+                                   leaf_of(value), &make_state_like<Value>);
+  return access::make_variable<Ready::order>(std::move(value), std::move(state));
+}
+/// The same of any entry. `kept` is what the kernel of a point stored beside the value, for an entry that has a member
+/// of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
+  const leaves_of<Ready> leaves(ready);
   if constexpr (is_plain_statement<Ready>) {
-    const auto plan = plan_of<true>(ready);
-    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan,
-                                     leaves_of<Ready>(ready), leaf_of(value), &make_state_like<Value>);
-    return access::make_variable<Ready::order>(value, std::move(state));
+    return record_statement(ready, value, leaves);
   } else {
     if (!recording()) return unrecorded<Ready::order>(value);
-    auto node = make_statement(ready, leaves_of<Ready>(ready));
+    auto node = make_statement(ready, leaves);
     if (!node) return unrecorded<Ready::order>(value);
     node->result.keep(leaf_of(value), node->code.reads_result);
     if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) node->kept = (kept, ...);
@@ -329,26 +334,9 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
 }
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {
-  if constexpr (!runs_in_this_file<device_of<Ready>>::value) {
-    return {};
-  } else if constexpr (is_plain_statement<Ready>) {
-    using T = element_of<Ready>;
-    using D = device_of<Ready>;
-    constexpr int R = rank_of<Ready>;
-    const leaves_of<Ready> leaves(ready);
-    const auto plan = plan_of<true>(ready);  // laid out as that of the formula
-    static_assert(sizeof(plan) == sizeof(lowered<false, Ready>));
-    extents<R> strides;
-    storage_ptr memory = run_formula(formula_of<Ready>(), &plan, {ready.shape().data(), R}, leaves, strides.values);
-    T* const data = static_cast<T*>(memory->data);
-    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
-                                     {data, ready.shape().data(), strides.data(), R, sizeof(T), &memory},
-                                     &make_state_like<tensor<T, R, D>>);
-    return access::make_variable<Ready::order>(access::make<T, R, D>(std::move(memory), data, ready.shape(), strides),
-                                               std::move(state));
-  } else {
-    return record(ready, value_of_formula(ready));
-  }
+  const leaves_of<Ready> leaves(ready);
+  if constexpr (is_plain_statement<Ready>) return record_statement(ready, value_of_formula(ready, leaves), leaves);
+  else return record(ready, value_of_formula(ready, leaves));
 }
 
 /// An expression without points, its variables replaced by their values.
