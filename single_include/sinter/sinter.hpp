@@ -2270,39 +2270,34 @@ struct runs_in_this_file<D> {
   static constexpr bool value = true;
 };
 
-/// A new one for a host device.
-SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name);
-
 /// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
 template <device D>
 struct device_arena {
   static_assert(sizeof(runs_in_this_file<D>) > 0);
   static caching_arena<host_memory>& get();  // so that there is one message
 };
+// Not inside the class: g++ compiles what is there in every file, also where sinter::compiled holds it.
+template <device D>
+caching_arena<host_memory>& host_arena() {
+  static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
+  return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
+}
 template <device D>
   requires is_cpu_v<D>
 struct device_arena<D> {
-  static caching_arena<host_memory>& get() {
-    static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
-    return make_once(arena, [] { return new_arena(device_name<D>()); });
-  }
+  static caching_arena<host_memory>& get() { return host_arena<D>(); }
 };
-template <>
-SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get();
 
 /// Memory from an arena for the length of a scope. Work that was started on a GPU may still use it afterwards: the work
 /// of the block's next owner runs after that.
 template <class Arena>
 class block {
  public:
-  block(Arena& arena, std::size_t bytes)
-      : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(Arena& arena, std::size_t bytes);
   block(block&& other) noexcept
       : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   block& operator=(block&&) = delete;
-  ~block() {
-    if (data_ != nullptr) arena_->release(data_, bytes_);
-  }
+  ~block();
   void* data() const { return data_; }
 
  private:
@@ -2311,39 +2306,19 @@ class block {
   void* data_;
 };
 
-// Declared, so that a file that asks for such memory makes no code of an arena.
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes);
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::~block();
+template <class Arena>
+block<Arena>::block(Arena& arena, std::size_t bytes)
+    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+template <class Arena>
+block<Arena>::~block() {
+  if (data_ != nullptr) arena_->release(data_, bytes_);
+}
 
 /// The same from D's arena.
 template <device D>
 struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
   explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
-
-#if SINTER_DEFINES
-
-inline constinit std::atomic<caching_arena<host_memory>*> arena_of_cpu{nullptr};
-
-SINTER_SHARED caching_arena<host_memory>* new_arena(std::string name) {
-  return new caching_arena<host_memory>(std::move(name));
-}
-template <>
-SINTER_SHARED caching_arena<host_memory>& device_arena<cpu>::get() {
-  return make_once(arena_of_cpu, [] { return new_arena(device_name<cpu>()); });
-}
-
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::block(caching_arena<host_memory>& arena, std::size_t bytes)
-    : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
-template <>
-SINTER_SHARED block<caching_arena<host_memory>>::~block() {
-  if (data_ != nullptr) arena_->release(data_, bytes_);
-}
-
-#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
@@ -2437,10 +2412,7 @@ class addresses {
 /// How device D allocates, fills and copies. `cuda<I>` is specialised in the CUDA backend; without it nothing runs.
 template <device D>
 struct device_runtime {
-  static storage_ptr allocate(std::size_t) {
-    static_cast<void>(sizeof(runs_in_this_file<D>));
-    return {};
-  }
+  static storage_ptr allocate(std::size_t);  // without a body: formulas name it, and their passes say what is missing
   static void copy_within(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
   static void copy_to_host(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
   static void copy_from_host(void*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
@@ -2451,15 +2423,8 @@ struct device_runtime {
   static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
-/// Memory of the arena of a host device. `destroy` is to give it back there, by return_block.
-SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
-                                     void (*destroy)(storage*) noexcept);
-/// Ends what begins a block of an arena, and gives that back.
-SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept;
 template <device D>
-void return_block(storage* s) noexcept {
-  return_block(device_arena<D>::get(), s);
-}
+storage_ptr allocate_on_host(std::size_t bytes);
 
 template <device D>
   requires is_cpu_v<D>
@@ -2470,14 +2435,29 @@ struct device_runtime<D> {
 
   static bool available() { return true; }
 
-  static storage_ptr allocate(std::size_t bytes) { return take_block(device_arena<D>::get(), bytes, &return_block<D>); }
+  static storage_ptr allocate(std::size_t bytes) { return allocate_on_host<D>(bytes); }
 
   static void copy_within(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
 };
-template <>
-SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes);
+/// Ends what begins a block of the arena of D.
+template <device D>
+void return_block(storage* s) noexcept {
+  const std::size_t size = s->bytes + device_runtime<D>::header;
+  s->~storage();
+  device_arena<D>::get().release(s, size);
+}
+template <device D>
+storage_ptr allocate_on_host(std::size_t bytes) {
+  constexpr std::size_t header = device_runtime<D>::header;
+  void* block = device_arena<D>::get().allocate(bytes + header);
+  storage* s = new (block) storage;
+  s->data = static_cast<char*>(block) + header;
+  s->bytes = bytes;
+  s->destroy = &return_block<D>;
+  return storage_ptr(s);
+}
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
@@ -2512,26 +2492,6 @@ SINTER_SHARED bool addresses::add(const void* p) {
 
 SINTER_SHARED void addresses::clear() { seen_.clear(); }
 
-SINTER_SHARED storage_ptr take_block(caching_arena<host_memory>& arena, std::size_t bytes,
-                                     void (*destroy)(storage*) noexcept) {
-  constexpr std::size_t header = device_runtime<cpu>::header;
-  void* block = arena.allocate(bytes + header);
-  storage* s = new (block) storage;
-  s->data = static_cast<char*>(block) + header;
-  s->bytes = bytes;
-  s->destroy = destroy;
-  return storage_ptr(s);
-}
-SINTER_SHARED void return_block(caching_arena<host_memory>& arena, storage* s) noexcept {
-  const std::size_t size = s->bytes + device_runtime<cpu>::header;
-  s->~storage();
-  arena.release(s, size);
-}
-template <>
-SINTER_SHARED storage_ptr device_runtime<cpu>::allocate(std::size_t bytes) {
-  return take_block(device_arena<cpu>::get(), bytes, &return_block<cpu>);
-}
-
 SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
@@ -2542,11 +2502,6 @@ SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes) {
 }
 
 #endif  // SINTER_DEFINES
-
-#if SINTER_COMPILED
-SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
-SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
-#endif
 
 }  // namespace sinter::detail
 
@@ -3303,7 +3258,6 @@ template <class T, auto Shape, device D>
 
 template <class T, auto Shape, device D>
 [[gnu::noinline]] tensor<T, Shape, D> tensor<T, Shape, D>::dense_copy(memory_format f) const {
-  static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   require_value("contiguous");
   return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
 }
@@ -4912,23 +4866,34 @@ decltype(auto) replace_points(const E& e, const F& f) {
 
 namespace sinter::detail {
 
-/// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel::map, or
-/// what else K is.
+/// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel tree; for
+/// one without numbers it is not read.
 struct formula {
   /// Sets `to` to the value.
   void (*write)(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to);
-  /// Copies elements of the type of the value.
-  void (*copy)(const any_shape& shape, const leaf_ref& from, const sink_ref& to);
+  /// The same of the formula `x` of elements of that type, which has no numbers.
+  void (*copy)(const void* plan, const any_shape& shape, const leaf_ref* x, const sink_ref& to);
   storage_ptr (*allocate)(std::size_t bytes);
   int leaves, element_size;
 };
 
-/// The kernel tree of e, which holds no points. Most have no numbers in them.
+/// Is there no number in this kernel tree? Then it need not be carried along.
+template <class K>
+inline constexpr bool has_no_numbers = std::is_empty_v<K>;
+template <class Op, class... A>
+inline constexpr bool has_no_numbers<kernel::map<Op, A...>> = std::is_empty_v<Op> && (has_no_numbers<A> && ...);
+
+/// The kernel tree of e, which holds no points.
 template <bool Track, class E>
 auto plan_of(const E& e) {
   using K = lowered<Track, E>;
-  if constexpr (std::is_empty_v<K>) return K{};
+  if constexpr (has_no_numbers<K>) return K{};
   else return lower<Track>(e);
+}
+template <class K>
+K plan_from(const void* plan) {
+  if constexpr (has_no_numbers<K>) return {};
+  else return *static_cast<const K*>(plan);
 }
 
 /// The most axes that a pass over R axes is compiled for: those of the host are the same for any number.
@@ -4937,14 +4902,10 @@ inline constexpr int axes_of_pass = is_cpu_v<D> ? max_rank : R;
 
 template <class K, class T, int Axes, device D>
 void write_formula(const void* plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& to) {
-  backend<D>::template map<T>(*static_cast<const K*>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
-}
-template <class T, int Axes, device D>
-void copy_elements(const any_shape& shape, const leaf_ref& from, const sink_ref& to) {
-  backend<D>::template map<T>(kernel::leaf<T, false>{}, shape_upto<Axes>(shape.data, shape.rank), &from, to);
+  backend<D>::template map<T>(plan_from<K>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
 }
 template <class K, class T, int Axes, device D>
-inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &copy_elements<T, Axes, D>,
+inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &write_formula<kernel::leaf<T, false>, T, Axes, D>,
                                      &device_runtime<D>::allocate, K::leaves, sizeof(T)};
 
 inline constexpr formula no_formula{};
@@ -4956,7 +4917,7 @@ constexpr const formula& formula_of() {
   static_assert(is_whole,
                 "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
                 "formula that the function returns can read it");
-  if constexpr (!is_whole || !runs_in_this_file<D>::value) return no_formula;  // so that there is one message
+  if constexpr (!is_whole) return no_formula;  // so that there is one message
   else return formula_for<lowered<false, E>, element_of<E>, axes_of_pass<D, R>, D>;
 }
 
@@ -5051,8 +5012,8 @@ SINTER_SHARED void assign_formula(const formula& f, const void* plan, const any_
   index_t strides[max_rank];
   const storage_ptr memory = run_formula(f, plan, shape, leaves, strides);
   if (has_no_elements(to)) return;
-  f.copy({to.shape, to.rank}, {memory->data, shape.data, strides, shape.rank, f.element_size},
-         sink_at(to, f.element_size));
+  const leaf_ref value{memory->data, shape.data, strides, shape.rank, f.element_size};
+  f.copy(nullptr, {to.shape, to.rank}, &value, sink_at(to, f.element_size));
 }
 
 #endif  // SINTER_DEFINES
@@ -5101,10 +5062,8 @@ auto new_result(const E& e) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   static_assert(std::is_same_v<T, element_of<E>>);
-  if constexpr (runs_in_this_file<D>::value) {
-    const auto plan = plan_of<false>(e);
-    write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
-  }
+  const auto plan = plan_of<false>(e);
+  write_formula_to(formula_of<E, D, tensor<T, S, D>::rank>(), &plan, leaves_of<E>(e), leaf_of(to));
 }
 
 template <class E, class T, auto S, device D>
@@ -5112,19 +5071,16 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
-/// The value of e, which holds no points, in new memory.
+/// The value of e, which holds no points, in new memory; `leaves` are those of e.
 template <class E>
-auto value_of_formula(const E& e) {
+auto value_of_formula(const E& e, const leaf_ref* leaves) {
   using T = element_of<E>;
   constexpr int R = rank_of<E>;
-  if constexpr (!runs_in_this_file<device_of<E>>::value) return tensor<T, R, device_of<E>>();
-  else {
-    extents<R> strides;
-    const auto plan = plan_of<false>(e);
-    storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves_of<E>(e), strides.values);
-    T* const data = static_cast<T*>(memory->data);
-    return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
-  }
+  extents<R> strides;
+  const auto plan = plan_of<false>(e);
+  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves, strides.values);
+  T* const data = static_cast<T*>(memory->data);
+  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -5140,7 +5096,7 @@ template <class Op, class A, class... Rest>
 struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
-    if constexpr (points_in < First >> 0) return leaves_before_point<First>::value;
+    if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
     else if constexpr (sizeof...(Others) > 0) return lowered<false, First>::leaves + count<Others...>();
     else return 0;
   }
@@ -5270,7 +5226,7 @@ evaluated<E> run_statement(const E& e, bool last_use) {
   check_defined("evaluate", e);
   auto&& ready = materialise(e);
   if constexpr (is_tracked_v<E>) return run_recorded(ready);
-  else return value_of_formula(ready);
+  else return value_of_formula(ready, leaves_of<bare<decltype(ready)>>(ready));
 }
 /// The same of a statement that is_stock.
 template <class E>
@@ -5297,6 +5253,7 @@ struct evaluation {
   }
   /// Copies the tensor e into `value`.
   static E run_into(const E& e, const E& value) {
+    static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     write(e, value);
     return value;
   }
@@ -5359,9 +5316,8 @@ void write_statement(const Y& y, const E& e) {
   using Ready = bare<decltype(ready)>;
   note_before_write<D>(access::storage_of(y));
   const auto plan = plan_of<false>(ready);
-  if constexpr (runs_in_this_file<D>::value)
-    assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
-                   leaves_of<Ready>(ready), leaf_of(y));
+  assign_formula(formula_of<Ready, D, Y::rank>(), &plan, {ready.shape().data(), rank_of<Ready>},
+                 leaves_of<Ready>(ready), leaf_of(y));
   note_write(*access::storage_of(y).get());
 }
 /// The same of an assignment that is_stock.
@@ -9020,7 +8976,7 @@ inline leaf_ref nothing_to_read(int element_size) {
 }
 
 /// The derivative of an elementwise formula apart from its numbers and operands: one constant for each. `plan` is its
-/// kernel::map, or what else K is.
+/// kernel tree; for one without numbers it is not read.
 struct formula_derivative {
   /// Makes the gradients of the tracked leaves. `in` are the leaves, the gradient of the result and, with
   /// `reads_result`, the result.
@@ -9036,7 +8992,7 @@ struct formula_derivative {
 /// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
 template <class K, class T, int Axes, bool Sums, device D>
 void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out) {
-  const K& k = *static_cast<const K*>(plan);
+  const K k = plan_from<K>(plan);
   if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(k, swept, in, out);
   else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
 }
@@ -9047,7 +9003,7 @@ inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, 
                                                    K::leaves,
                                                    K::sinks,
                                                    sizeof(T),
-                                                   std::is_empty_v<K> ? 0 : sizeof(K),
+                                                   has_no_numbers<K> ? 0 : sizeof(K),
                                                    kernel::reads_result<K>};
 inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
@@ -9056,8 +9012,7 @@ constexpr const formula_derivative& derivative_of_formula() {
   using K = lowered<true, Ready>;
   using D = device_of<Ready>;
   static_assert(std::is_trivially_copyable_v<K> && alignof(K) <= alignof(std::max_align_t));
-  if constexpr (reads_name<Ready> || !runs_in_this_file<D>::value)
-    return no_derivative;  // so that there is one message
+  if constexpr (reads_name<Ready>) return no_derivative;  // so that there is one message
   else
     return derivative_for<K, element_of<Ready>, axes_of_pass<D, rank_of<Ready>>,
                           (is_cuda_v<D> && (lowest_tracked_rank<Ready> < Ready::rank)), D>;
@@ -9277,18 +9232,24 @@ std::unique_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_r
   }
 }
 
-/// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
-/// value, for an entry that has a member of that name.
+/// Enters `value`, which is that of `ready`, in the graph; `leaves` are those of `ready`.
+template <class Ready, class Value>
+auto record_statement(const Ready& ready, Value value, const leaf_ref* leaves) {
+  const auto plan = plan_of<true>(ready);
+  state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
+                                   leaf_of(value), &make_state_like<Value>);
+  return access::make_variable<Ready::order>(std::move(value), std::move(state));
+}
+/// The same of any entry. `kept` is what the kernel of a point stored beside the value, for an entry that has a member
+/// of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
+  const leaves_of<Ready> leaves(ready);
   if constexpr (is_plain_statement<Ready>) {
-    const auto plan = plan_of<true>(ready);
-    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan,
-                                     leaves_of<Ready>(ready), leaf_of(value), &make_state_like<Value>);
-    return access::make_variable<Ready::order>(value, std::move(state));
+    return record_statement(ready, value, leaves);
   } else {
     if (!recording()) return unrecorded<Ready::order>(value);
-    auto node = make_statement(ready, leaves_of<Ready>(ready));
+    auto node = make_statement(ready, leaves);
     if (!node) return unrecorded<Ready::order>(value);
     node->result.keep(leaf_of(value), node->code.reads_result);
     if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) node->kept = (kept, ...);
@@ -9297,26 +9258,9 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
 }
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {
-  if constexpr (!runs_in_this_file<device_of<Ready>>::value) {
-    return {};
-  } else if constexpr (is_plain_statement<Ready>) {
-    using T = element_of<Ready>;
-    using D = device_of<Ready>;
-    constexpr int R = rank_of<Ready>;
-    const leaves_of<Ready> leaves(ready);
-    const auto plan = plan_of<true>(ready);  // laid out as that of the formula
-    static_assert(sizeof(plan) == sizeof(lowered<false, Ready>));
-    extents<R> strides;
-    storage_ptr memory = run_formula(formula_of<Ready>(), &plan, {ready.shape().data(), R}, leaves, strides.values);
-    T* const data = static_cast<T*>(memory->data);
-    state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
-                                     {data, ready.shape().data(), strides.data(), R, sizeof(T), &memory},
-                                     &make_state_like<tensor<T, R, D>>);
-    return access::make_variable<Ready::order>(access::make<T, R, D>(std::move(memory), data, ready.shape(), strides),
-                                               std::move(state));
-  } else {
-    return record(ready, value_of_formula(ready));
-  }
+  const leaves_of<Ready> leaves(ready);
+  if constexpr (is_plain_statement<Ready>) return record_statement(ready, value_of_formula(ready, leaves), leaves);
+  else return record(ready, value_of_formula(ready, leaves));
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -12688,7 +12632,7 @@ void check_fuse_shapes(A& first, Rest&... rest) {
 
 template <class E>
 auto evaluate_apart(const E& e) {
-  return value_of_formula(e);
+  return value_of_formula(e, leaves_of<E>(e));
 }
 template <class A, class Tensor>
 void write_back(A& a, const Tensor& value) {
@@ -19988,7 +19932,12 @@ SINTER_INSTANCES_OF(std::int64_t)
 
 namespace detail {
 SINTER_INSTANCE class caching_arena<host_memory>;
+SINTER_INSTANCE class block<caching_arena<host_memory>>;
+SINTER_INSTANCE caching_arena<host_memory>& host_arena<cpu>();
+SINTER_INSTANCE storage_ptr allocate_on_host<cpu>(std::size_t);
 SINTER_INSTANCE void return_block<cpu>(storage*) noexcept;
+SINTER_INSTANCE storage_ptr allocate_dense<cpu>(const index_t*, int, std::size_t, index_t*);
+SINTER_INSTANCE storage_ptr copy_of_memory<cpu>(const void*, std::size_t);
 }  // namespace detail
 
 }  // namespace sinter
@@ -29136,7 +29085,6 @@ namespace sinter::detail {
 
 // Copies, fills and sums.
 #define SINTER_INSTANCES_OF(T)                                                                                    \
-  SINTER_INSTANCE void copy_elements<T, max_rank, cpu>(const any_shape&, const leaf_ref&, const sink_ref&);       \
   SINTER_INSTANCE void write_formula<kernel::leaf<T, false>, T, max_rank, cpu>(const void*, const any_shape&,     \
                                                                                const leaf_ref*, const sink_ref&); \
   SINTER_INSTANCE void write_formula<kernel::constant<T>, T, max_rank, cpu>(const void*, const any_shape&,        \
