@@ -63,6 +63,10 @@
 #ifndef SINTER_WITH_RANKS
 #define SINTER_WITH_RANKS 0
 #endif
+// The same for sequences.hpp, recurrent layers, attention and what they need.
+#ifndef SINTER_WITH_SEQUENCES
+#define SINTER_WITH_SEQUENCES 0
+#endif
 
 // 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
 // of this name, on where zlib is found, sets it for sinter::sinter).

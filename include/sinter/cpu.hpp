@@ -23,6 +23,9 @@
 #include "sinter/cpu/matmul.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/cpu/recurrent.hpp"
+#endif
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/resample.hpp"
 #include "sinter/cpu/row_lanes.hpp"

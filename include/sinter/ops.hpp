@@ -140,6 +140,13 @@
 #include "sinter/ops/weighted_cross_entropy.hpp"
 #include "sinter/ops/where.hpp"
 
+#if SINTER_WITH_SEQUENCES
+#include "sinter/ops/gru.hpp"
+#include "sinter/ops/lstm.hpp"
+#include "sinter/ops/recurrent.hpp"
+#include "sinter/ops/rnn.hpp"
+#endif
+
 // Last, so that no op is reached through it; see sinter.hpp.
 #include "sinter/ops/availability.hpp"
 #include "sinter/ops/avg_pool.hpp"

@@ -3,6 +3,7 @@
 // checks of the rows.
 #pragma once
 
+#include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "pooling.hpp"
+#include "recurrence.hpp"
 
 namespace kernel_table {
 
@@ -305,6 +307,10 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("unfold", (const auto& x), unfold(x, {2, 3}, moved), (const numbers<4>& x), unfolded(x, {{2, 18, 8}}), shape(2, 3, 5, 6))
   KERNEL_ROW("fold", (const auto& x), fold(x, {5, 6}, {2, 3}, moved), (const numbers<3>& x), folded(x, {{2, 3, 5, 6}}), shape(2, 18, 8))
   KERNEL_ROW("conv2d in a mirror", (const auto& x, const auto& w), conv2d(x, w, {.padding = padding::same, .padding_mode = pad_mode::reflect}), (const numbers<4>& x, const numbers<4>& w), convolved(padded(x, {{1, 1}, {0, 1}}, mirrored), w, {}), shape(2, 3, 4, 5), shape(4, 3, 2, 3))
+  KERNEL_ROW("lstm_steps", (const auto& x, const auto& w, const auto& h, const auto& c), lstm_steps(uneven_steps(), x, w, h, c), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h, const numbers<2>& c), recurrence_of(lstm_unit, false, x, w, numbers<2>(), h, c, numbers<2>()), shape(8, 20), shape(20, 5), shape(4, 5), shape(4, 5))
+  KERNEL_ROW("lstm_steps with a projection, from the end", (const auto& x, const auto& w, const auto& h, const auto& c, const auto& p), lstm_steps(uneven_steps().reversed(), x, w, h, c, p), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h, const numbers<2>& c, const numbers<2>& p), recurrence_of(lstm_unit, true, x, w, numbers<2>(), h, c, p), shape(8, 20), shape(20, 3), shape(4, 3), shape(4, 5), shape(3, 5))
+  KERNEL_ROW("gru_steps", (const auto& x, const auto& w, const auto& b, const auto& h), gru_steps(uneven_steps(), x, w, b, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& b, const numbers<2>& h), recurrence_of(gru_unit, false, x, w, b, h, numbers<2>(), numbers<2>()), shape(8, 15), shape(15, 5), shape(1, 15), shape(4, 5))
+  KERNEL_ROW("rnn_steps, from the end", (const auto& x, const auto& w, const auto& h), rnn_steps(uneven_steps().reversed(), x, w, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h), recurrence_of(rnn_unit, true, x, w, numbers<2>(), h, numbers<2>(), numbers<2>()), shape(8, 5), shape(5, 5), shape(4, 5))
   // clang-format on
 }
 

@@ -23,7 +23,7 @@ namespace sinter {
 
 /// What a derivative reads: bit I for operand I, and the op's own result. See docs/adding-an-op.md.
 namespace uses {
-inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result = 8;
+inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, fourth = 8, fifth = 16, result = 1u << 31;
 }
 
 namespace detail::kernel {
