@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "optim": "core math expr ops grad random nn",
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
     "ranks": "core math expr ops grad cpu cuda random nn optim data io parallel",
+    "sequences": "core math expr ops grad cpu cuda random nn",
 }
 ANYONE = {"config.hpp"}
 # what -> the places that alone may include it

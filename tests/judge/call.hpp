@@ -214,6 +214,24 @@ class call {
       }
     }
   }
+  /// Several results of one graph, whose gradients run back together.
+  template <class... Y>
+  void give_together(const Y&... y) const {
+    if constexpr ((requires { y.backward(y.value()); } && ...)) {
+      std::vector<sinter::variable<float, 0>> products;
+      const auto add = [&](const auto& one) {
+        const array* seed = result_number("cot");
+        record(one.value());
+        if (seed && numbers(*seed).size() == r_.results.back().values.size())
+          products.push_back(sum(one * constant<float, 1>(flat(*seed)).reshape(one.shape())));
+      };
+      (add(y), ...);
+      for (std::size_t i = 1; i < products.size(); ++i) products[0] = eval(products[0] + products[i]);
+      if (!products.empty()) products[0].backward();
+    } else {
+      (give(y), ...);
+    }
+  }
   /// A result that has the shape of an argument, computed in another.
   template <class E>
   void give_like(const char* names, const E& e) const {
@@ -366,6 +384,16 @@ class operands : public call {
     return x<R>(tensor_of(names));
   }
   auto flat_x(const char* names) const { return x<1>(flat(tensor_of(names))); }
+  /// An argument that is two tensors.
+  template <int R>
+  auto pair(const char* names) const {
+    const argument* a = read(names);
+    const std::vector<std::string> both = a && a->kind == "Ts" ? split(a->value, ',') : std::vector<std::string>();
+    if (both.size() != 2) throw form_not_there{std::string(names) + " is no pair"};
+    const auto one = [&](const std::string& name) { return x<R>(tensor_of({"T", name}, names)); };
+    auto first = one(both[0]);
+    return std::pair(std::move(first), one(both[1]));
+  }
 };
 
 }  // namespace judge

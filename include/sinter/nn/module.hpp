@@ -120,6 +120,17 @@ constexpr auto find_input_mistake() {
 }
 template <class X, class M>
 using input_check = decltype(find_input_mistake<X, M>());
+/// True if M may be called so; of several inputs those that are expressions must be on its device.
+template <class M, class X, class... More>
+constexpr bool find_inputs_fit() {
+  if constexpr (sizeof...(More) == 0) return sinter::detail::is_fitting<input_check<X, M>>;
+  else if constexpr (!same_device<bare<X>, M> || !((!expression<More> || same_device<bare<More>, M>) && ...))
+    return false;
+  else
+    return requires(const M& m, X&& x, More&&... more) { m.forward(std::forward<X>(x), std::forward<More>(more)...); };
+}
+template <class M, class... X>
+concept takes_inputs = find_inputs_fit<M, X...>();
 
 }  // namespace detail
 
@@ -169,14 +180,14 @@ class module : public detail::module_types<Self> {
     static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
-  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed. A call that
-  /// throws leaves buffers and generators as they were; see undo_on_error.
-  template <expression X, class S = Self>
-    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
-  auto operator()(X&& x) const {
+  /// forward(x, more...) for an x on the module's device; most modules take one input. A shape_error names the path to
+  /// the module that failed. A call that throws leaves buffers and generators as they were; see undo_on_error.
+  template <expression X, class... More, class S = Self>
+    requires(detail::takes_inputs<S, X, More...>)
+  auto operator()(X&& x, More&&... more) const {
     try {
       sinter::detail::undo_scope changes;
-      auto y = self().forward(std::forward<X>(x));
+      auto y = self().forward(std::forward<X>(x), std::forward<More>(more)...);
       if constexpr (expression<decltype(y)>) {
         if (detail::call_observer_now() != nullptr) detail::tell_observer(self(), y);
       }

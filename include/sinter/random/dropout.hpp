@@ -135,7 +135,8 @@ auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
   const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
-  if constexpr (detail::points_in < detail::bare < X >>> 0) {
+  constexpr int points = detail::points_in<detail::bare<X>>;
+  if constexpr (points > 0) {
     auto value = eval(std::forward<X>(x));
     const auto key = detail::next_key<device_of<X>>("dropout", gen, value.shape());
     return dropout_expr<decltype(value)>(keep, key, std::move(value));

@@ -1,0 +1,37 @@
+// sinter/sequences.hpp: networks for sequences: recurrent layers, and what they need.
+#pragma once
+
+#include "sinter/config.hpp"
+
+// What a program for host devices needs beside it, in the order of sinter/sinter.hpp, which alone includes the backend
+// of GPUs.
+#include "sinter/core/tensor.hpp"
+#include "sinter/expr/declare.hpp"
+#include "sinter/expr/point.hpp"
+#include "sinter/grad/variable.hpp"
+#include "sinter/nn/module.hpp"
+#include "sinter/ops.hpp"
+#include "sinter/ops/where.hpp"
+
+#include "sinter/core.hpp"
+#include "sinter/cpu.hpp"
+#include "sinter/expr.hpp"
+#include "sinter/grad.hpp"
+#include "sinter/math.hpp"
+#include "sinter/nn.hpp"
+#include "sinter/random.hpp"
+
+#include "sinter/cpu/recurrent.hpp"
+#if SINTER_WITH_CUDA
+#include "sinter/cuda/recurrent.hpp"
+#endif
+#include "sinter/ops/gru.hpp"
+#include "sinter/ops/lstm.hpp"
+#include "sinter/ops/rnn.hpp"
+
+#include "sinter/sequences/cells.hpp"
+#include "sinter/sequences/instances.hpp"
+#include "sinter/sequences/packed_sequence.hpp"
+#include "sinter/sequences/recurrent.hpp"
+#include "sinter/sequences/recurrent_run.hpp"
+#include "sinter/sequences/state.hpp"

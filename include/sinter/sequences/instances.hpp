@@ -1,0 +1,34 @@
+// sinter/sequences/instances.hpp: recurrent layers of floats on the cpu, which a program with sinter::compiled holds
+// once; see expr/stock.hpp.
+#pragma once
+
+#include "sinter/cpu/recurrent.hpp"
+#include "sinter/sequences/recurrent.hpp"
+
+#if SINTER_COMPILED
+#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_FUNCTION template
+#else
+#define SINTER_STOCK_FUNCTION extern template
+#endif
+namespace sinter::nn::detail {
+
+#define SINTER_STOCK_TABLE(X, recurrence)                                                                       \
+  SINTER_STOCK_FUNCTION recurrent_run<X<2>, X<3>> run_layers<recurrence>(                                       \
+      const std::vector<recurrent_weights<X<2>, X<1>>>&, X<2>, const sequence_steps&, const X<3>&, const X<3>&, \
+      const recurrent_options&, bool, generator&);
+template <int R>
+using stock_plain = tensor<float, R>;
+template <int R>
+using stock_tracked = variable<float, R>;
+SINTER_STOCK_TABLE(stock_plain, lstm_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, lstm_recurrence)
+SINTER_STOCK_TABLE(stock_plain, gru_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, gru_recurrence)
+SINTER_STOCK_TABLE(stock_plain, rnn_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, rnn_recurrence)
+#undef SINTER_STOCK_TABLE
+
+}  // namespace sinter::nn::detail
+#undef SINTER_STOCK_FUNCTION
+#endif

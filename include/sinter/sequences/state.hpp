@@ -1,0 +1,35 @@
+// sinter/sequences/state.hpp: the states of recurrent layers between one part of a sequence and the next.
+#pragma once
+
+#include "sinter/grad/variable.hpp"
+
+namespace sinter::nn {
+
+/// In place of a state: zeros, and the layer gives its last state beside its output.
+struct zero_state_t {};
+inline constexpr zero_state_t zero_state{};
+
+/// The hidden and the cell state of an LSTM, of layers (layers x directions, N, H), of a cell (N, H).
+template <class Value>
+struct lstm_state {
+  Value h, c;
+
+  /// The same numbers as plain tensors, from which no gradient flows back: backpropagation through time ends there.
+  auto detach() const {
+    if constexpr (is_tracked_v<Value>) return lstm_state<decltype(h.detach())>{h.detach(), c.detach()};
+    else return *this;
+  }
+};
+template <class Value>
+lstm_state(Value, Value) -> lstm_state<Value>;
+
+/// What a recurrent layer gives that is called with a state.
+///
+///     auto [output, state] = lstm(x, nn::zero_state);
+template <class Output, class State>
+struct recurrent_result {
+  Output output;
+  State state;
+};
+
+}  // namespace sinter::nn
