@@ -6,5 +6,6 @@
 #include "sinter/random/dropout.hpp"
 #include "sinter/random/generator.hpp"
 #include "sinter/random/instances.hpp"
+#include "sinter/random/multinomial.hpp"
 #include "sinter/random/philox.hpp"
 #include "sinter/random/window.hpp"
