@@ -108,7 +108,7 @@ class Compiler:
         self.precompiled = {rooms: self.options_of_precompiled(passed, rooms) for rooms in ([False, True] if with_rooms else [False])}
 
     def options_of_precompiled(self, passed, rooms):
-        headers = [tools.INCLUDE / "sinter" / f"{name}.hpp" for name in ["sinter", *["data", "io", "parallel", "ranks"] * rooms]]
+        headers = [tools.INCLUDE / "sinter" / f"{name}.hpp" for name in ["sinter", *["data", "io", "parallel", "ranks", "sequences"] * rooms]]
         key = passed.key("precompiled", *sorted(set().union(*map(tools.closure, headers))))
         prefix = "pch-rooms-" if rooms else "pch-"
         folder = self.scratch / f"{prefix}{key[:16]}"

@@ -160,7 +160,7 @@ TEST_CASE("packed sequences come back as they were, padded as asked for", "[sequ
   CHECK(distance(values[1].slice(0, 0, 3), x[1].slice(0, 0, 3)) == 0);
   CHECK(values(1, 3, 0) == -1);
   CHECK(values(2, 5, 1) == -1);
-  const auto nothing = pack_padded_sequence(x, std::vector{0, 0, 0}, {.batch_first = true});
+  auto nothing = pack_padded_sequence(x, std::vector{0, 0, 0}, {.batch_first = true});
   CHECK(nothing.steps.rows() == 0);
   CHECK(pad_packed_sequence(nothing, {.batch_first = true}).values.shape() == extents<3>{{3, 0, 2}});
   CHECK(distance(nn::lstm(2, 3, gen)(nothing, nn::zero_state).state.c.detach(), zeros<float>({1, 3, 3})) == 0);
@@ -215,4 +215,41 @@ TEST_CASE("what does not fit a recurrent layer is named", "[sequences]") {
   CHECK_THROWS_WITH(lstm.layer(1), Contains("there is no layer 1 among 1"));
   CHECK_THROWS_WITH(nn::gru_cell(2, 5, gen)(x[0], zeros<float>({3, 5})), Contains("a state of shape (3, 5) for 4"));
   CHECK_THROWS_AS(sequence_steps({1, 2}), value_error);
+}
+
+TEST_CASE("the page of sequences does what it says", "[sequences]") {
+  generator gen(10);
+  const tensor x = randn<float>(gen, {7, 3, 16}), next = randn<float>(gen, {7, 3, 16});
+  // [docs:layer]
+  const nn::lstm lstm(16, 32, gen, {.layers = 2, .dropout = 0.1});
+  const variable output = lstm(x);                         // (T,N,16) => (T,N,32)
+  const auto [first, state] = lstm(x, nn::zero_state);     // and the state after the last elements
+  const auto [second, last] = lstm(next, state.detach());  // goes on; gradients stop at the detached state
+  const tensor same = infer(lstm)(x);                      // plain tensors, nothing is recorded
+  // [docs:end]
+  CHECK(output.shape() == extents<3>{{7, 3, 32}});
+  CHECK(last.h.shape() == extents<3>{{2, 3, 32}});
+  CHECK(same.shape() == second.shape());
+
+  // [docs:packed]
+  const auto packed = pack_padded_sequence(x, std::vector{4, 7, 0}, {.enforce_sorted = false});  // 11 elements, not 21
+  const auto [of_elements, ends] = lstm(packed, nn::zero_state);  // ends: of each sequence at its own last element
+  const auto [values, lengths] = pad_packed_sequence(of_elements);
+  // [docs:end]
+  CHECK(values.shape() == extents<3>{{7, 3, 32}});
+  CHECK(lengths == std::vector<index_t>{4, 7, 0});
+  CHECK(ends.c.shape() == extents<3>{{2, 3, 32}});
+
+  // [docs:cell]
+  const nn::gru_cell cell(16, 32, gen);
+  variable h = cell(x[0]);  // from zeros
+  for (index_t t = 1; t < x.extent(0); ++t) h = cell(x[t], h);
+  // [docs:end]
+  CHECK(h.shape() == extents<2>{{3, 32}});
+
+  // [docs:weights]
+  nn::lstm biased(16, 32, gen);
+  biased.layer(0).bias_ih.value().slice(0, 32, 64) = 1.0f;  // the forget gate begins open
+  // [docs:end]
+  CHECK(biased.layer(0).bias_ih.value()(40) == 1.0f);
 }

@@ -20,6 +20,9 @@ struct module_called_with_what_is_no_tensor;
 struct pass_a_tensor_or_a_variable;
 template <class>
 struct input_that_the_module_does_not_take;
+template <class...>
+struct inputs_that_the_module_does_not_take;
+struct use_what_its_forward_takes;
 struct use_the_element_type_and_rank_that_its_forward_takes;
 template <class>
 struct module_that_is_no_template_of_device_and_kind;
@@ -120,17 +123,33 @@ constexpr auto find_input_mistake() {
 }
 template <class X, class M>
 using input_check = decltype(find_input_mistake<X, M>());
-/// True if M may be called so; of several inputs those that are expressions must be on its device.
+/// The device of the first of these that is an expression elsewhere than on D.
+template <class D, class X, class... More>
+struct first_elsewhere : first_elsewhere<D, More...> {};
+template <class D, class X, class... More>
+  requires(expression<X> && !same_device<X, D>)
+struct first_elsewhere<D, X, More...> {
+  using type = device_of<X>;
+};
 template <class M, class X, class... More>
-constexpr bool find_inputs_fit() {
-  if constexpr (sizeof...(More) == 0) return sinter::detail::is_fitting<input_check<X, M>>;
-  else if constexpr (!same_device<bare<X>, M> || !((!expression<More> || same_device<bare<More>, M>) && ...))
-    return false;
+constexpr auto find_inputs_mistake() {
+  if constexpr (sizeof...(More) == 0) return find_input_mistake<X, M>();
+  else if constexpr (!expression<X>) return no_tensor<bare<X>>{};
+  else if constexpr (!same_device<bare<X>, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
+    return sinter::detail::mistake<
+        module_fed_from_another_device<typename first_elsewhere<M, bare<X>, bare<More>...>::type, device_of<M>>,
+        copy_the_input_with_dot_to>{};
+  else if constexpr (requires(const M& m, X&& x, More&&... more) {
+                       m.forward(std::forward<X>(x), std::forward<More>(more)...);
+                     })
+    return sinter::detail::fitting<element_of<X>>{};
   else
-    return requires(const M& m, X&& x, More&&... more) { m.forward(std::forward<X>(x), std::forward<More>(more)...); };
+    return sinter::detail::mistake<inputs_that_the_module_does_not_take<bare<X>, bare<More>...>,
+                                   use_what_its_forward_takes>{};
 }
+/// What is wrong with a call of M with these inputs, or fitting<T>.
 template <class M, class... X>
-concept takes_inputs = find_inputs_fit<M, X...>();
+using inputs_check = decltype(find_inputs_mistake<M, X...>());
 
 }  // namespace detail
 
@@ -183,7 +202,7 @@ class module : public detail::module_types<Self> {
   /// forward(x, more...) for an x on the module's device; most modules take one input. A shape_error names the path to
   /// the module that failed. A call that throws leaves buffers and generators as they were; see undo_on_error.
   template <expression X, class... More, class S = Self>
-    requires(detail::takes_inputs<S, X, More...>)
+    requires(sinter::detail::is_fitting<detail::inputs_check<S, X, More...>>)
   auto operator()(X&& x, More&&... more) const {
     try {
       sinter::detail::undo_scope changes;
@@ -199,9 +218,10 @@ class module : public detail::module_types<Self> {
       detail::rethrow_from(&self(), detail::code_of<Self>, e);
     }
   }
-  template <class X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
-            class Fix = typename detail::input_check<X, S>::fix>
-  void operator()(X&&) const = delete;
+  template <class X, class... More, class S = Self,
+            class Problem = typename detail::inputs_check<S, X, More...>::problem,
+            class Fix = typename detail::inputs_check<S, X, More...>::fix>
+  void operator()(X&&, More&&...) const = delete;
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>

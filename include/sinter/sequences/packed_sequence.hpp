@@ -34,6 +34,11 @@ struct packed_sequence {
   }
 };
 
+template <class X>
+inline constexpr bool is_packed_sequence = false;
+template <class Rows>
+inline constexpr bool is_packed_sequence<packed_sequence<Rows>> = true;
+
 struct pack_options {
   bool batch_first = false;    ///< (N,T,...) in place of (T,N,...)
   bool enforce_sorted = true;  ///< false: lengths stand in any order

@@ -79,12 +79,14 @@ class recurrent_layers : public module<Self> {
 
   using module<Self>::operator();
   /// Over packed sequences, whose result is packed as well.
-  template <class Rows>
-  auto operator()(const packed_sequence<Rows>& x) const {
+  template <class X>
+    requires is_packed_sequence<sinter::detail::bare<X>>
+  auto operator()(X&& x) const {
     return packed_result(x, run_packed(x, zero_state)).output;
   }
-  template <class Rows, class State>
-  auto operator()(const packed_sequence<Rows>& x, const State& state) const {
+  template <class X, class State>
+    requires is_packed_sequence<sinter::detail::bare<X>>
+  auto operator()(X&& x, const State& state) const {
     return packed_result(x, run_packed(x, state));
   }
 
