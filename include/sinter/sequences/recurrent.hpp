@@ -78,16 +78,12 @@ class recurrent_layers : public module<Self> {
   const weights& layer(index_t number, bool reverse = false) const { return weights_[place_of(number, reverse)]; }
 
   using module<Self>::operator();
-  /// Over packed sequences, whose result is packed as well.
-  template <class X>
-    requires is_packed_sequence<sinter::detail::bare<X>>
-  auto operator()(X&& x) const {
-    return packed_result(x, run_packed(x, zero_state)).output;
-  }
-  template <class X, class State>
-    requires is_packed_sequence<sinter::detail::bare<X>>
-  auto operator()(X&& x, const State& state) const {
-    return packed_result(x, run_packed(x, state));
+  /// Over packed sequences, alone or with a state; the output is packed as well.
+  template <class X, class... State>
+    requires(is_packed_sequence<sinter::detail::bare<X>> && sizeof...(State) <= 1)
+  auto operator()(X&& x, const State&... state) const {
+    if constexpr (sizeof...(State) == 0) return packed_result(x, run_packed(x, zero_state)).output;
+    else return packed_result(x, run_packed(x, state...));
   }
 
   /// x (T,N,in), with batch_first (N,T,in), or one sequence (T,in) => the outputs, likewise with directions x width()
