@@ -13,6 +13,8 @@
 #include "sinter/cpu/detail/gemm_scratch.hpp"
 #include "sinter/cpu/detail/thread_topology.hpp"
 #include "sinter/cpu/eigen.hpp"
+#include "sinter/cpu/embedding.hpp"
+#include "sinter/cpu/embedding_bag.hpp"
 #include "sinter/cpu/folds.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"

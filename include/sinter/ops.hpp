@@ -39,6 +39,8 @@
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/dot.hpp"
 #include "sinter/ops/elu.hpp"
+#include "sinter/ops/embedding.hpp"
+#include "sinter/ops/embedding_bag.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/erf.hpp"
 #include "sinter/ops/erfc.hpp"

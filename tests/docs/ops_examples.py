@@ -27,6 +27,11 @@ SURROUNDINGS = """
   const tensor<float, 4> queries, keys;
   const tensor<float, 3> tokens;
   const tensor<float, 1> rare;
+  const tensor<std::int32_t, 2> ids;
+  const tensor<std::int32_t, 1> words, offsets;
+  const tensor<float, 2> table;
+  const variable<float, 2> weight;
+  const variable<float, 1> importance;
   const variable<float, 2> student;
   const tensor<float, 2> teacher;
   const auto model = [](const auto& v) { return variable<float, 2>(v); };

@@ -75,6 +75,36 @@ inline numbers<2> gathered(const numbers<2>& x) {
   return y;
 }
 
+/// The rows of x by their numbers.
+inline numbers<3> looked_up(const numbers<2>& x) {
+  const auto ids = picks<cpu>();
+  numbers<3> y = zeros<double>({3, 4, x.shape()[1]});
+  for (index_t i = 0; i < 3; ++i)
+    for (index_t j = 0; j < 4; ++j) y[i][j] = x[ids(i, j)];
+  return y;
+}
+/// The rows of picks() in bags, from the places 0, 5, 5 and 11 on; the id 5 is in none.
+template <device D>
+tensor<std::int64_t, 1, D> bag_offsets() {
+  return tensor<std::int64_t, 1>{0, 5, 5, 11}.template to<D>();
+}
+template <class F>
+numbers<2> bagged(const numbers<2>& x, const F& join) {
+  const auto ids = picks<cpu>().flatten(), begins = bag_offsets<cpu>();
+  numbers<2> y = zeros<double>({4, x.shape()[1]});
+  for (index_t b = 0; b < 4; ++b)
+    for (index_t c = 0; c < x.shape()[1]; ++c) {
+      line values;
+      for (index_t p = begins(b); p < (b < 3 ? begins(b + 1) : 12); ++p)
+        if (ids(p) != 5) values.push_back(x(ids(p), c));
+      if (!values.empty()) y(b, c) = join(values);
+    }
+  return y;
+}
+inline double largest_of(const line& v) { return *std::max_element(v.begin(), v.end()); }
+/// The sums of the rows of picks(), each times its weight.
+inline numbers<2> weighted(const numbers<2>& x, const numbers<2>& w) { return sum(looked_up(x) * w.unsqueeze(2), 1); }
+
 /// The convolution that `o` describes, of x and w with or without a bias.
 template <class... B>
 numbers<4> convolved(const numbers<4>& x, const numbers<4>& w, const conv_options<2>& o, const B&... bias) {
@@ -273,6 +303,10 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("rms_norm of the last axes, as many as weight has", (const auto& x, const auto& w), rms_norm(x, w, 0.01), (const numbers<3>& x, const numbers<2>& w), eval(on_lines(x.reshape({2, 40}), 1, [](line& v) { rms_norm_of(v, 0.01); }).reshape({2, 8, 5}) * w), shape(2, 8, 5), shape(8, 5))
   KERNEL_ROW("rms_norm", (const auto& x), rms_norm(x, 0.01), (const numbers<3>& x), on_lines(x, 2, [](line& v) { rms_norm_of(v, 0.01); }), shape(2, 3, 16))
   KERNEL_ROW("gather", (const auto& x), gather(x, 1, picks<device_of<decltype(x)>>()), (const numbers<2>& x), gathered(x), shape(3, 7))
+  KERNEL_ROW("embedding", (const auto& x), embedding(picks<device_of<decltype(x)>>(), x), (const numbers<2>& x), looked_up(x), shape(7, 37))
+  KERNEL_ROW("embedding_bag, means", (const auto& x), embedding_bag(picks<device_of<decltype(x)>>().flatten(), bag_offsets<device_of<decltype(x)>>(), x, {.padding_idx = 5}), (const numbers<2>& x), bagged(x, mean_of), shape(7, 70))
+  KERNEL_ROW("embedding_bag, maxima", (const auto& x), embedding_bag(picks<device_of<decltype(x)>>().flatten(), bag_offsets<device_of<decltype(x)>>(), x, {.mode = bag_mode::max, .padding_idx = -2}), (const numbers<2>& x), bagged(x, largest_of), shape(7, 19))
+  KERNEL_ROW("embedding_bag, sums times weights", (const auto& x, const auto& w), embedding_bag(picks<device_of<decltype(x)>>(), x, w, {.mode = bag_mode::sum}), (const numbers<2>& x, const numbers<2>& w), weighted(x, w), shape(7, 37), shape(3, 4))
   KERNEL_ROW("batch_moments", (const auto& x), batch_moments(x), (const numbers<3>& x), moments_of(x), shape(5, 19, 7))
   KERNEL_ROW("conv2d", (const auto& x, const auto& w, const auto& b), conv2d(x, w, b, strided), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), convolved(x, w, strided, b), shape(2, 3, 5, 6), shape(4, 3, 3, 2), shape(4))
   KERNEL_ROW("conv2d of a formula", (const auto& x, const auto& w, const auto& b), conv2d(x * 2 - 1, w, b, strided), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), convolved(eval(x * 2 - 1), w, strided, b), shape(2, 3, 5, 6), shape(4, 3, 3, 2), shape(4))

@@ -6,6 +6,8 @@
 #include "sinter/cuda/conv.hpp"
 #include "sinter/cuda/count.hpp"
 #include "sinter/cuda/cross_entropy.hpp"
+#include "sinter/cuda/embedding.hpp"
+#include "sinter/cuda/embedding_bag.hpp"
 #include "sinter/cuda/folds.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/matmul.hpp"

@@ -9,15 +9,15 @@ namespace sinter {
 
 namespace detail {
 
-/// Indices as int64 on their device; each must lie in [0, extent).
+/// Indices as int64 on their device; each must lie in [0, extent). `what` names them in the error.
 template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
+auto checked_indices(const char* op, const I& index, index_t extent, const char* what = "index") {
   check_defined(op, index);
   const auto i = [&] {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
     else return eval(cast<std::int64_t>(index));
   }();
-  check_indices({op, "index"}, i.contiguous(), extent);
+  check_indices({op, what}, i.contiguous(), extent);
   return i;
 }
 
