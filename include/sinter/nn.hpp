@@ -5,6 +5,7 @@
 #include "sinter/nn/any_module.hpp"
 #include "sinter/nn/buffer.hpp"
 #include "sinter/nn/conv.hpp"
+#include "sinter/nn/embedding.hpp"
 #include "sinter/nn/fold_batch_norm.hpp"
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/instances.hpp"

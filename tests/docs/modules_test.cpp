@@ -147,3 +147,24 @@ TEST_CASE("modules: a summary") {
         "2        linear      (16, 2)          18            256     72  cpu\n"
         "total                                 58            768    232\n");
 }
+
+TEST_CASE("modules: tables of rows") {
+  generator gen(1);
+  // [docs:embedding]
+  nn::embedding words(1000, 16, gen, {.padding_idx = 0});  // weight (1000, 16); row 0 is zeros and stays so
+  nn::linear<float, cpu, nn::tracked, false> head(16, 1000, gen);
+  head.weight = words.weight;  // tied: one variable in two places
+  const tensor<int, 2> ids{{4, 7, 0}, {9, 4, 4}};
+  variable scores = head(words(ids));  // (2, 3) => (2, 3, 16) => (2, 3, 1000)
+
+  nn::embedding_bag texts(1000, 16, gen, {.mode = bag_mode::sum});
+  const tensor<int, 1> all{4, 7, 9, 4, 4}, begins{0, 2};  // the bags {4, 7} and {9, 4, 4}
+  variable sums = texts(all, begins);                     // (2, 16)
+
+  auto vectors = nn::embedding<>::from_pretrained(randn<float>(gen, {1000, 16}));  // frozen, unless `false` follows
+  // [docs:end]
+  CHECK(scores.shape() == extents<3>{{2, 3, 1000}});
+  CHECK(sums.shape() == extents<2>{{2, 16}});
+  CHECK(vectors.frozen);
+  CHECK(eval(max(abs(scores[0][2]))).item() == 0);
+}
