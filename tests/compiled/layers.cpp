@@ -36,6 +36,9 @@ int main() {
                      nn::linear(16, 16, gen), nn::gelu(), nn::linear(16, 4, gen)},
       rows);
   use(nn::sequential{nn::linear(16, 16, gen), nn::batch_norm1d(16), nn::relu(), nn::linear(16, 4, gen)}, rows);
+  const tensor<std::int64_t, 2> ids = randint<std::int64_t>(gen, 0, 20, {8, 5});
+  use(nn::sequential{nn::embedding(20, 16, gen, {.max_norm = 3.0}), nn::layer_norm({16})}, ids);
+  use(nn::sequential{nn::embedding_bag(20, 16, gen, {.padding_idx = 0}), nn::linear(16, 4, gen)}, ids);
   const nn::linear one(16, 4, gen);
   const auto targets = randn<float>(gen, {8, 4});
   const variable a = mse_loss(one(rows), targets);

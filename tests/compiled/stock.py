@@ -18,7 +18,7 @@ from tools import INCLUDE, ROOT, eigen_flags, parallel, run  # noqa: E402
 PROGRAMS = {
     "tests/bench/compile/convnet.cpp": (1750, 140, []),
     "examples/01_digits.cpp": (2450, 205, ["cast_op<unsigned char, float>, sinter::map_expr<sinter::ops::subtract_op"]),
-    "tests/compiled/layers.cpp": (3400, 320, []),
+    "tests/compiled/layers.cpp": (3800, 350, []),
     "examples/04_cifar.cpp": (6100, 570, [
         "cast_op<unsigned char, float>",  # pictures that are made up
         "cast_op<float, long>", "bernoulli", "reduce_op<sinter::ops::sum_op, 1, 0>",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/embedding.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/variants.hpp"
 #include "sinter/grad/statement.hpp"
@@ -37,6 +38,7 @@ SINTER_INSTANCE void run_map_of<max_operands>(const map_call&, const any_shape&,
 SINTER_INSTANCES_OF(float)
 SINTER_INSTANCES_OF(double)
 #undef SINTER_INSTANCES_OF
+SINTER_INSTANCE bool renorm<float>(const ops::renorm_op&, const table_view<float>&, const id_places&, thread_pool&);
 SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_t*, const std::int64_t*, std::int64_t*,
                                           thread_pool&);
 

@@ -77,6 +77,13 @@ using bce = reduction<ops::mean_op, 2, 0,
                       difference<product<difference<number, plain<2>>, X>, map_expr<ops::log_sigmoid_op, X>>>;
 template <class X>
 using classification = kernel_expr<ops::cross_entropy_op, X, labels>;
+/// Ids of rank R.
+template <int R, class X>
+using lookup = kernel_expr<ops::embedding_op, X, tensor<std::int64_t, R>>;
+template <class X>
+using bag = kernel_expr<ops::embedding_bag_op, X, labels>;
+template <class X, class W>
+using weighted_bag = kernel_expr<ops::weighted_embedding_bag_op, X, W, labels>;
 
 }  // namespace sinter::detail::stock
 
@@ -197,7 +204,8 @@ SINTER_STOCK_TABLE(3, stock::tracked, stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
 #undef SINTER_STOCK_FUNCTION
 
-// Norms of groups and of layers, resampling, and other activations of convolutions. Dropout is in random/instances.hpp.
+// Norms of groups and of layers, resampling, embeddings, and other activations of convolutions. Dropout is in
+// random/instances.hpp.
 #if SINTER_STOCK_PART == 6 || SINTER_STOCK_PART < 0
 #define SINTER_STOCK_LINE SINTER_STOCK_MADE
 #else
@@ -214,6 +222,10 @@ SINTER_STOCK_TABLE(3, stock::tracked, stock::tracked, stock::tracked)
   SINTER_STOCK_LINE(stock::affine<ops::layer_norm_op, X<3>, 1, X>)              \
   SINTER_STOCK_LINE(stock::relu<stock::affine<ops::layer_norm_op, X<2>, 1, X>>) \
   SINTER_STOCK_LINE(kernel_expr<ops::interpolate_op, X<4>>)                     \
+  SINTER_STOCK_LINE(stock::lookup<1, X<2>>)                                     \
+  SINTER_STOCK_LINE(stock::lookup<2, X<2>>)                                     \
+  SINTER_STOCK_LINE(stock::bag<X<2>>)                                           \
+  SINTER_STOCK_LINE(stock::weighted_bag<X<2>, X<1>>)                            \
   SINTER_STOCK_LINE(stock::gelu<stock::conv<2, X<4>, X>>)                       \
   SINTER_STOCK_LINE(stock::silu<stock::conv<2, X<4>, X>>)                       \
   SINTER_STOCK_LINE(stock::tanh<stock::conv<2, X<4>, X>>)                       \
@@ -298,6 +310,8 @@ SINTER_STOCK_TABLE(4)
 #undef SINTER_STOCK_TABLE
 SINTER_STOCK_LINE(stock::cast<std::int64_t, stock::plain<1>>)
 SINTER_STOCK_LINE(stock::cast<std::int64_t, tensor<std::uint8_t, 1>>)
+SINTER_STOCK_LINE(stock::cast<std::int64_t, tensor<std::int32_t, 1>>)
+SINTER_STOCK_LINE(stock::cast<std::int64_t, tensor<std::int32_t, 2>>)
 SINTER_STOCK_LINE(stock::reduction<ops::argmax_op, 2, 1, stock::plain<2>>)
 SINTER_STOCK_LINE(stock::reduction<ops::argmax_op, 2, 1, stock::linear<stock::plain<2>, stock::plain>>)
 SINTER_STOCK_LINE(stock::reduction<ops::mean_op, 1, 0, stock::cast<float, stock::equal<stock::labels, stock::labels>>>)

@@ -2,12 +2,15 @@
 #pragma once
 
 #include "sinter/nn/conv.hpp"
+#include "sinter/nn/embedding.hpp"
 #include "sinter/nn/linear.hpp"
 
 #if SINTER_COMPILED
 namespace sinter::nn {
 
 SINTER_INSTANCE struct linear<float>;
+SINTER_INSTANCE struct embedding<float>;
+SINTER_INSTANCE struct embedding_bag<float>;
 namespace init {
 SINTER_INSTANCE tensor<float, 1> fan_in_uniform<float, cpu, 1>(generator&, index_t, const extents<1>&);
 SINTER_INSTANCE tensor<float, 2> fan_in_uniform<float, cpu, 2>(generator&, index_t, const extents<2>&);
@@ -15,6 +18,8 @@ SINTER_INSTANCE tensor<float, 3> fan_in_uniform<float, cpu, 3>(generator&, index
 SINTER_INSTANCE tensor<float, 4> fan_in_uniform<float, cpu, 4>(generator&, index_t, const extents<4>&);
 }  // namespace init
 namespace detail {
+SINTER_INSTANCE struct table_of_rows<embedding<float>, embedding_settings, float, cpu, tracked>;
+SINTER_INSTANCE struct table_of_rows<embedding_bag<float>, embedding_bag_settings, float, cpu, tracked>;
 SINTER_INSTANCE tensor<float, 1> buffer_run::seen(const tensor<float, 1>&);
 SINTER_INSTANCE tensor<std::int64_t, 0> buffer_run::seen(const tensor<std::int64_t, 0>&);
 SINTER_INSTANCE tensor<float, 3> conv_weights<1, float, cpu>(const char*, index_t, index_t, index_t, const per_axis<1>&,
