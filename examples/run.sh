@@ -17,6 +17,7 @@ handwritten digits that are in this repository.
                      06_distributed   one network on several ranks, with --ranks N: by mpirun, with MPI, which is
                                       installed where it is missing; with --sockets as well, without MPI
                      07_plan          measures one rank, and predicts the step on 1 to 4096 ranks
+                     08_chars         an LSTM that reads a text letter by letter, and writes
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example
