@@ -44,32 +44,58 @@ void sum_bags(const ops::id_bags& bags, index_t padding, bool mean, const table_
   });
 }
 
+/// N vectors of columns from c on: the largest elements of the rows at places [begin, end), of which `first` is the
+/// first in the bag, and, unless `places` is null, where they stand.
+template <class T, int N, class Place>
+SINTER_INLINE void max_of_places(const ops::id_bags& bags, index_t first, index_t end, index_t padding,
+                                 const table_view<T>& table, Place c, T* y, std::int32_t* places) {
+  using C = compute_type<T>;
+  using I = math::detail::mask_lane_t<C>;
+  using numbers = math::simd<I, lanes>;
+  vector<T> most[std::size_t{N}];
+  numbers place[std::size_t{N}];
+  for (int k = 0; k < N; ++k) {
+    most[k] = vector<T>(-std::numeric_limits<C>::infinity());
+    place[k] = numbers(static_cast<I>(first));
+  }
+  for (index_t p = first; p < end; ++p) {
+    const index_t id = bags.ids[p];
+    if (id == padding) continue;
+    for (int k = 0; k < N; ++k) {
+      const vector<T> value = table.load(id, Place{c.first + k * lanes});
+      const auto is_better = math::logical_or(value > most[k], value != value);
+      most[k] = math::select(is_better, value, most[k]);
+      place[k] = math::select(is_better, numbers(static_cast<I>(p)), place[k]);
+    }
+  }
+  for (int k = 0; k < N; ++k) {
+    const Place at{c.first + k * lanes};
+    store_row(y, at, table.columns, most[k]);
+    if (places != nullptr) store_row(places, at, table.columns, math::cast<std::int32_t>(place[k]));
+  }
+}
+
 /// y[b] = the largest elements of the rows in bag b, NaN where there is one, and, unless `places` is null, where they
 /// stand among the ids.
 template <class T>
-void max_of_bags(const ops::id_bags& bags, index_t padding, const table_view<T>& table, T* y, std::int64_t* places,
+void max_of_bags(const ops::id_bags& bags, index_t padding, const table_view<T>& table, T* y, std::int32_t* places,
                  thread_pool& pool) {
-  using C = compute_type<T>;
   const index_t columns = table.columns;
   in_bag_groups(bags, columns, pool, [&](index_t first, index_t last) {
     for (index_t b = first; b < last; ++b) {
-      T* const most = y + b * columns;
-      std::int64_t* const place = places != nullptr ? places + b * columns : nullptr;
-      std::fill_n(most, columns, T(0));
-      if (place != nullptr) std::fill_n(place, columns, std::int64_t{-1});
-      bool is_first = true;
-      for (index_t p = bags.begin(b); p < bags.begin(b + 1); ++p) {
-        if (bags.ids[p] == padding) continue;
-        const T* const row = table.row(bags.ids[p]);
-        for (index_t c = 0; c < columns; ++c) {
-          const T x = row[c * table.column_stride];
-          const C value = static_cast<C>(x);
-          if (!is_first && !(value > static_cast<C>(most[c])) && value == value) continue;
-          most[c] = x;
-          if (place != nullptr) place[c] = p;
-        }
-        is_first = false;
+      const index_t end = bags.begin(b + 1);
+      index_t begin = bags.begin(b);
+      while (begin < end && bags.ids[begin] == padding) ++begin;
+      T* const to = y + b * columns;
+      std::int32_t* const of_bag = places != nullptr ? places + b * columns : nullptr;
+      if (begin == end) {
+        std::fill_n(to, columns, T(0));
+        if (of_bag != nullptr) std::fill_n(of_bag, columns, -1);
+        continue;
       }
+      each_columns(0, columns, [&](auto c, auto vectors) SINTER_INLINE_LAMBDA {
+        max_of_places<T, decltype(vectors)::value>(bags, begin, end, padding, table, c, to, of_bag);
+      });
     }
   });
 }
@@ -121,13 +147,13 @@ struct kernels<Op, D> {
   using list = tensor<std::int64_t, 1, D>;
 
   template <class T, class Epilogue>
-  static tensor<std::int64_t, 2, D> forward(const Op& op, const tensor<T, 2, D>& y, const Epilogue*,
+  static tensor<std::int32_t, 2, D> forward(const Op& op, const tensor<T, 2, D>& y, const Epilogue*,
                                             const tensor<T, 2, D>& table, const list& packed) {
     const auto bags = checked_bags(op, packed, table.shape()[0], "embedding_bag");
     const auto rows = cpu_impl::view_of_table(table);
-    tensor<std::int64_t, 2, D> places;
+    tensor<std::int32_t, 2, D> places;
     if (op.mode == bag_mode::max) {
-      if (recording()) places = tensor<std::int64_t, 2, D>::uninitialized(y.shape());
+      if (recording()) places = tensor<std::int32_t, 2, D>::uninitialized(y.shape());
       cpu_impl::max_of_bags(bags, op.padding, rows, y.data(), places.data(), pool());
     } else {
       const auto one = [](index_t) SINTER_INLINE_LAMBDA { return compute_type<T>(1); };
@@ -168,13 +194,12 @@ struct kernels<Op, D> {
       if constexpr (is_weighted) {
         add_up([w = b.template operand<1>().data()](index_t p) SINTER_INLINE_LAMBDA { return static_cast<C>(w[p]); });
       } else if (op.mode == bag_mode::max) {
-        const std::int64_t* const places = b.saved.data();
+        const std::int32_t* const places = b.saved.data();
         const auto row = [&](index_t p, auto c) SINTER_INLINE_LAMBDA {
-          const index_t from = index_t{at.bag[p]} * columns + c.first;
-          alignas(64) C value[cpu_impl::lanes] = {};
-          for (index_t k = 0; k < cpu_impl::lanes && c.first + k < columns; ++k)
-            value[k] = places[from + k] == p ? static_cast<C>(g[from + k]) : C(0);
-          return math::read<cpu_impl::lanes>(value);
+          const index_t of_bag = index_t{at.bag[p]} * columns;
+          const auto is_here = cpu_impl::load_row(places + of_bag, c, columns) ==
+                               cpu_impl::vector<std::int32_t>(static_cast<std::int32_t>(p));
+          return math::select(is_here, cpu_impl::load_row(g + of_bag, c, columns), cpu_impl::vector<T>(C(0)));
         };
         cpu_impl::sum_at_ids(ids, to, place.add, false, row, pool());
       } else {

@@ -56,7 +56,7 @@ struct max_of_bags_body {
   table_view<T> table;
   splitter by_columns;
   T* y;
-  std::int64_t* places;
+  std::int32_t* places;
 
   SINTER_WORD index_t numel() const { return bags.count * table.columns; }
   template <class G>
@@ -74,7 +74,7 @@ struct max_of_bags_body {
         place = p;
       }
       y[i] = static_cast<T>(most);
-      if (places != nullptr) places[i] = place;
+      if (places != nullptr) places[i] = static_cast<std::int32_t>(place);
     });
   }
 };
@@ -118,7 +118,7 @@ struct bag_term {
   const std::uint32_t* bag;
   const C* divisor;
   const T* weights;
-  const std::int64_t* places;
+  const std::int32_t* places;
 
   SINTER_WORD C operator()(index_t p, index_t c) const {
     const auto b = static_cast<index_t>(bag[p]);
@@ -171,13 +171,13 @@ struct kernels<Op, D> {
   using list = tensor<std::int64_t, 1, D>;
 
   template <class T, class Epilogue>
-  static tensor<std::int64_t, 2, D> forward(const Op& op, const tensor<T, 2, D>& y, const Epilogue*,
+  static tensor<std::int32_t, 2, D> forward(const Op& op, const tensor<T, 2, D>& y, const Epilogue*,
                                             const tensor<T, 2, D>& table, const list& packed) {
-    tensor<std::int64_t, 2, D> places;
+    tensor<std::int32_t, 2, D> places;
     if (op.mode != bag_mode::max) {
       sum<T>(op, y, table, nullptr, packed);
     } else {
-      if (recording()) places = tensor<std::int64_t, 2, D>::uninitialized(y.shape());
+      if (recording()) places = tensor<std::int32_t, 2, D>::uninitialized(y.shape());
       const auto rows = cuda_impl::view_of_table(table);
       cuda_impl::run_on_bags<D>(op.name, cuda_impl::max_of_bags_body<T>{bags_in(op, packed), op.padding, rows,
                                                                         cuda_impl::splitter(rows.columns, y.numel()),

@@ -57,10 +57,10 @@ inline index_t checked_padding(const char* op, const std::optional<index_t>& pad
   return *padding < 0 ? *padding + rows : *padding;
 }
 
-/// Places among ids have 32 bits.
+/// Places among ids have 31 bits.
 inline void check_id_count(const char* op, index_t n) {
-  if (n > std::numeric_limits<std::uint32_t>::max())
-    refuse<shape_error>({op, ": ", n, " ids are more than 2^32 - 1; look up slices of them"});
+  if (n > std::numeric_limits<std::int32_t>::max())
+    refuse<shape_error>({op, ": ", n, " ids are more than 2^31 - 1; look up slices of them"});
 }
 
 }  // namespace detail

@@ -147,7 +147,7 @@ struct embedding_bag_op : bag_op {
   static constexpr unsigned grad_uses[1] = {uses::second};
   /// For the mode max the places of the elements, -1 where there are none.
   template <class T, device D>
-  using saves = tensor<std::int64_t, 2, D>;
+  using saves = tensor<std::int32_t, 2, D>;
   using bag_op::bag_op;
 
   extents<2> shape(const extents<2>& table, const extents<1>&) const { return {{count, table[1]}}; }
