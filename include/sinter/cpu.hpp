@@ -3,6 +3,9 @@
 
 #include "sinter/config.hpp"
 
+#if SINTER_WITH_SEQUENCES
+#include "sinter/cpu/attention.hpp"
+#endif
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/conv.hpp"
 #include "sinter/cpu/convolution.hpp"

@@ -1,6 +1,8 @@
 // sinter/ops.hpp: every op; one line each.
 #pragma once
 
+#include "sinter/config.hpp"
+
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/acos.hpp"
 #include "sinter/ops/adaptive_pool.hpp"
@@ -12,6 +14,10 @@
 #include "sinter/ops/asin.hpp"
 #include "sinter/ops/atan.hpp"
 #include "sinter/ops/atan2.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/ops/attention.hpp"
+#include "sinter/ops/attention_score.hpp"
+#endif
 #include "sinter/ops/batch_moments.hpp"
 #include "sinter/ops/batch_norm.hpp"
 #include "sinter/ops/bincount.hpp"

@@ -1,0 +1,137 @@
+// sinter/cpu/attention.hpp: attention on the host devices.
+#pragma once
+
+#include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/detail/attention_backward.hpp"
+#include "sinter/cpu/detail/attention_forward.hpp"
+#include "sinter/cpu/detail/attention_mask_backward.hpp"
+
+namespace sinter::cpu_impl {
+
+/// A tensor (batch, heads, rows, columns), or one without heads.
+template <class T, int R, device D>
+heads_of<T> heads_in(const tensor<T, R, D>& x) {
+  return {x.data(), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
+}
+template <class T, int R, device D>
+heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
+  const auto [data, batch, head, row, column] = heads_in(x);
+  return {data, batch, head, row, column};
+}
+
+template <ops::attention_mask Mask, class Score, class Dropout>
+detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
+                                                        const ops::attention_extents& e, int) {
+  return {e, op.score, op.dropout, {}, op.options.causal};
+}
+/// R: the rank of the queries.
+template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
+detail::score_rule<Score, Dropout, M> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
+                                                     const ops::attention_extents& e, int R,
+                                                     const tensor<M, RM, D>& mask) {
+  const auto stride = [&](int from_last) -> index_t {
+    const int axis = RM - 1 - from_last;
+    return axis < 0 || mask.shape()[axis] == 1 ? 0 : mask.strides()[axis];
+  };
+  return {e,
+          op.score,
+          op.dropout,
+          {mask.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+          op.options.causal};
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <ops::attention_mask Mask, class Score, class Dropout, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
+  using op_type = ops::attention_op<Mask, Score, Dropout>;
+
+  template <class T, int R, class Epilogue, class... M>
+  static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
+                                               const tensor<T, R, D>& q, const tensor<T, R, D>& k,
+                                               const tensor<T, R, D>& v, const M&... mask) {
+    using C = compute_type<T>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape());
+    const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
+    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
+    cpu_impl::detail::attention_forward<T, bare<decltype(rule)>>{rule,
+                                                                 cpu_impl::const_heads_in(q),
+                                                                 cpu_impl::const_heads_in(k),
+                                                                 cpu_impl::const_heads_in(v),
+                                                                 cpu_impl::heads_in(y),
+                                                                 saved.data(),
+                                                                 static_cast<C>(op.scale(e)),
+                                                                 cpu_impl::pool_of<D>()}
+        .compute();
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::none) reverse_with(op, b);
+    else reverse_with(op, b, b.template operand<3>());
+  }
+
+ private:
+  template <class Backward, class... M>
+  static void reverse_with(const op_type& op, const Backward& b, const M&... mask) {
+    const auto& q = b.template operand<0>();
+    const auto& k = b.template operand<1>();
+    const auto& v = b.template operand<2>();
+    using T = element_of<decltype(q)>;
+    using C = compute_type<T>;
+    constexpr int R = rank_of<decltype(q)>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape());
+    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
+    using namespace cpu_impl;
+    const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_v = const_heads_in(v),
+               read_y = const_heads_in(b.result()), read_g = const_heads_in(b.gradient());
+    const C scale = static_cast<C>(op.scale(e));
+    using Rule = bare<decltype(rule)>;
+    if (b.template wants<0>() || b.template wants<1>() || b.template wants<2>())
+      cpu_impl::detail::attention_backward<T, Rule>{rule,
+                                                    read_q,
+                                                    read_k,
+                                                    read_v,
+                                                    read_y,
+                                                    read_g,
+                                                    b.saved.data(),
+                                                    gradient<0, T>(b),
+                                                    gradient<1, T>(b),
+                                                    gradient<2, T>(b),
+                                                    scale,
+                                                    pool_of<D>()}
+          .compute();
+    if constexpr (Mask == ops::attention_mask::additive)
+      if (b.template wants<3>())
+        cpu_impl::detail::attention_mask_backward<T, Rule>{
+            {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
+            mask_gradient<R, T>(b)}
+            .compute();
+  }
+  template <int R, class T, class Backward>
+  static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {
+    const auto place = b.template place_of<3>();
+    const auto& to = place.to;
+    constexpr int r = rank_of<decltype(to)>;
+    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
+    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    return {{to.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+            extent(R - 1),
+            R == 4 ? extent(2) : 1,
+            extent(1),
+            extent(0),
+            place.add};
+  }
+  template <int I, class T, class Backward>
+  static cpu_impl::detail::gradient_of<T> gradient(const Backward& b) {
+    if (!b.template wants<I>()) return {};
+    const auto place = b.template place_of<I>();
+    return {cpu_impl::heads_in(place.to), place.add};
+  }
+};
+
+}  // namespace sinter::detail

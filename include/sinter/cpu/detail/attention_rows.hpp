@@ -1,0 +1,246 @@
+// sinter/cpu/detail/attention_rows.hpp: what happens to the scores of attention between its products, row by row.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "sinter/cpu/detail/attention_pack.hpp"
+#include "sinter/ops/attention.hpp"
+
+namespace sinter::cpu_impl::detail {
+
+/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
+template <class M>
+struct mask_of {
+  const M* data = nullptr;
+  index_t batch = 0, head = 0, query = 0, key = 0;
+};
+
+/// A query: where its scores stand, and which keys it may see.
+template <class M>
+struct query_place {
+  index_t batch, head, query;
+  key_range keys;
+  const M* mask;  ///< of key 0
+};
+
+/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask.
+template <class Score, class Dropout, class M>
+struct score_rule {
+  using mask_type = M;
+  static constexpr bool draws = !std::is_same_v<Dropout, ops::no_dropout>;
+  static constexpr bool plain = std::is_same_v<Score, ops::plain_score> && std::is_void_v<M>;
+
+  ops::attention_extents e;
+  Score score;
+  Dropout dropout;
+  mask_of<M> mask;
+  bool causal;
+
+  /// Outside of it queries [first, last) see nothing.
+  key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
+    key_range r{0, causal ? smaller(last + e.keys - e.queries, e.keys) : e.keys};
+    if constexpr (requires { score.keys(batch, head, first, last); }) {
+      const key_range of_score = score.keys(batch, head, first, last);
+      if (of_score.begin > r.begin) r.begin = of_score.begin;
+      r.end = smaller(r.end, of_score.end);
+    }
+    if (r.end < r.begin) r.end = r.begin;
+    return r;
+  }
+  query_place<M> at(index_t batch, index_t head, index_t query) const {
+    const M* row = nullptr;
+    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
+    return {batch, head, query, keys(batch, head, query, query + 1), row};
+  }
+
+  template <class C>
+  SINTER_INLINE score_place<strip_vector<C>> place(const query_place<M>& q, index_t key) const {
+    using V = strip_vector<C>;
+    return {q.batch, q.head, q.query, key, V(static_cast<C>(q.query)), lanes_of<V>() + V(static_cast<C>(key))};
+  }
+  /// The value of scores of keys that are all there.
+  template <class V>
+  SINTER_INLINE V value(V s, const query_place<M>& q, const score_place<V>& at) const {
+    using C = math::element_t<V>;
+    V v = score.apply(s, at);
+    if constexpr (std::is_same_v<M, bool>)
+      v = math::select(mask_lanes<V>(q, at.key_index), v, V(-std::numeric_limits<C>::infinity()));
+    else if constexpr (!std::is_void_v<M>) v = v + read_lanes<V>(q.mask + at.key_index * mask.key);
+    return v;
+  }
+  /// The same where some are not: these are hidden.
+  template <class V>
+  SINTER_INLINE V value_at_edge(V s, const query_place<M>& q, const score_place<V>& at) const {
+    using C = math::element_t<V>;
+    const V hidden(-std::numeric_limits<C>::infinity()), lane = lanes_of<V>();
+    V v = score.apply(s, at);
+    if constexpr (!std::is_void_v<M>) v = masked_at_edge(v, q, at.key_index);
+    const auto seen = math::logical_and(lane >= V(static_cast<C>(q.keys.begin - at.key_index)),
+                                        lane < V(static_cast<C>(q.keys.end - at.key_index)));
+    return math::select(seen, v, hidden);
+  }
+  /// What weights of these keys are multiplied with.
+  template <class V>
+  SINTER_INLINE V factors(const query_place<M>& q, index_t key) const {
+    return dropout.template factors<V>(((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key);
+  }
+
+ private:
+  template <class C>
+  struct counts {
+    C of[strip_lanes<C>];
+    constexpr counts() : of() {
+      for (int i = 0; i < strip_lanes<C>; ++i) of[i] = static_cast<C>(i);
+    }
+  };
+  template <class V>
+  SINTER_INLINE static V lanes_of() {
+    alignas(64) static constexpr counts<math::element_t<V>> lane{};
+    return V::load(lane.of);
+  }
+  /// Under the mask where only some keys are there: it is read for these alone.
+  template <class V>
+  V masked_at_edge(V v, const query_place<M>& q, index_t first) const {
+    using C = math::element_t<V>;
+    alignas(64) C one[math::lanes_v<V>];
+    v.store(one);
+    for (index_t i = 0; i < math::lanes_v<V>; ++i) {
+      if (first + i < q.keys.begin || first + i >= q.keys.end) continue;
+      const auto m = q.mask[(first + i) * mask.key];
+      if constexpr (!std::is_same_v<M, bool>) one[i] += static_cast<C>(m);
+      else if (!m) one[i] = -std::numeric_limits<C>::infinity();
+    }
+    return V::load(one);
+  }
+  template <class V>
+  SINTER_INLINE math::simd<bool, math::lanes_v<V>> mask_lanes(const query_place<M>& q, index_t key) const {
+    constexpr int lanes = math::lanes_v<V>;
+    if (mask.key == 1) return math::simd<bool, lanes>::load(q.mask + key);
+    alignas(64) bool some[lanes];
+    for (int i = 0; i < lanes; ++i) some[i] = q.mask[(key + i) * mask.key];
+    return math::simd<bool, lanes>::load(some);
+  }
+  template <class V, class E>
+  SINTER_INLINE V read_lanes(const E* from) const {
+    constexpr int lanes = math::lanes_v<V>;
+    using C = math::element_t<V>;
+    if (mask.key == 1) return math::read<lanes>(from);
+    alignas(64) C some[lanes];
+    for (int i = 0; i < lanes; ++i) some[i] = from[i * mask.key];
+    return V::load(some);
+  }
+};
+
+/// e^x for x <= 0. Weights of e^-87 and less are 0: those near the smallest number would take many times as long.
+template <class V>
+SINTER_INLINE V weight_of(V x) {
+  using C = math::element_t<V>;
+  constexpr C least = sizeof(C) == 4 ? C(-87) : C(-708);
+  if constexpr (std::is_same_v<C, float>) {
+    const auto [shifted, r] = math::detail::reduce_by_ln2<127>(x);
+    const V p = math::detail::exp_small(r) * math::detail::power_of_two(shifted);
+    return math::select(x < V(least), V(C(0)), p);
+  } else {
+    return math::select(x < V(least), V(C(0)), math::exp(x));
+  }
+}
+
+/// A row of a block of scores: columns [begin, end), whole strips, of which column 0 is key `first`.
+template <class C>
+struct score_row {
+  C* data;
+  index_t step;  ///< between strips
+  index_t begin, end, first;
+
+  /// f(vector of scores, key of its first lane, all keys are seen or masked one by one)
+  template <class Range, class F>
+  SINTER_INLINE void each(const Range& keys, const F& f) const {
+    constexpr index_t lanes = strip_lanes<C>;
+    for (index_t c = begin; c < end; c += strip<C>) {
+      C* const s = data + c / strip<C> * step;
+      for (index_t i = 0; i < strip<C>; i += lanes) {
+        const index_t key = first + c + i;
+        f(s + i, key, key >= keys.begin && key + lanes <= keys.end);
+      }
+    }
+  }
+  void clear() const {
+    for (index_t c = begin; c < end; c += strip<C>)
+      for (index_t i = 0; i < strip<C>; ++i) data[c / strip<C> * step + i] = C(0);
+  }
+};
+
+/// The greatest score of a row so far, and the sum of exponentials behind it, in lanes.
+template <class C>
+struct softmax_state {
+  C greatest = -std::numeric_limits<C>::infinity();
+  strip_vector<C> sum{C(0)};
+};
+
+/// Scores of a row to weights exp(score - greatest). Returns what earlier weights are to be multiplied with.
+template <class C, class Rule>
+SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
+                            softmax_state<C>& state) {
+  using V = strip_vector<C>;
+  V most(-std::numeric_limits<C>::infinity());
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    V v = V::load(s);
+    if (!inside) {
+      v = rule.value_at_edge(v, q, rule.template place<C>(q, key));
+      v.store(s);
+    } else if constexpr (!Rule::plain) {
+      v = rule.value(v, q, rule.template place<C>(q, key));
+      v.store(s);
+    }
+    most = math::max(v, most);
+  });
+  C again(1);
+  if (!math::all(most <= V(state.greatest))) {  // greater, or NaN
+    const C before = state.greatest;
+    state.greatest = math::max(before, math::hmax(most));
+    again = math::exp(before - state.greatest);
+    state.sum = state.sum * V(again);
+  }
+  if (state.greatest == -std::numeric_limits<C>::infinity()) {
+    row.clear();
+    return again;
+  }
+  const V shift(state.greatest);
+  V sum(C(0));
+  row.each(q.keys, [&](C* s, [[maybe_unused]] index_t key, bool) SINTER_INLINE_LAMBDA {
+    V p = weight_of(V::load(s) - shift);
+    sum = sum + p;
+    if constexpr (Rule::draws) p = p * rule.template factors<V>(q, key);
+    p.store(s);
+  });
+  state.sum = state.sum + sum;
+  return again;
+}
+
+/// Backward: scores to weights, and the gradients of weights to those of scores, or of what the mask adds to them.
+template <bool OfMask, class C, class Rule>
+void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
+                    C* gradients, C greatest, C mean) {
+  using V = strip_vector<C>;
+  const V shift(greatest), delta(mean), zero(C(0));
+  const index_t apart = gradients - row.data;
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    const V x = V::load(s);
+    const auto at = rule.template place<C>(q, key);
+    const V v = inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
+    const V p = weight_of(v - shift);
+    V g = V::load(s + apart), kept = p;
+    if constexpr (Rule::draws) {
+      const V z = rule.template factors<V>(q, key);
+      g = g * z;
+      kept = p * z;
+    }
+    kept.store(s);
+    g = p * (g - delta);
+    if constexpr (!OfMask) g = rule.score.grad(g, x, v, at);
+    math::select(p == zero, zero, g).store(s + apart);
+  });
+}
+
+}  // namespace sinter::cpu_impl::detail
