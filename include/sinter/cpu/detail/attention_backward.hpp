@@ -238,7 +238,7 @@ struct attention_backward {
     }
 
     for (index_t s = low; s < high; s += w) {
-      const auto [begin, end] = seen_rows[s / w];
+      const index_t begin = seen_rows[s / w].begin, end = seen_rows[s / w].end;
       if (begin >= end) continue;
       const auto add = [&](const C* left, const C* right, index_t size, C* to) {
         const C* const a = left + s * rows_of_block + begin * w;
