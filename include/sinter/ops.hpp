@@ -127,6 +127,9 @@
 #include "sinter/ops/silu.hpp"
 #include "sinter/ops/sin.hpp"
 #include "sinter/ops/sinh.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/ops/slope.hpp"
+#endif
 #include "sinter/ops/softmax.hpp"
 #include "sinter/ops/softplus.hpp"
 #include "sinter/ops/softshrink.hpp"

@@ -1,6 +1,11 @@
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 #pragma once
 
+#include "sinter/config.hpp"
+
+#if SINTER_WITH_SEQUENCES
+#include "sinter/random/attention_dropout.hpp"
+#endif
 #include "sinter/random/create.hpp"
 #include "sinter/random/distribution.hpp"
 #include "sinter/random/dropout.hpp"

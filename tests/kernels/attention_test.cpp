@@ -3,6 +3,7 @@
 #include "../same_bits.hpp"
 
 #include <sinter/cpu/attention.hpp>
+#include <sinter/random/attention_dropout.hpp>
 
 #include "attention.hpp"
 
@@ -369,4 +370,95 @@ TEST_CASE("operands of attention that do not fit are named", "[attention]") {
                     Catch::Contains("scale must be finite"));
   CHECK_THROWS_AS(attention(q, q, q, {.dropout = 1.5}), value_error);
   CHECK_THROWS_WITH(attention(q, q, q, {.dropout = 0.5}), Catch::Contains("needs a generator"));
+}
+
+TEMPLATE_TEST_CASE("a formula of the scores is part of the kernels, with its derivative", "[attention]", float, double,
+                   bfloat16) {
+  const sizes s{2, 3, 3, 40, 150, 16, 8};
+  const operands<TestType> o(s), p(s), w(s), m(s);
+  plain::rules r{usual_scale(s.size)};
+  r.score = [](double x) { return 2 * std::tanh(x / 2) + 0.5 * x; };
+  r.slope = [](double x) { return 1.5 - std::pow(std::tanh(x / 2), 2); };
+  const auto cap = [](auto x, const auto&) { return 2 * math::tanh(x / 2) + 0.5 * x; };
+  compare(o, r, [&](const auto&... x) { return attention(x..., cap); });
+
+  const double slopes[] = {0.5, 0.25, 0.125};
+  plain::rules alibi{usual_scale(s.size)};
+  alibi.seen = plain::causal(s.queries, s.keys);
+  alibi.bias = [&](index_t, index_t h, index_t i, index_t j) { return slopes[h] * static_cast<double>(j - i) / 8; };
+  compare(p, alibi, [&](const auto&... x) {
+    return attention(x...,
+                     [&](auto score, const auto& at) { return score + (at.key - at.query) * (slopes[at.head] / 8); },
+                     {.causal = true});
+  });
+
+  plain::rules window{usual_scale(s.size)};
+  window.seen = [](index_t, index_t, index_t i, index_t j) { return j > i + 90 - 20 && j <= i + 90 ? 1.0 : 0.0; };
+  compare(w, window, [&](const auto&... x) {
+    return attention(x..., [](auto score, const auto& at) {
+      return at.only_where(at.key > at.query + 70, at.only_where(at.key <= at.query + 90, score));
+    });
+  });
+  const operands<TestType> same(s);
+  compare(same, window, [](const auto&... x) { return attention(x..., sliding_window(19, 90)); });
+
+  const tensor<bool, 2> even = empty<bool>({40, 150});
+  for (index_t i = 0; i < even.numel(); ++i) even.data()[i] = i % 2 == 0;
+  plain::rules both = r;
+  both.seen = [&](index_t, index_t, index_t i, index_t j) { return even(i, j) ? 1.0 : 0.0; };
+  compare(m, both, [&](const auto&... x) { return attention(x..., even, cap); });
+}
+
+TEST_CASE("a formula and an added mask have the gradients of differences", "[attention]") {
+  std::mt19937 gen(5);
+  const auto q = differences::random(gen, {1, 2, 3, 3}), k = differences::random(gen, {1, 2, 4, 3}),
+             v = differences::random(gen, {1, 2, 4, 2});
+  const auto bias = differences::random(gen, {3, 4});
+  const auto check = [&](const auto& score) {
+    differences::check([&](const auto&... x) { return attention(x..., score); }, 12, q, k, v, bias);
+  };
+  check([](auto s, const auto&) { return math::exp(s) - math::sqrt(1 + s * s) / 3; });
+  check([](auto s, const auto& at) { return math::max(s, -0.2) * math::sigmoid(s) + at.key; });
+  check([](auto s, const auto&) { return math::select(s > 0, s / (1 + math::abs(s)), math::log1p(s * s)); });
+}
+
+TEST_CASE("documents that follow each other do not see each other", "[attention]") {
+  const sizes s{1, 2, 2, 100, 100, 8, 8};
+  plain::rules r{usual_scale(s.size)};
+  r.seen = [](index_t, index_t, index_t i, index_t j) { return i / 37 == j / 37 ? 1.0 : 0.0; };
+  struct same_document : ops::plain_score {
+    key_range keys(index_t, index_t, index_t first, index_t last) const {
+      return {first / 37 * 37, std::min<index_t>((last - 1) / 37 * 37 + 37, 100)};
+    }
+  };
+  compare(operands<float>(s), r, [](const auto&... x) { return attention(x..., same_document()); });
+}
+
+TEST_CASE("dropout of attention is that of the weights, and the same in backward", "[attention]") {
+  for (const sizes& s : {sizes{2, 3, 3, 37, 150, 16, 8}, sizes{1, 2, 1, 20, 41, 8, 8}}) {
+    const double p = 0.25;
+    generator gen(9), again(9);
+    const operands<double> o(s);
+    const tensor factors = eval(dropout(ones<double>({s.batch, s.heads, s.queries, s.keys}), p, again));
+    plain::rules r{usual_scale(s.size)};
+    r.factor = [&](index_t b, index_t h, index_t i, index_t j) { return factors(b, h, i, j); };
+    compare(o, r, [&](const auto&... x) { return attention(x..., {.dropout = p}, gen); });
+    CHECK(gen.offset() == again.offset());
+
+    const operands<double> m(s);
+    const tensor mask = full<bool>({s.queries, s.keys}, true);
+    mask.slice(1, 3, 5) = false;
+    r.seen = [](index_t, index_t, index_t, index_t j) { return j == 3 || j == 4 ? 0.0 : 1.0; };
+    generator third(9);
+    compare(m, r, [&](const auto&... x) { return attention(x..., mask, {.dropout = p}, third); });
+  }
+  const operands<float> o({2, 4, 4, 60, 60, 8, 8});
+  generator gen(1);
+  CHECK(same_bits(eval(attention(o.q, o.k, o.v, {}, gen)).value(), eval(attention(o.q, o.k, o.v)).value()));
+  CHECK(eval(max(abs(eval(attention(o.q, o.k, o.v, {.dropout = 1}, gen)).value()))).item() == 0);
+  tensor sum = zeros<float>({2, 4, 60, 8});
+  const int draws = 400;
+  for (int i = 0; i < draws; ++i) sum = sum + eval(attention(o.q, o.k, o.v, {.dropout = 0.5}, gen)).value();
+  const double off = eval(max(abs(sum / static_cast<float>(draws) - eval(attention(o.q, o.k, o.v)).value()))).item();
+  CHECK(off < 0.2);
 }

@@ -176,6 +176,8 @@ struct attention_op_of<Score, Dropout, M> {
 };
 template <class... M>
 using plain_attention = typename attention_op_of<ops::plain_score, ops::no_dropout, M...>::type;
+template <class S, class... M>
+using scored_attention = typename attention_op_of<typename score_type<bare<S>>::type, ops::no_dropout, M...>::type;
 
 }  // namespace detail
 
@@ -213,6 +215,31 @@ detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k
   return detail::make_kernel(detail::plain_attention<M>(options), std::forward<Q>(q), std::forward<K>(k),
                              std::forward<V>(v), std::forward<M>(mask));
 }
+
+/// The same with a formula of the scores, compiled into the kernels: score(s, at) is a function, or a struct of
+/// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
+/// in the words of math/. Its derivative follows from those of the words.
+///
+///     variable y = attention(q, k, v, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
+///     variable z = attention(q, k, v, [slopes](auto s, const auto& at) {
+///       return s + slopes[at.head] * (at.key - at.query);  // ALiBi: O. Press et al., ICLR (2022)
+///     });
+template <class Q, class K, class V, class S>
+  requires(detail::score_formula<detail::bare<S>> && detail::takes_operands<detail::plain_attention<>, Q, K, V>)
+detail::kernel_of<detail::scored_attention<S>, Q, K, V> attention(Q&& q, K&& k, V&& v, const S& score,
+                                                                  const attention_options& options = {}) {
+  return detail::make_kernel(detail::scored_attention<S>(options, detail::score_type<S>::of(score)), std::forward<Q>(q),
+                             std::forward<K>(k), std::forward<V>(v));
+}
+/// The same with a mask, which is added to what the formula gives.
+template <class Q, class K, class V, class M, class S>
+  requires(expression<M> && detail::score_formula<detail::bare<S>> &&
+           detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::scored_attention<S, M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask, const S& score,
+                                                                        const attention_options& options = {}) {
+  return detail::make_kernel(detail::scored_attention<S, M>(options, detail::score_type<S>::of(score)),
+                             std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask));
+}
 template <class Q, class K, class V,
           class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
           class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
@@ -222,5 +249,34 @@ template <class Q, class K, class V, class M,
           class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
   requires expression<M>
 void attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
+
+template <class Q, class K, class V, class S,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+  requires detail::score_formula<detail::bare<S>>
+void attention(Q&&, K&&, V&&, const S&, const attention_options& = {}) = delete;
+
+/// torch's name for attention.
+template <class Q, class K, class V>
+  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
+detail::kernel_of<detail::plain_attention<>, Q, K, V> scaled_dot_product_attention(
+    Q&& q, K&& k, V&& v, const attention_options& options = {}) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), options);
+}
+template <class Q, class K, class V, class M>
+  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> scaled_dot_product_attention(
+    Q&& q, K&& k, V&& v, M&& mask, const attention_options& options = {}) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask), options);
+}
+template <class Q, class K, class V,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+void scaled_dot_product_attention(Q&&, K&&, V&&, const attention_options& = {}) = delete;
+template <class Q, class K, class V, class M,
+          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
+  requires expression<M>
+void scaled_dot_product_attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
 
 }  // namespace sinter

@@ -1,18 +1,26 @@
 // sinter/ops/attention_score.hpp: what a score of attention is made into before the softmax, as a formula.
 #pragma once
 
+#include <limits>
+
 #include "sinter/core/types.hpp"
 #include "sinter/expr/op_members.hpp"
-#include "sinter/math/vocabulary.hpp"
+#include "sinter/ops/slope.hpp"
 
 namespace sinter {
 
-/// Where scores stand: `lanes` of one query and of keys side by side. V is the kind of value of the formula.
+/// Where scores stand: those of one query with neighbouring keys. V is the kind of value of the formula.
 template <class V>
 struct score_place {
   index_t batch, head;             ///< of the query
   index_t query_index, key_index;  ///< of the query, and of the first of the keys
   V query, key;                    ///< the same as values, a key in each lane
+
+  /// The score s where `seen` holds; other keys are hidden from the query.
+  template <class M, class S>
+  SINTER_WORD S only_where(M seen, S s) const {
+    return math::select(seen, s, math::constant<V>(-std::numeric_limits<math::element_t<V>>::infinity()));
+  }
 };
 
 /// Keys [begin, end).
@@ -42,5 +50,60 @@ template <class S>
 concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
 static_assert(is_score<plain_score>);
 
+/// f(s, at), a function of any kind of value, and its derivative.
+template <class F>
+struct function_score {
+  F f;
+
+  template <class V>
+  SINTER_WORD V apply(V s, const score_place<V>& at) const {
+    return f(s, at);
+  }
+  template <class V>
+  SINTER_WORD V grad(V g, V s, V, const score_place<V>& at) const {
+    const auto y = f(math::sloped<V>{s, V(1)}, at);
+    if constexpr (math::detail::is_sloped<std::remove_cv_t<decltype(y)>>) return g * y.slope;
+    else return g * V(0);
+  }
+};
+
 }  // namespace ops
+
+/// A score for attention: query i sees keys from i + offset - before to i + offset, as if there were no others; blocks
+/// of keys outside cost nothing. `offset` is the number of keys minus that of queries. I. Beltagy et al., "Longformer",
+/// 2020.
+///
+///     variable y = attention(q, k, v, sliding_window(255));
+struct sliding_window : ops::plain_score {
+  index_t before = 0, offset = 0;
+  constexpr explicit sliding_window(index_t keys_before, index_t first_key = 0)
+      : before(keys_before), offset(first_key) {}
+  key_range keys(index_t, index_t, index_t first, index_t last) const {
+    const index_t begin = first + offset - before;
+    return {begin > 0 ? begin : 0, last + offset};
+  }
+};
+static_assert(ops::is_score<sliding_window>);
+
+namespace detail {
+
+/// S as an op holds it.
+template <class S>
+struct score_type;
+template <class S>
+  requires ops::is_score<S>
+struct score_type<S> {
+  using type = S;
+  static const S& of(const S& s) { return s; }
+};
+template <class S>
+  requires(!ops::is_score<S> && std::is_invocable_v<const S&, float, const score_place<float>&>)
+struct score_type<S> {
+  using type = ops::function_score<S>;
+  static type of(const S& s) { return {s}; }
+};
+template <class S>
+concept score_formula = requires { typename score_type<S>::type; };
+
+}  // namespace detail
 }  // namespace sinter
