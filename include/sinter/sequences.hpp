@@ -1,4 +1,4 @@
-// sinter/sequences.hpp: networks for sequences: recurrent layers, and what they need.
+// sinter/sequences.hpp: networks for sequences: recurrent layers, attention, and what they need.
 #pragma once
 
 #include "sinter/config.hpp"
@@ -21,16 +21,21 @@
 #include "sinter/nn.hpp"
 #include "sinter/random.hpp"
 
+#include "sinter/cpu/attention.hpp"
 #include "sinter/cpu/recurrent.hpp"
 #if SINTER_WITH_CUDA
 #include "sinter/cuda/recurrent.hpp"
 #endif
+#include "sinter/ops/attention.hpp"
 #include "sinter/ops/gru.hpp"
 #include "sinter/ops/lstm.hpp"
 #include "sinter/ops/rnn.hpp"
+#include "sinter/random/attention_dropout.hpp"
 
 #include "sinter/sequences/cells.hpp"
+#include "sinter/sequences/heads.hpp"
 #include "sinter/sequences/instances.hpp"
+#include "sinter/sequences/multihead_attention.hpp"
 #include "sinter/sequences/packed_sequence.hpp"
 #include "sinter/sequences/recurrent.hpp"
 #include "sinter/sequences/recurrent_run.hpp"

@@ -120,6 +120,16 @@ struct first_of {
   using type = First;
 };
 
+/// The last of the modules that visit() is given: where one is copied, the one that is copied from.
+template <class M>
+const M& last_of(const M& m) {
+  return m;
+}
+template <class M, class Next, class... Rest>
+const auto& last_of(const M&, const Next& next, const Rest&... rest) {
+  return last_of(next, rest...);
+}
+
 /// The name of a member, "fc1.weight", put together only where somebody reads it.
 struct member_name {
   const member_name* outer;  ///< the module's in what holds it; null for the outermost

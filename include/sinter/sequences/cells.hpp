@@ -57,6 +57,7 @@ class recurrent_cell : public module<Self> {
     else return as_given(std::move(one.h));
   }
 
+  const recurrent_options& options() const { return options_; }
   /// The parameters, to read or replace: `ih` is weight_ih, and so on.
   weights& parameters() { return weights_; }
   const weights& parameters() const { return weights_; }
@@ -64,8 +65,7 @@ class recurrent_cell : public module<Self> {
   template <class F, class... M>
   static void visit(F&& f, M&... m) {
     f("options", m.options_...);
-    const auto& options = last_options(m...);
-    visit_recurrent(f, "", options, m.weights_...);
+    visit_recurrent(f, "", last_of(m...).options(), m.weights_...);
   }
 
  private:
@@ -73,14 +73,6 @@ class recurrent_cell : public module<Self> {
   template <class, class, floating_element, device, class>
   friend class recurrent_cell;
 
-  template <class M>
-  static const recurrent_options& last_options(const M& m) {
-    return m.options_;
-  }
-  template <class M, class Next, class... Rest>
-  static const recurrent_options& last_options(const M&, const Next& next, const Rest&... rest) {
-    return last_options(next, rest...);
-  }
   template <class X>
   static matrix as_matrix(const X& x) {
     const auto value = [&] {

@@ -109,7 +109,7 @@ class recurrent_layers : public module<Self> {
     f("mode", first.mode_, rest.mode_...);
     f("source", first.source_, rest.source_...);
     if constexpr (!std::is_const_v<First>) (first.weights_.resize(rest.weights_.size()), ...);
-    const auto& options = last_of(first, rest...).options_;
+    const auto& options = detail::last_of(first, rest...).options();
     for (std::size_t i = 0; i < first.weights_.size(); ++i) {
       const auto layer = static_cast<index_t>(i) / options.directions();
       const bool reverse = static_cast<index_t>(i) % options.directions() == 1;
@@ -121,15 +121,6 @@ class recurrent_layers : public module<Self> {
  private:
   template <class, class, floating_element, device, class>
   friend class recurrent_layers;
-
-  template <class M>
-  static const M& last_of(const M& m) {
-    return m;
-  }
-  template <class M, class Next, class... Rest>
-  static const auto& last_of(const M&, const Next& next, const Rest&... rest) {
-    return last_of(next, rest...);
-  }
 
   /// A tensor among what is tracked; what is tracked already as it is.
   template <int R, class X>
