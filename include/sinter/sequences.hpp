@@ -33,6 +33,7 @@
 #include "sinter/random/attention_dropout.hpp"
 
 #include "sinter/sequences/cells.hpp"
+#include "sinter/sequences/generate.hpp"
 #include "sinter/sequences/heads.hpp"
 #include "sinter/sequences/instances.hpp"
 #include "sinter/sequences/multihead_attention.hpp"

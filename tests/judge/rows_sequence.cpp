@@ -1,6 +1,9 @@
 // tests/judge/rows_sequence.cpp: recurrent layers and cells.
 #include <sinter/sequences.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include "tables.hpp"
 
 namespace judge {
@@ -94,14 +97,81 @@ row cells(const char* names) {
   });
 }
 
+/// Which keys a query sees, (N,H,T,S) with 1s where all are alike; PyTorch's masks of bool say the opposite.
+template <class In>
+sinter::tensor<bool, 4> seen_keys(const In& in, const sinter::extents<4>& scores) {
+  sinter::tensor<bool, 4> seen = sinter::full<bool>(sinter::extents<4>{{1, 1, scores[2], scores[3]}}, true);
+  if (in.has("attn_mask None")) {
+    const int rank = in.rank("attn_mask");
+    const auto hidden = in.template constant<bool, 3>("attn_mask");  // (T,S) or (N H,T,S)
+    const bool all = rank == 2;
+    seen = !hidden.reshape({all ? 1 : scores[0], all ? 1 : scores[1], scores[2], scores[3]});
+  }
+  if (in.has("key_padding_mask None")) {
+    const auto hidden = in.template constant<bool, 2>("key_padding_mask");  // (N,S)
+    seen = seen && !hidden.unsqueeze(1).unsqueeze(1);
+  }
+  return seen;
+}
+
+row multihead() {
+  return on<float>("nn:MultiheadAttention", [](const auto& in) {
+    if (in.flag("add_bias_kv", false)) throw form_not_there{"keys and values that are biases"};
+    if (in.flag("add_zero_attn", false)) throw form_not_there{"zeros among the keys"};
+    sinter::generator gen(1);
+    in.implied("training");
+    const bool batch_first = in.flag("batch_first", false), bias = in.flag("bias", true);
+    const index_t features = in.integer("embed_dim", 0), heads = in.integer("num_heads", 0);
+    sinter::nn::multihead_attention attention(features, heads, gen, {.bias = bias, .batch_first = batch_first});
+    attention.in_proj_weight = in.template x<2>("self.in_proj_weight");
+    attention.out_proj_weight = in.template x<2>("self.out_proj.weight");
+    if (bias) {
+      attention.in_proj_bias = in.template x<1>("self.in_proj_bias");
+      attention.out_proj_bias = in.template x<1>("self.out_proj.bias");
+    }
+    by_rank(in, "0", [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      if constexpr (R == 2 || R == 3) {
+        const auto q = in.template x<R>("0"), k = in.template x<R>("1"), v = in.template x<R>("2");
+        // The weights, which the library never stores, by their formula: the mean over the heads.
+        const auto batched = [&](const auto& x) {
+          if constexpr (R == 2) return x.unsqueeze(0);
+          else return batch_first ? x : x.transpose(0, 1);
+        };
+        const auto head = [&](const auto& x, index_t i) {
+          const index_t from = i * features, to = from + features;
+          const auto y = eval(sinter::linear(batched(x), attention.in_proj_weight.slice(0, from, to)));
+          return sinter::nn::split_heads(bias ? eval(y + attention.in_proj_bias.slice(0, from, to)) : y, heads);
+        };
+        const auto hq = head(q, 0), hk = head(k, 1);
+        const sinter::extents<4> scores{{hq.shape()[0], heads, hq.shape()[2], hk.shape()[2]}};
+        const auto seen = seen_keys(in, scores);
+        const float scale = 1 / std::sqrt(static_cast<float>(features / heads));
+        const auto products = eval(matmul(hq, hk.transpose()) * scale);
+        const auto masked = eval(where(seen, products, -std::numeric_limits<float>::infinity()));
+        const auto weights = eval(mean(softmax(masked, -1), 1));
+        const auto y = attention(q, k, v, seen);
+        if constexpr (R == 2) in.give_together(y, weights.squeeze(0));
+        else in.give_together(y, weights);
+      } else {
+        throw form_not_there{"rank"};
+      }
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<row> sequence_rows() {
   namespace nn = sinter::nn;
   return {
-      layers<nn::lstm<>, true>("nn:LSTM"),        layers<nn::gru<>, false>("nn:GRU"),
-      layers<nn::rnn<>, false>("nn:RNN"),         cells<nn::lstm_cell<>, true>("nn:LSTMCell"),
-      cells<nn::gru_cell<>, false>("nn:GRUCell"), cells<nn::rnn_cell<>, false>("nn:RNNCell"),
+      layers<nn::lstm<>, true>("nn:LSTM"),
+      layers<nn::gru<>, false>("nn:GRU"),
+      layers<nn::rnn<>, false>("nn:RNN"),
+      cells<nn::lstm_cell<>, true>("nn:LSTMCell"),
+      cells<nn::gru_cell<>, false>("nn:GRUCell"),
+      cells<nn::rnn_cell<>, false>("nn:RNNCell"),
+      multihead(),
   };
 }
 

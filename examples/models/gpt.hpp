@@ -1,0 +1,139 @@
+// A small GPT: tokens and positions, blocks of attention and of a network with one hidden layer, each behind a layer
+// norm, and scores by the table of the tokens. A. Radford et al., "Language models are unsupervised multitask learners"
+// (2019).
+#pragma once
+
+#include <sinter/sequences.hpp>
+#include <sinter/sinter.hpp>
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace models {
+
+using sinter::cpu;
+using sinter::device;
+using sinter::index_t;
+namespace nn = sinter::nn;
+
+struct gpt_settings {
+  index_t vocabulary = 256, context = 128, layers = 4, heads = 8, features = 256;
+  double dropout = 0;
+};
+
+template <device D = cpu, class Kind = nn::tracked>
+struct gpt_mlp : nn::module<gpt_mlp<D, Kind>> {
+  nn::linear<float, D, Kind> c_fc, c_proj;
+  template <class X>
+  auto forward(const X& x) const {
+    return c_proj(gelu(c_fc(x)));
+  }
+  SINTER_MEMBERS(c_fc, c_proj);
+};
+
+template <device D = cpu, class Kind = nn::tracked>
+struct gpt_block : nn::module<gpt_block<D, Kind>> {
+  nn::layer_norm<float, D, Kind> ln_1;
+  nn::multihead_attention<float, D, Kind> attn;
+  nn::layer_norm<float, D, Kind> ln_2;
+  gpt_mlp<D, Kind> mlp;
+  nn::dropout<Kind> drop;
+
+  // x (N,T,features) => the same; `cache` is none, or that of the tokens before.
+  template <class X, class... Cache>
+  X forward(const X& x, Cache&... cache) const {
+    const X h = x + drop(attn(sinter::eval(ln_1(x)), cache...));
+    return h + drop(mlp(sinter::eval(ln_2(h))));
+  }
+  SINTER_MEMBERS(ln_1, attn, ln_2, mlp, drop);
+};
+
+template <device D = cpu, class Kind = nn::tracked>
+class gpt : public nn::module<gpt<D, Kind>> {
+ public:
+  using ids = sinter::tensor<std::int64_t, 2, D>;
+  using caches = std::vector<nn::key_value_cache<float, D>>;
+  using values = nn::parameter<float, 3, D, Kind>;
+
+  gpt() = default;
+  gpt(const gpt_settings& s, sinter::generator& gen)
+      : wte(s.vocabulary, s.features, gen),
+        wpe(s.context, s.features, gen),
+        drop(s.dropout, gen),
+        blocks(s.layers, [&] { return make_block(s, gen); }),
+        ln_f(s.features) {
+    // As in GPT-2: normal weights of deviation 0.02, those that end a branch smaller the more branches there are.
+    this->for_each_parameter([&](const std::string& name, const auto& p) {
+      using P = std::remove_cvref_t<decltype(p)>;
+      if constexpr (P::rank == 2) {
+        const bool ends = name.ends_with("c_proj.weight") || name.ends_with("out_proj.weight");
+        const double deviation = ends ? 0.02 / std::sqrt(2.0 * static_cast<double>(s.layers)) : 0.02;
+        p.value() = sinter::normal<float, D>(gen, 0, static_cast<float>(deviation), p.shape());
+      } else if (name.ends_with("bias")) {
+        p.value() = 0.0f;
+      }
+    });
+  }
+
+  /// The scores of what follows each token: ids (N,T) => (N,T,vocabulary).
+  values forward(const ids& tokens) const {
+    return scores(hidden(tokens, [](const auto& block, const auto& x, index_t) { return block(x); }, 0));
+  }
+
+  /// Caches for the keys and values of n sequences, one a block, as long as the context.
+  caches make_caches(index_t n = 1) const {
+    caches all;
+    for (const auto& block : blocks)
+      all.emplace_back(n, block.attn.heads(), wpe.weight.extent(0), block.attn.features() / block.attn.heads());
+    return all;
+  }
+  /// The scores behind the last of these tokens (N,T), which follow those in the caches: (N,vocabulary).
+  auto next(const ids& tokens, caches& kept) const {
+    const auto run = [&kept](const auto& block, const auto& x, index_t i) {
+      return block(x, kept[static_cast<std::size_t>(i)]);
+    };
+    const values x = hidden(tokens, run, kept.empty() ? 0 : kept[0].position());
+    return sinter::linear(x.select(1, x.extent(1) - 1), wte.weight);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("wte", m.wte...);
+    f("wpe", m.wpe...);
+    f("drop", m.drop...);
+    f("h", m.blocks...);
+    f("ln_f", m.ln_f...);
+  }
+
+  nn::embedding<float, D, Kind> wte, wpe;
+  nn::dropout<Kind> drop;
+  nn::module_list<gpt_block<D, Kind>> blocks;
+  nn::layer_norm<float, D, Kind> ln_f;
+
+ private:
+  static gpt_block<D, Kind> make_block(const gpt_settings& s, sinter::generator& gen) {
+    return {{},
+            nn::layer_norm<float, D, Kind>(s.features),
+            nn::multihead_attention<float, D, Kind>(s.features, s.heads, gen,
+                                                    {.dropout = s.dropout, .batch_first = true, .causal = true}),
+            nn::layer_norm<float, D, Kind>(s.features),
+            {{},
+             nn::linear<float, D, Kind>(s.features, 4 * s.features, gen),
+             nn::linear<float, D, Kind>(4 * s.features, s.features, gen)},
+            nn::dropout<Kind>(s.dropout, gen)};
+  }
+  template <class Run>
+  values hidden(const ids& tokens, const Run& run, index_t position) const {
+    const index_t end = position + tokens.extent(1);
+    if (end > wpe.weight.extent(0))
+      throw sinter::value_error("gpt: token " + std::to_string(end) + " lies behind the context of " +
+                                std::to_string(wpe.weight.extent(0)));
+    values x = drop(wte(tokens) + wpe.weight.slice(0, position, end));
+    for (index_t i = 0; i < blocks.size(); ++i) x = run(blocks[i], x, i);
+    return ln_f(x);
+  }
+  values scores(const values& x) const { return sinter::linear(x, wte.weight); }
+};
+
+}  // namespace models
