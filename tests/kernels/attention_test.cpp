@@ -74,7 +74,8 @@ void compare(const operands<T>& o, const plain::rules& r, const F& f) {
 const sizes several[] = {{1, 1, 1, 1, 1, 1, 1},        {2, 3, 3, 5, 5, 4, 4},       {1, 2, 2, 33, 33, 16, 16},
                          {1, 1, 1, 7, 50, 8, 24},      {2, 4, 2, 19, 40, 12, 5},    {1, 6, 1, 130, 131, 33, 17},
                          {1, 1, 1, 300, 290, 64, 64},  {1, 2, 1, 115, 700, 40, 72}, {1, 2, 2, 257, 129, 80, 31},
-                         {3, 1, 1, 14, 128, 128, 256}, {1, 1, 1, 64, 1030, 3, 3}};
+                         {3, 1, 1, 14, 128, 128, 256}, {1, 1, 1, 64, 1030, 3, 3},   {1, 4, 1, 2, 1500, 24, 40},
+                         {2, 8, 2, 1, 600, 64, 64},    {1, 1, 1, 5, 300, 10, 80}};
 
 }  // namespace
 
@@ -297,6 +298,15 @@ TEST_CASE("what is not finite reaches no query that does not see it", "[attentio
     y.backward(o.g);
     expected.backward(clean.g);
     CHECK(distance(o.q.grad().slice(2, 0, last + 1), plain::copy_of(clean.q.grad().slice(2, 0, last + 1))) < 1e-6);
+
+    // A few of the queries, as in decoding.
+    const operands<float> some(s);
+    for (const tensor<float, 4>& t : {some.k.value(), some.v.value()}) t.slice(2, 139, 140) = x;
+    const tensor two = attention(some.q.value().slice(2, 138, 140), some.k.value(), some.v.value(), {.causal = true});
+    CHECK(distance(two.slice(2, 0, 1),
+                   plain::copy_of(
+                       eval(attention(some.q, some.k, some.v, {.causal = true})).value().slice(2, 138, 139))) < 1e-6);
+    CHECK_FALSE(std::isfinite(two(0, 0, 1, 0)));
 
     // Padding: no query sees these keys, and they have gradient 0.
     const operands<float> p(s);

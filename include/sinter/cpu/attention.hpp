@@ -3,6 +3,7 @@
 
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/detail/attention_backward.hpp"
+#include "sinter/cpu/detail/attention_few.hpp"
 #include "sinter/cpu/detail/attention_forward.hpp"
 #include "sinter/cpu/detail/attention_mask_backward.hpp"
 
@@ -57,15 +58,21 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape());
     const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    cpu_impl::detail::attention_forward<T, bare<decltype(rule)>>{rule,
-                                                                 cpu_impl::const_heads_in(q),
-                                                                 cpu_impl::const_heads_in(k),
-                                                                 cpu_impl::const_heads_in(v),
-                                                                 cpu_impl::heads_in(y),
-                                                                 saved.data(),
-                                                                 static_cast<C>(op.scale(e)),
-                                                                 cpu_impl::pool_of<D>()}
-        .compute();
+    const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
+      Kernel{rule,
+             cpu_impl::const_heads_in(q),
+             cpu_impl::const_heads_in(k),
+             cpu_impl::const_heads_in(v),
+             cpu_impl::heads_in(y),
+             saved.data(),
+             static_cast<C>(op.scale(e)),
+             cpu_impl::pool_of<D>()}
+          .compute();
+    };
+    using Rule = bare<decltype(rule)>;
+    using few = cpu_impl::detail::attention_of_few<T, Rule>;
+    if (few::suits(e)) run(std::type_identity<few>());
+    else run(std::type_identity<cpu_impl::detail::attention_forward<T, Rule>>());
     return saved;
   }
 

@@ -107,7 +107,6 @@ struct attention_forward {
       const bool sees = sum != C(0);
       const C factor = sees ? C(1) / sum : C(0);
       write_row<T>(results + r * w, padded * w, factor, to.data + (first + r) * to.row, to.column, e.value_size, false);
-      if (saved == nullptr) continue;
       C* const of_row = saved + 2 * ((batch * e.heads + head) * e.queries + first + r);
       of_row[0] = sees ? state[r].greatest : std::numeric_limits<C>::infinity();
       of_row[1] = factor;
