@@ -25,6 +25,9 @@ SURROUNDINGS = """
   const tensor<float, 5> volumes, blocks, spread_blocks;
   const tensor<std::int64_t, 3> classes;
   const tensor<float, 4> queries, keys;
+  const variable<float, 4> values;
+  const tensor<bool, 2> is_word;
+  const float* const slopes = nullptr;
   const tensor<float, 3> tokens;
   const tensor<float, 1> rare;
   const tensor<std::int32_t, 2> ids;
@@ -60,7 +63,7 @@ def main():
     scratch = Path(options.scratch)
     scratch.mkdir(parents=True, exist_ok=True)
     source = scratch / "examples.cpp"
-    source.write_text('#include "sinter/sinter.hpp"\nusing namespace sinter;\nnamespace examples {\n' + "".join(outside) +
+    source.write_text('#define SINTER_WITH_SEQUENCES 1\n#include "sinter/sinter.hpp"\nusing namespace sinter;\nnamespace examples {\n' + "".join(outside) +
                       "void all() {" + SURROUNDINGS + "".join(inside) + "}\n}  // namespace examples\n")
     code, text = tools.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
                             f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen), source])

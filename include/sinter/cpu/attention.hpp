@@ -55,7 +55,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
                                                const tensor<T, R, D>& q, const tensor<T, R, D>& k,
                                                const tensor<T, R, D>& v, const M&... mask) {
     using C = compute_type<T>;
-    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape());
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
     const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
     const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
@@ -87,15 +87,17 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
   static void reverse_with(const op_type& op, const Backward& b, const M&... mask) {
     const auto& q = b.template operand<0>();
     const auto& k = b.template operand<1>();
-    const auto& v = b.template operand<2>();
     using T = element_of<decltype(q)>;
     using C = compute_type<T>;
     constexpr int R = rank_of<decltype(q)>;
-    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape());
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
     using namespace cpu_impl;
-    const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_v = const_heads_in(v),
-               read_y = const_heads_in(b.result()), read_g = const_heads_in(b.gradient());
+    heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
+    if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
+      read_v = const_heads_in(b.template operand<2>());
+    const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_y = const_heads_in(b.result()),
+               read_g = const_heads_in(b.gradient());
     const C scale = static_cast<C>(op.scale(e));
     using Rule = bare<decltype(rule)>;
     if (b.template wants<0>() || b.template wants<1>() || b.template wants<2>())
@@ -113,11 +115,16 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
                                                     pool_of<D>()}
           .compute();
     if constexpr (Mask == ops::attention_mask::additive)
-      if (b.template wants<3>())
+      if (wants_mask(b))
         cpu_impl::detail::attention_mask_backward<T, Rule>{
             {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
             mask_gradient<R, T>(b)}
             .compute();
+  }
+  template <class Backward>
+  static bool wants_mask(const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
+    else return false;
   }
   template <int R, class T, class Backward>
   static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {

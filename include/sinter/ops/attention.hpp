@@ -78,8 +78,8 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
   }
 
   template <int R>
-  static attention_extents extents_of(const extents<R>& q, const extents<R>& k, const extents<R>& v) {
-    return {q[0], R == 3 ? 1 : q[1], R == 3 ? 1 : k[1], q[R - 2], k[R - 2], q[R - 1], v[R - 1]};
+  static attention_extents extents_of(const extents<R>& q, const extents<R>& k, index_t value_size) {
+    return {q[0], R == 3 ? 1 : q[1], R == 3 ? 1 : k[1], q[R - 2], k[R - 2], q[R - 1], value_size};
   }
   double scale(const attention_extents& e) const {
     return options.scale ? *options.scale : 1 / std::sqrt(static_cast<double>(e.size > 0 ? e.size : 1));
@@ -87,7 +87,7 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
 
   template <int R, class... M>
   extents<R> shape(const extents<R>& q, const extents<R>& k, const extents<R>& v, const M&... mask) const {
-    const attention_extents e = extents_of(q, k, v);
+    const attention_extents e = extents_of(q, k, v[R - 1]);
     check_attention(e, {q.data(), R}, {k.data(), R}, {v.data(), R});
     (check_attention_mask(e, {q.data(), R}, {mask.data(), static_cast<int>(mask.size())}), ...);
     extents<R> y = q;
@@ -189,11 +189,11 @@ using scored_attention = typename attention_op_of<typename score_type<bare<S>>::
 /// that the last query sees all; torch's is_causal sees keys up to i, which differs where S is not T. A query that sees
 /// no key gives 0 and has gradient 0. A NaN in a key or value reaches no query that does not see it. With p =
 /// softmax(scale q k^T) and D = sum(g y) along e: dv = p^T g, ds = p (g v^T - D), dq = scale ds k, dk = scale ds^T q.
-/// The same bits on any number of threads. M. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021; T.
-/// Dao et al., "FlashAttention", NeurIPS (2022). Errors: shape_error where operands do not fit, value_error for a scale
-/// that is not finite and for dropout without a generator.
+/// The same bits on any number of threads. M. N. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021;
+/// T. Dao et al., "FlashAttention", NeurIPS (2022). Errors: shape_error where operands do not fit, value_error for a
+/// scale that is not finite and for dropout without a generator.
 ///
-///     variable y = attention(q, k, v, {.causal = true});
+///     variable y = attention(queries, keys, values, {.causal = true});
 template <class Q, class K, class V>
   requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
 detail::kernel_of<detail::plain_attention<>, Q, K, V> attention(Q&& q, K&& k, V&& v,
@@ -207,7 +207,7 @@ detail::kernel_of<detail::plain_attention<>, Q, K, V> attention(Q&& q, K&& k, V&
 /// finite number in all of a row leaves uniform weights. Derivative of an added mask: ds, summed where it was
 /// broadcast. Errors: shape_error for a mask that does not broadcast to the scores.
 ///
-///     tensor y = attention(q, k, v, is_word.unsqueeze(1).unsqueeze(1));  // (N,1,1,S)
+///     variable y = attention(queries, keys, values, is_word.unsqueeze(1).unsqueeze(1));  // (N,1,1,S)
 template <class Q, class K, class V, class M>
   requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
 detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask,
@@ -220,8 +220,8 @@ detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k
 /// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
 /// in the words of math/. Its derivative follows from those of the words.
 ///
-///     variable y = attention(q, k, v, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
-///     variable z = attention(q, k, v, [slopes](auto s, const auto& at) {
+///     variable y = attention(queries, keys, values, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
+///     variable z = attention(queries, keys, values, [slopes](auto s, const auto& at) {
 ///       return s + slopes[at.head] * (at.key - at.query);  // ALiBi: O. Press et al., ICLR (2022)
 ///     });
 template <class Q, class K, class V, class S>

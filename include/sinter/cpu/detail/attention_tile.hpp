@@ -30,7 +30,7 @@ constexpr index_t strips_size(index_t rows, index_t columns) {
 
 /// The rows of a tile whose left side is read by columns: a divisor of `strip`.
 template <class T>
-inline constexpr int tile_columns = tile_shape<T>::max_rows >= 14 ? 8 : 4;
+inline constexpr int tile_columns = smaller(tile_shape<T>::max_rows >= 14 ? 8 : 4, strip<T>);
 
 /// c(Rows, Packets * lanes) = [c +] a(Rows, k) b(k, Packets * lanes). The rows of b and c lie strip<T> elements apart.
 /// ByRow: so do those of a, and its next strip a_step elements behind the first. Otherwise a is the transpose of a
