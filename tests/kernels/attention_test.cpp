@@ -108,6 +108,7 @@ TEST_CASE("attention of rank 3 is that of one head", "[attention]") {
   const tensor same = eval(attention(q.unsqueeze(1), k.unsqueeze(1), v.unsqueeze(1), {.causal = true})).value();
   CHECK(y.shape() == extents<3>{2, 9, 5});
   CHECK(same_bits(y, same.squeeze(1)));
+  CHECK(same_bits(y, eval(scaled_dot_product_attention(q, k, v, {.causal = true})).value()));
 }
 
 TEST_CASE("heads of queries share the heads of keys in order", "[attention]") {
@@ -362,6 +363,9 @@ TEST_CASE("attention of nothing is nothing", "[attention]") {
   CHECK(eval(max(abs(q.grad()))).item() == 0);
   const tensor sizeless = attention(ones<float>({1, 2, 0}), ones<float>({1, 3, 0}), ones<float>({1, 3, 2}));
   CHECK(sizeless.shape() == extents<3>{1, 2, 2});
+  const variable u = ones<float>({1, 30, 4}), valueless = attention(u, u, zeros<float>({1, 30, 0}));
+  valueless.backward(zeros<float>({1, 30, 0}));
+  CHECK(eval(max(abs(u.grad()))).item() == 0);
   const tensor no_batch = attention(zeros<float>({0, 3, 4}), zeros<float>({0, 5, 4}), zeros<float>({0, 5, 6}));
   CHECK(no_batch.numel() == 0);
 }
@@ -466,6 +470,12 @@ TEST_CASE("dropout of attention is that of the weights, and the same in backward
   generator gen(1);
   CHECK(same_bits(eval(attention(o.q, o.k, o.v, {}, gen)).value(), eval(attention(o.q, o.k, o.v)).value()));
   CHECK(eval(max(abs(eval(attention(o.q, o.k, o.v, {.dropout = 1}, gen)).value()))).item() == 0);
+  generator whole(7), part(7);
+  const tensor all_samples = eval(attention(o.q, o.k, o.v, {.dropout = 0.5}, whole)).value();
+  const samples_from guard(1);
+  const auto second = [](const variable<float, 4>& x) { return x.value().slice(0, 1, 2); };
+  const tensor one = scaled_dot_product_attention(second(o.q), second(o.k), second(o.v), {.dropout = 0.5}, part);
+  CHECK(same_bits(all_samples.slice(0, 1, 2), one));
   tensor sum = zeros<float>({2, 4, 60, 8});
   const int draws = 400;
   for (int i = 0; i < draws; ++i) sum = sum + eval(attention(o.q, o.k, o.v, {.dropout = 0.5}, gen)).value();

@@ -57,6 +57,11 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     using C = compute_type<T>;
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
     const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
+    if (y.numel() == 0) {  // as rows that see nothing
+      for (index_t i = 0; i < saved.numel(); ++i)
+        saved.data()[i] = i % 2 == 0 ? std::numeric_limits<C>::infinity() : C(0);
+      return saved;
+    }
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
     const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
       Kernel{rule,
@@ -92,7 +97,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     constexpr int R = rank_of<decltype(q)>;
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    using namespace cpu_impl;
+    using cpu_impl::const_heads_in, cpu_impl::heads_of, cpu_impl::pool_of;
     heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
     if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
       read_v = const_heads_in(b.template operand<2>());
