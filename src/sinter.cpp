@@ -6,4 +6,5 @@
 #include <sinter/io.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/ranks.hpp>
+#include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>

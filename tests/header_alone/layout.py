@@ -58,8 +58,12 @@ def cycle_from(header, path=(), seen=None):
     return None
 
 
+POISONED = re.findall(r"^#define (\w+) SINTER_POISON$", (Path(__file__).resolve().parent / "poison.hpp").read_text(encoding="utf-8"), re.M)
+
+
 def problems():
     base = tools.INCLUDE / "sinter"
+    poisoned = re.compile(r"\b(" + "|".join(POISONED) + r")\b")
     everything = tools.headers()
     reached = tools.closure(base / "sinter.hpp")
     umbrellas = {room: tools.closure(base / f"{room}.hpp") for room in MAY_INCLUDE if (base / room).is_dir()}
@@ -90,6 +94,10 @@ def problems():
         if base / "config.hpp" not in parts and any("<Eigen/" in part.read_text(encoding="utf-8") for part in parts):
             yield name, "uses Eigen without sinter/config.hpp, which makes objects with other packets a link error"
         text = "\n".join(lines)
+        if not name.startswith(("cuda/", "ranks/nccl/", "ranks/mpi/")):  # header_alone.py cannot compile these
+            code = re.sub(r'//[^\n]*|"(\\.|[^"\\\n])*"', "", text)
+            for word in sorted(set(poisoned.findall(code))):
+                yield name, f"uses the name {word}, which other libraries define as a macro"
         for held in re.findall(r"^#if SINTER_DEFINES$(.*?)^#endif  // SINTER_DEFINES$", text, re.M | re.S):
             for static in re.findall(r"^ +static (?!constexpr|const )[^(]*[={;]", held, re.M):
                 yield name, f"'{static.strip()}' in a function that sinter::compiled holds: files of sinter_variants() would have another"

@@ -173,9 +173,9 @@ struct kernels<ops::scatter_add, D> {
 template <device D>
   requires is_cpu_v<D>
 struct kernels<ops::index_check, D> {
-  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+  static void run(const ops::index_check& asked, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
-      if (values[i] < 0 || values[i] >= extent) refuse_index(check, values[i], i, extent);
+      if (values[i] < 0 || values[i] >= extent) refuse_index(asked, values[i], i, extent);
   }
 };
 

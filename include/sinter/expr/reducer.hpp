@@ -155,7 +155,7 @@ struct norm_reducer : squares_reducer<T> {
 template <>
 struct norm_reducer<double> : squares_reducer<double> {
   struct state {
-    double large, middle, small;  ///< NaN is in the middle
+    double large, middle, tiny;  ///< NaN is in the middle
   };
   static constexpr double from_large = 0x1p486, scale_large = 0x1p-538;
   static constexpr double below_small = 0x1p-511, scale_small = 0x1p537;
@@ -165,17 +165,17 @@ struct norm_reducer<double> : squares_reducer<double> {
     const bool is_large = size > from_large, is_small = size < below_small;
     const double scaled = x * (is_large ? scale_large : is_small ? scale_small : 1.), squared = scaled * scaled;
     s.large += is_large ? squared : 0.;
-    s.small += is_small ? squared : 0.;
+    s.tiny += is_small ? squared : 0.;
     s.middle += is_large || is_small ? 0. : squared;
   }
   SINTER_WORD static state merge(const state& a, const state& b) {
-    return {a.large + b.large, a.middle + b.middle, a.small + b.small};
+    return {a.large + b.large, a.middle + b.middle, a.tiny + b.tiny};
   }
   SINTER_WORD static double finish(const state& s) {
     if (s.large > 0) return math::sqrt(s.large + s.middle * scale_large * scale_large) / scale_large;
-    if (!(s.small > 0)) return math::sqrt(s.middle);
-    if (s.middle == 0) return math::sqrt(s.small) / scale_small;
-    return math::sqrt(s.middle + s.small / scale_small / scale_small);
+    if (!(s.tiny > 0)) return math::sqrt(s.middle);
+    if (s.middle == 0) return math::sqrt(s.tiny) / scale_small;
+    return math::sqrt(s.middle + s.tiny / scale_small / scale_small);
   }
   static state of(double x) { return {0, x, 0}; }
   template <class V>

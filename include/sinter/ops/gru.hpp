@@ -54,7 +54,7 @@ struct gru_op : recurrent_op {
 
   using recurrent_op::recurrent_op;
   extents<1> shape(const extents<2>& x, const extents<2>& w, const extents<2>& b, const extents<2>& h) const {
-    check(name, x, w, 3, h[1], h);
+    check_operands(name, x, w, 3, h[1], h);
     if (b[0] != 1 || b[1] != w[0])
       sinter::detail::refuse<shape_error>({name, ": a bias of shape ", b, "; it must be (1,", w[0], ")"});
     return {{x[0] * h[1] + h.numel()}};

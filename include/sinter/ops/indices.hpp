@@ -14,7 +14,7 @@ enum class index_order { any, runs };
 
 namespace ops {
 
-/// Are integers in range? kernels<index_check, D>::run(check, values, n, extent) throws index_error unless all n values
+/// Are integers in range? kernels<index_check, D>::run(asked, values, n, extent) throws index_error unless all n values
 /// lie in [0, extent). A GPU looks without being waited for: the error comes where the host next waits for it, or asks
 /// for another check.
 struct index_check {
@@ -40,16 +40,16 @@ struct scatter_add {
 namespace detail {
 
 /// The error of an index_check.
-[[noreturn]] SINTER_COLD inline void refuse_index(const ops::index_check& check, std::int64_t value, index_t position,
+[[noreturn]] SINTER_COLD inline void refuse_index(const ops::index_check& asked, std::int64_t value, index_t position,
                                                   index_t extent, const std::string& remark = {}) {
-  refuse<index_error>({check.op, ": ", check.what, " ", value, " at position ", position, " is out of range [0, ",
+  refuse<index_error>({asked.op, ": ", asked.what, " ", value, " at position ", position, " is out of range [0, ",
                        extent, ")", remark});
 }
 
 /// Errors: index_error unless all elements of the dense tensor lie in [0, extent); see ops::index_check.
 template <int R, device D>
-void check_indices(const ops::index_check& check, const tensor<std::int64_t, R, D>& values, index_t extent) {
-  kernels<ops::index_check, D>::run(check, access::data(values), values.numel(), extent);
+void check_indices(const ops::index_check& asked, const tensor<std::int64_t, R, D>& values, index_t extent) {
+  kernels<ops::index_check, D>::run(asked, access::data(values), values.numel(), extent);
 }
 
 }  // namespace detail

@@ -67,7 +67,7 @@ struct lstm_op : recurrent_op {
 
   using recurrent_op::recurrent_op;
   extents<1> shape(const extents<2>& x, const extents<2>& w, const extents<2>& h, const extents<2>& c) const {
-    check(name, x, w, 4, c[1], h);
+    check_operands(name, x, w, 4, c[1], h);
     if (h[1] != c[1] || h[0] != c[0])
       sinter::detail::refuse<shape_error>({name, ": states h of shape ", h, " and c of shape ", c, " differ"});
     return {{x[0] * h[1] + h.numel() + c.numel()}};
@@ -87,7 +87,7 @@ struct projected_lstm_op : recurrent_op {
   using recurrent_op::recurrent_op;
   extents<1> shape(const extents<2>& x, const extents<2>& w, const extents<2>& h, const extents<2>& c,
                    const extents<2>& p) const {
-    check(name, x, w, 4, c[1], h);
+    check_operands(name, x, w, 4, c[1], h);
     if (h[0] != c[0])
       sinter::detail::refuse<shape_error>(
           {name, ": states h of shape ", h, " and c of shape ", c, " differ in their number of sequences"});

@@ -57,8 +57,8 @@ struct recurrent_op : kernel_op {
   };
   /// Errors: shape_error unless `x` has a row for each element, of `gates` pieces of `units`, the weights (rows,
   /// columns) of the state before fit, and a state (sequences, units) is there for each sequence.
-  void check(const char* name, const extents<2>& x, const extents<2>& w, index_t gates, index_t units,
-             const extents<2>& state) const {
+  void check_operands(const char* name, const extents<2>& x, const extents<2>& w, index_t gates, index_t units,
+                      const extents<2>& state) const {
     using sinter::detail::refuse;
     if (x[0] != steps.rows())
       refuse<shape_error>({name, ": ", x[0], " rows of inputs for steps of ", steps.rows(), " rows"});

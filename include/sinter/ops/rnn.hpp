@@ -44,7 +44,7 @@ struct rnn_op : recurrent_op {
   explicit rnn_op(sequence_steps s, nonlinearity function = nonlinearity::tanh)
       : recurrent_op(std::move(s)), f(function) {}
   extents<1> shape(const extents<2>& x, const extents<2>& w, const extents<2>& h) const {
-    check(name, x, w, 1, h[1], h);
+    check_operands(name, x, w, 1, h[1], h);
     return {{x[0] * h[1] + h.numel()}};
   }
 };

@@ -60,8 +60,8 @@ class key_value_cache {
     requires(rank_of<K> == 4 && rank_of<V> == 4 && !is_tracked_v<K> && !is_tracked_v<V>)
   void append(const K& k, const V& v) {
     const index_t n = k.shape()[2];
-    check(k.shape(), keys_.shape(), "keys");
-    check(v.shape(), values_.shape(), "values");
+    check_part(k.shape(), keys_.shape(), "keys");
+    check_part(v.shape(), values_.shape(), "values");
     if (v.shape()[2] != n)
       sinter::detail::refuse<shape_error>(
           {"key_value_cache: keys of shape ", k.shape(), " with values of shape ", v.shape()});
@@ -85,7 +85,7 @@ class key_value_cache {
   void clear() { begin_ = end_ = position_ = 0; }
 
  private:
-  static void check(const extents<4>& x, const extents<4>& room, const char* what) {
+  static void check_part(const extents<4>& x, const extents<4>& room, const char* what) {
     if (x[0] != room[0] || x[1] != room[1] || x[3] != room[3])
       sinter::detail::refuse<shape_error>({"key_value_cache: ", what, " of shape ", x, " for a cache of ", room[0],
                                            " sequences, ", room[1], " heads and ", room[3], " elements each"});

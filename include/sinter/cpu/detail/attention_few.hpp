@@ -111,9 +111,9 @@ struct attention_of_few {
       const rows_in_vectors<T> values(v.of(batch, key_head).from_row(first), count, e.value_size, room);
       std::memcpy(before, result, static_cast<std::size_t>(rows * value_size) * sizeof(C));
       in_groups([&]<int N>(index_t r) { add<N>(scores + r * block, values, count, result + r * value_size); });
-      finite_check<C> check;
-      for (index_t i = 0; i < rows * value_size; i += lanes) check.see(V::load(result + i));
-      if (!check.all()) add_with_care(before, scores, values, count, result);
+      finite_check<C> watch;
+      for (index_t i = 0; i < rows * value_size; i += lanes) watch.see(V::load(result + i));
+      if (!watch.all()) add_with_care(before, scores, values, count, result);
     }
   }
 

@@ -47,18 +47,18 @@ bool pack_rows(const matrix_of<const T>& from, index_t rows, index_t padded, ind
                strips_of<C> to) {
   constexpr index_t lanes = strip_lanes<C>;
   const strip_vector<C> scale(factor);
-  finite_check<C> check;
+  finite_check<C> watch;
   for (index_t r = 0; r < padded; ++r)
     for (index_t first = 0; first < columns; first += strip<C>) {
       C* const place = to.column(first) + r * strip<C>;
       for (index_t c = 0; c < strip<C>; c += lanes) {
         strip_vector<C> x(C(0));
         if (r < rows) x = read_some(from.data + r * from.row, from.column, first + c, columns) * scale;
-        check.see(x);
+        watch.see(x);
         x.store(place + c);
       }
     }
-  return check.all();
+  return watch.all();
 }
 
 /// One strip of the transposed matrix (columns, lines) of strip<C> lines that lie in strips.
