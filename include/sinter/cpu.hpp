@@ -29,6 +29,7 @@
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
 #if SINTER_WITH_SEQUENCES
+#include "sinter/cpu/linear_cross_entropy.hpp"
 #include "sinter/cpu/recurrent.hpp"
 #endif
 #include "sinter/cpu/reduce.hpp"

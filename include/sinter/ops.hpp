@@ -153,6 +153,7 @@
 
 #if SINTER_WITH_SEQUENCES
 #include "sinter/ops/gru.hpp"
+#include "sinter/ops/linear_cross_entropy.hpp"
 #include "sinter/ops/lstm.hpp"
 #include "sinter/ops/recurrent.hpp"
 #include "sinter/ops/rnn.hpp"

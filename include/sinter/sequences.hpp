@@ -1,4 +1,5 @@
-// sinter/sequences.hpp: networks for sequences: recurrent layers, attention, and what they need.
+// sinter/sequences.hpp: networks for sequences: recurrent layers, attention, the loss over many classes, and what they
+// need.
 #pragma once
 
 #include "sinter/config.hpp"
@@ -22,12 +23,15 @@
 #include "sinter/random.hpp"
 
 #include "sinter/cpu/attention.hpp"
+#include "sinter/cpu/linear_cross_entropy.hpp"
 #include "sinter/cpu/recurrent.hpp"
 #if SINTER_WITH_CUDA
+#include "sinter/cuda/linear_cross_entropy.hpp"
 #include "sinter/cuda/recurrent.hpp"
 #endif
 #include "sinter/ops/attention.hpp"
 #include "sinter/ops/gru.hpp"
+#include "sinter/ops/linear_cross_entropy.hpp"
 #include "sinter/ops/lstm.hpp"
 #include "sinter/ops/rnn.hpp"
 #include "sinter/random/attention_dropout.hpp"

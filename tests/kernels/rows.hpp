@@ -105,6 +105,31 @@ inline double largest_of(const line& v) { return *std::max_element(v.begin(), v.
 /// The sums of the rows of picks(), each times its weight.
 inline numbers<2> weighted(const numbers<2>& x, const numbers<2>& w) { return sum(looked_up(x) * w.unsqueeze(2), 1); }
 
+/// Targets of 9 rows among 37 classes, on D.
+template <device D>
+tensor<std::int64_t, 1, D> targets() {
+  return tensor<std::int64_t, 1>{3, 36, 0, 5, 5, 11, 36, 20, 1}.template to<D>();
+}
+/// The losses of the rows of scores, of which those with the target 5 may be ignored.
+inline numbers<1> class_losses(const numbers<2>& scores, const linear_cross_entropy_options& o) {
+  const auto labels = targets<cpu>();
+  const numbers<1> losses = zeros<double>(labels.shape());
+  const index_t classes = scores.shape()[1];
+  for (index_t i = 0; i < labels.numel(); ++i) {
+    if (labels(i) == o.ignore_index) continue;
+    double sum = 0, all = 0;
+    for (index_t j = 0; j < classes; ++j) {
+      sum += std::exp(scores(i, j));
+      all += scores(i, j);
+    }
+    const double lse = std::log(sum), s = o.label_smoothing;
+    losses(i) = lse - (1 - s) * scores(i, labels(i)) - s * all / static_cast<double>(classes) + o.z_loss * lse * lse;
+  }
+  return losses;
+}
+inline const linear_cross_entropy_options smoothed{.ignore_index = 5, .label_smoothing = 0.2, .z_loss = 0.01},
+    recomputed{.ignore_index = 5, .recompute = true};
+
 /// The convolution that `o` describes, of x and w with or without a bias.
 template <class... B>
 numbers<4> convolved(const numbers<4>& x, const numbers<4>& w, const conv_options<2>& o, const B&... bias) {
@@ -345,6 +370,10 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("lstm_steps with a projection, from the end", (const auto& x, const auto& w, const auto& h, const auto& c, const auto& p), lstm_steps(uneven_steps().reversed(), x, w, h, c, p), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h, const numbers<2>& c, const numbers<2>& p), recurrence_of(lstm_unit, true, x, w, numbers<2>(), h, c, p), shape(8, 20), shape(20, 3), shape(4, 3), shape(4, 5), shape(3, 5))
   KERNEL_ROW("gru_steps", (const auto& x, const auto& w, const auto& b, const auto& h), gru_steps(uneven_steps(), x, w, b, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& b, const numbers<2>& h), recurrence_of(gru_unit, false, x, w, b, h, numbers<2>(), numbers<2>()), shape(8, 15), shape(15, 5), shape(1, 15), shape(4, 5))
   KERNEL_ROW("rnn_steps, from the end", (const auto& x, const auto& w, const auto& h), rnn_steps(uneven_steps().reversed(), x, w, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h), recurrence_of(rnn_unit, true, x, w, numbers<2>(), h, numbers<2>(), numbers<2>()), shape(8, 5), shape(5, 5), shape(4, 5))
+  KERNEL_ROW("linear_cross_entropy", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>()), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(mean(class_losses(eval(linear(x, w, b)), {}))), shape(9, 5), shape(37, 5), shape(37))
+  KERNEL_ROW("linear_cross_entropy without a bias, row by row", (const auto& x, const auto& w), linear_cross_entropy(x, w, targets<device_of<decltype(x)>>(), {}, reduction::none), (const numbers<2>& x, const numbers<2>& w), class_losses(eval(linear(x, w)), {}), shape(9, 5), shape(37, 5))
+  KERNEL_ROW("linear_cross_entropy with smoothing and ignored targets", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>(), smoothed), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(sum(class_losses(eval(linear(x, w, b)), smoothed)) / 7), shape(9, 5), shape(37, 5), shape(37))
+  KERNEL_ROW("linear_cross_entropy of scores computed again", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>(), recomputed, reduction::sum), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(sum(class_losses(eval(linear(x, w, b)), recomputed))), shape(9, 5), shape(37, 5), shape(37))
   // clang-format on
 }
 

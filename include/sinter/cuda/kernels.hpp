@@ -14,6 +14,7 @@
 #include "sinter/cuda/moments.hpp"
 #include "sinter/cuda/pooling.hpp"
 #if SINTER_WITH_SEQUENCES
+#include "sinter/cuda/linear_cross_entropy.hpp"
 #include "sinter/cuda/recurrent.hpp"
 #endif
 #include "sinter/cuda/resample.hpp"
