@@ -2,6 +2,10 @@
 #include "../kernels/rows.hpp"
 #include "compare.hpp"
 
+// What <sinter/sequences.hpp> includes for GPUs, where they are not simulated.
+#include "sinter/cuda/linear_cross_entropy.hpp"
+#include "sinter/cuda/recurrent.hpp"
+
 using namespace kernel_table;
 
 TEST_CASE("kernel ops give on a GPU what they give on the CPU", "[cuda][kernels]") {

@@ -141,8 +141,9 @@ struct kernels<ops::class_loss, D> {
   }
   template <class T>
   static tensor<T, 0, D> mean_factor(const ops::class_loss& what, const indices& labels) {
-    const auto count = eval(sum(cast<float>(labels != what.ignored)));
-    return cast<T>(where(count > 0.0f, static_cast<float>(labels.numel()) / count, 0.0f));
+    using C = compute_type<T>;
+    const auto count = eval(sum(cast<C>(labels != what.ignored)));
+    return cast<T>(where(count > 0, static_cast<C>(labels.numel()) / count, C(0)));
   }
 };
 

@@ -230,6 +230,8 @@ struct linear_cross_entropy_kernels {
     of_rows::check("backward of 'linear_cross_entropy'", op.what, labels, classes);
     const T* bias = nullptr;
     const index_t blocks = (rows + each - 1) / each;
+    gradient_place<matrix<T>> dx;
+    if (b.template wants<0>()) dx = b.template place_of<0>();
     sum_of_products<T, D> dw, db;
     if (b.template wants<1>()) dw = {b.template place_of<1>(), blocks};
     matrix<T> ones;
@@ -252,10 +254,7 @@ struct linear_cross_entropy_kernels {
       of_rows::template slopes<T>(op.what, {scores, bias, n, classes}, access::data(labels) + first,
                                   access::data(b.saved.parts) + 2 * first, access::data(b.gradient()) + first,
                                   access::data(p));
-      if (b.template wants<0>()) {
-        const auto dx = b.template place_of<0>();
-        multiply_into_gradient(matrix<T>(dx.to.slice(0, first, first + n)), p, w, dx.add);
-      }
+      if (dx.to.defined()) multiply_into_gradient(matrix<T>(dx.to.slice(0, first, first + n)), p, w, dx.add);
       if (dw.wanted()) dw.add(p.transpose(), of_block);
       if (db.wanted()) db.add(ones.slice(1, 0, n), p);
     }
