@@ -304,7 +304,7 @@ void check_linear_cross_entropy(const char* op, const linear_cross_entropy_optio
   if (w[1] != x[R - 1])
     refuse<shape_error>(
         {op, ": weights of shape ", w, " for inputs of shape ", x, "; they must be (classes,", x[R - 1], ")"});
-  const auto check_bias = [&](const extents<1>& bias) {
+  [[maybe_unused]] const auto check_bias = [&](const extents<1>& bias) {
     if (bias[0] != w[0])
       refuse<shape_error>({op, ": a bias of shape ", bias, " for ", w[0], " classes; it must be (", w[0], ",)"});
   };

@@ -1,8 +1,10 @@
-// sinter/sequences/instances.hpp: recurrent layers of floats on the cpu, which a program with sinter::compiled holds
-// once; see expr/stock.hpp.
+// sinter/sequences/instances.hpp: recurrent layers and the loss over many classes, of floats on the cpu, which a
+// program with sinter::compiled holds once; see expr/stock.hpp.
 #pragma once
 
+#include "sinter/cpu/linear_cross_entropy.hpp"
 #include "sinter/cpu/recurrent.hpp"
+#include "sinter/cpu/stock.hpp"
 #include "sinter/sequences/recurrent.hpp"
 
 #if SINTER_COMPILED
@@ -31,4 +33,27 @@ SINTER_STOCK_TABLE(stock_tracked, rnn_recurrence)
 
 }  // namespace sinter::nn::detail
 #undef SINTER_STOCK_FUNCTION
+
+#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+namespace sinter::detail {
+
+#define SINTER_STOCK_TABLE(X, W)                                                                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<false>, X<2>, W<2>, stock::labels>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<true>, X<2>, W<2>, W<1>, stock::labels>)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X) \
+  SINTER_STOCK_LINE(stock::product<stock::reduction<ops::mean_op, 1, 0, X<1>>, stock::number>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+
+}  // namespace sinter::detail
+#undef SINTER_STOCK_LINE
 #endif
