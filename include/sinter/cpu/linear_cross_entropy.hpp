@@ -113,7 +113,7 @@ struct kernels<ops::class_loss, D> {
                      const compute_type<T>* parts, const T* g, T* to) {
     cpu_impl::class_slopes<T>(what, s, labels, parts, g, to, cpu_impl::pool_of<D>());
   }
-  static void check(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
+  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
     for (index_t i = 0; i < labels.numel(); ++i) {
       const std::int64_t label = labels.data()[i];
       if (label != what.ignored && (label < 0 || label >= n)) refuse_index({op, "target"}, label, i, n);

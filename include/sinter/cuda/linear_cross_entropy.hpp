@@ -136,7 +136,7 @@ struct kernels<ops::class_loss, D> {
     const cuda_impl::class_slopes_body<T> body(what, s, labels, parts, g, to);
     cuda_impl::launch_on<D>({"backward of linear_cross_entropy", extents<2>{{s.count, s.n}}}, body, body.launch());
   }
-  static void check(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
+  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
     check_indices({op, "target"}, eval(where(labels != what.ignored, labels, 0)), n);
   }
   template <class T>

@@ -35,7 +35,7 @@ namespace ops {
 ///   kernels<class_loss, D>::losses<T>(what, rows, labels, loss, parts)      also keeps shift and rest of each row
 ///   kernels<class_loss, D>::slopes<T>(what, rows, labels, parts, g, to)     to = g[row] times the derivative; `to` may
 ///                                                                           be where the scores are
-///   kernels<class_loss, D>::check(what, labels, n)                          index_error for a label outside [0, n)
+///   kernels<class_loss, D>::check_targets(what, labels, n)                  index_error for a label outside [0, n)
 ///   kernels<class_loss, D>::mean_factor<T>(what, labels)                    rows / those that count; 0 if none does
 struct class_loss {
   template <device D>
@@ -227,7 +227,7 @@ struct linear_cross_entropy_kernels {
     const matrix<T>&x = b.template operand<0>(), &w = b.template operand<1>();
     const auto& labels = b.template operand<Biased ? 3 : 2>();
     const index_t rows = x.shape()[0], classes = w.shape()[0], each = rows_of_scores_at_once(rows, classes);
-    of_rows::check("backward of 'linear_cross_entropy'", op.what, labels, classes);
+    of_rows::check_targets("backward of 'linear_cross_entropy'", op.what, labels, classes);
     const T* bias = nullptr;
     const index_t blocks = (rows + each - 1) / each;
     gradient_place<matrix<T>> dx;
@@ -333,7 +333,7 @@ linear_cross_entropy_value<R, rank_of<L>, X, W, B...> linear_cross_entropy_of(co
   const index_t rows = targets.shape().numel(), classes = w.shape()[0];
   const auto labels = int64_labels(targets).reshape({rows});
   const ops::class_loss what{o.ignore_index, o.label_smoothing, o.z_loss};
-  kernels<ops::class_loss, D>::check(name, what, labels, classes);
+  kernels<ops::class_loss, D>::check_targets(name, what, labels, classes);
   const auto losses = [&] {
     const auto run = [&](auto in, auto weight, auto... bias) {
       const bool keeps = !o.recompute && is_recorded_of(in, weight, bias...);

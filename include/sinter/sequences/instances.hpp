@@ -1,10 +1,12 @@
-// sinter/sequences/instances.hpp: recurrent layers and the loss over many classes, of floats on the cpu, which a
-// program with sinter::compiled holds once; see expr/stock.hpp.
+// sinter/sequences/instances.hpp: recurrent layers, attention and the loss over many classes, of floats on the cpu,
+// which a program with sinter::compiled holds once; see expr/stock.hpp.
 #pragma once
 
+#include "sinter/cpu/attention.hpp"
 #include "sinter/cpu/linear_cross_entropy.hpp"
 #include "sinter/cpu/recurrent.hpp"
 #include "sinter/cpu/stock.hpp"
+#include "sinter/random/attention_dropout.hpp"
 #include "sinter/sequences/recurrent.hpp"
 
 #if SINTER_COMPILED
@@ -48,11 +50,14 @@ SINTER_STOCK_TABLE(stock::plain, stock::plain)
 SINTER_STOCK_TABLE(stock::plain, stock::tracked)
 SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
 #undef SINTER_STOCK_TABLE
-#define SINTER_STOCK_TABLE(X) \
+#define SINTER_STOCK_TABLE(X)                                                                    \
+  SINTER_STOCK_LINE(kernel_expr<ops::attention_op<ops::attention_mask::none>, X<4>, X<4>, X<4>>) \
   SINTER_STOCK_LINE(stock::product<stock::reduction<ops::mean_op, 1, 0, X<1>>, stock::number>)
 SINTER_STOCK_TABLE(stock::plain)
 SINTER_STOCK_TABLE(stock::tracked)
 #undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(
+    kernel_expr<dropping_attention<stock::tracked<4>>, stock::tracked<4>, stock::tracked<4>, stock::tracked<4>>)
 
 }  // namespace sinter::detail
 #undef SINTER_STOCK_LINE
