@@ -20,9 +20,6 @@
 #include "sinter/core/print.hpp"
 #include "sinter/core/reduction.hpp"
 #include "sinter/core/report.hpp"
-#if SINTER_WITH_SEQUENCES
-#include "sinter/core/sequence_steps.hpp"
-#endif
 #include "sinter/core/shape.hpp"
 #include "sinter/core/storage.hpp"
 #include "sinter/core/tensor.hpp"
@@ -30,3 +27,6 @@
 #include "sinter/core/undo.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/core/view.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/core/sequence_steps.hpp"
+#endif

@@ -3,9 +3,6 @@
 
 #include "sinter/config.hpp"
 
-#if SINTER_WITH_SEQUENCES
-#include "sinter/cpu/attention.hpp"
-#endif
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/conv.hpp"
 #include "sinter/cpu/convolution.hpp"
@@ -28,10 +25,6 @@
 #include "sinter/cpu/matmul.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
-#if SINTER_WITH_SEQUENCES
-#include "sinter/cpu/linear_cross_entropy.hpp"
-#include "sinter/cpu/recurrent.hpp"
-#endif
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/resample.hpp"
 #include "sinter/cpu/row_lanes.hpp"
@@ -45,3 +38,8 @@
 #include "sinter/cpu/threads.hpp"
 #include "sinter/cpu/unfold.hpp"
 #include "sinter/cpu/variants.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/cpu/attention.hpp"
+#include "sinter/cpu/linear_cross_entropy.hpp"
+#include "sinter/cpu/recurrent.hpp"
+#endif

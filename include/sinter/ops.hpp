@@ -14,10 +14,6 @@
 #include "sinter/ops/asin.hpp"
 #include "sinter/ops/atan.hpp"
 #include "sinter/ops/atan2.hpp"
-#if SINTER_WITH_SEQUENCES
-#include "sinter/ops/attention.hpp"
-#include "sinter/ops/attention_score.hpp"
-#endif
 #include "sinter/ops/batch_moments.hpp"
 #include "sinter/ops/batch_norm.hpp"
 #include "sinter/ops/bincount.hpp"
@@ -127,9 +123,6 @@
 #include "sinter/ops/silu.hpp"
 #include "sinter/ops/sin.hpp"
 #include "sinter/ops/sinh.hpp"
-#if SINTER_WITH_SEQUENCES
-#include "sinter/ops/slope.hpp"
-#endif
 #include "sinter/ops/softmax.hpp"
 #include "sinter/ops/softplus.hpp"
 #include "sinter/ops/softshrink.hpp"
@@ -152,11 +145,14 @@
 #include "sinter/ops/where.hpp"
 
 #if SINTER_WITH_SEQUENCES
+#include "sinter/ops/attention.hpp"
+#include "sinter/ops/attention_score.hpp"
 #include "sinter/ops/gru.hpp"
 #include "sinter/ops/linear_cross_entropy.hpp"
 #include "sinter/ops/lstm.hpp"
 #include "sinter/ops/recurrent.hpp"
 #include "sinter/ops/rnn.hpp"
+#include "sinter/ops/slope.hpp"
 #endif
 
 // Last, so that no op is reached through it; see sinter.hpp.

@@ -3,9 +3,6 @@
 
 #include "sinter/config.hpp"
 
-#if SINTER_WITH_SEQUENCES
-#include "sinter/random/attention_dropout.hpp"
-#endif
 #include "sinter/random/create.hpp"
 #include "sinter/random/distribution.hpp"
 #include "sinter/random/dropout.hpp"
@@ -14,3 +11,6 @@
 #include "sinter/random/multinomial.hpp"
 #include "sinter/random/philox.hpp"
 #include "sinter/random/window.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/random/attention_dropout.hpp"
+#endif

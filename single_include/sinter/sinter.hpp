@@ -12466,1165 +12466,6 @@ struct atan2_op : real_op {
 SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
 
 }  // namespace sinter
-#if SINTER_WITH_SEQUENCES
-// sinter/ops/attention.hpp: scaled dot-product attention.
-
-// sinter/ops/attention_score.hpp: what a score of attention is made into before the softmax, as a formula.
-
-// sinter/ops/slope.hpp: a value with its derivative by one number, through the words of math/.
-
-#ifndef SINTER_SINGLE_SINTER_OPS_CBRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_CBRT_HPP
-// sinter/ops/cbrt.hpp: the cube root.
-
-namespace sinter {
-namespace ops {
-
-struct cbrt_op : real_op {
-  static constexpr const char* name = "cbrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cbrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (3 * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
-///
-///     tensor y = cbrt(x);
-SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_CBRT_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_COS_HPP
-#define SINTER_SINGLE_SINTER_OPS_COS_HPP
-// sinter/ops/cos.hpp: the cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cos_op : real_op {
-  static constexpr const char* name = "cos";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cos(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * sin(x);
-  }
-};
-
-}  // namespace ops
-
-/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
-///
-///     tensor y = cos(x);
-SINTER_UNARY_FUNCTION(cos, ops::cos_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_COS_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_COSH_HPP
-#define SINTER_SINGLE_SINTER_OPS_COSH_HPP
-// sinter/ops/cosh.hpp: the hyperbolic cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cosh_op : real_op {
-  static constexpr const char* name = "cosh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cosh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * sinh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
-///
-///     tensor y = cosh(x);
-SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_COSH_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_ERF_HPP
-#define SINTER_SINGLE_SINTER_OPS_ERF_HPP
-// sinter/ops/erf.hpp: the error function.
-
-namespace sinter {
-namespace ops {
-
-struct erf_op : real_op {
-  static constexpr const char* name = "erf";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erf(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
-/// Derivative: g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erf(x);
-SINTER_UNARY_FUNCTION(erf, ops::erf_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_ERF_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_ERFC_HPP
-#define SINTER_SINGLE_SINTER_OPS_ERFC_HPP
-// sinter/ops/erfc.hpp: the complementary error function.
-
-namespace sinter {
-namespace ops {
-
-struct erfc_op : real_op {
-  static constexpr const char* name = "erfc";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erfc(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
-/// Derivative: -g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erfc(x);
-SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_ERFC_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_EXP_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXP_HPP
-// sinter/ops/exp.hpp: e to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp_op : real_op {
-  static constexpr const char* name = "exp";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y;
-  }
-};
-
-}  // namespace ops
-
-/// e^x, elementwise, floating point. Derivative: g y.
-///
-///     tensor y = exp(x);
-SINTER_UNARY_FUNCTION(exp, ops::exp_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXP_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_EXP2_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXP2_HPP
-// sinter/ops/exp2.hpp: 2 to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp2_op : real_op {
-  static constexpr const char* name = "exp2";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * number(g, 0.693147180559945309);
-  }
-};
-
-}  // namespace ops
-
-/// 2^x, elementwise, floating point. Derivative: g y ln 2.
-///
-///     tensor y = exp2(x);
-SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXP2_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
-// sinter/ops/expm1.hpp: e to the power x, less 1.
-
-namespace sinter {
-namespace ops {
-
-struct expm1_op : real_op {
-  static constexpr const char* name = "expm1";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::expm1(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (y + 1);
-  }
-};
-
-}  // namespace ops
-
-/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
-///
-///     tensor y = expm1(x);
-SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG_HPP
-// sinter/ops/log.hpp: the natural logarithm.
-
-namespace sinter {
-namespace ops {
-
-struct log_op : real_op {
-  static constexpr const char* name = "log";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / x;
-  }
-};
-
-}  // namespace ops
-
-/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
-///
-///     tensor y = log(x);
-SINTER_UNARY_FUNCTION(log, ops::log_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG10_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG10_HPP
-// sinter/ops/log10.hpp: the logarithm to base 10.
-
-namespace sinter {
-namespace ops {
-
-struct log10_op : real_op {
-  static constexpr const char* name = "log10";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log10(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 2.302585092994045684));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
-///
-///     tensor y = log10(x);
-SINTER_UNARY_FUNCTION(log10, ops::log10_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG10_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
-// sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
-
-namespace sinter {
-namespace ops {
-
-struct log1p_op : real_op {
-  static constexpr const char* name = "log1p";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log1p(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (1 + x);
-  }
-};
-
-}  // namespace ops
-
-/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
-///
-///     tensor y = log1p(x);
-SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG2_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG2_HPP
-// sinter/ops/log2.hpp: the logarithm to base 2.
-
-namespace sinter {
-namespace ops {
-
-struct log2_op : real_op {
-  static constexpr const char* name = "log2";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 0.693147180559945309));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
-///
-///     tensor y = log2(x);
-SINTER_UNARY_FUNCTION(log2, ops::log2_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG2_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
-#define SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
-// sinter/ops/maximum.hpp: the larger of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct maximum_op : number_op {
-  static constexpr const char* name = "maximum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
-    else return select(a == b, half, select(b < a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal, g to both where one is
-/// NaN. max(x, axis) is the reduction.
-///
-///     tensor y = maximum(a, b);
-SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
-#define SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
-    else return select(a == b, half, select(b > a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
-/// NaN. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
-#define SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
-// sinter/ops/reciprocal.hpp: one divided by x.
-
-namespace sinter {
-namespace ops {
-
-struct reciprocal_op : real_op {
-  static constexpr const char* name = "reciprocal";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::reciprocal(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / x, elementwise, floating point. Derivative: -g y^2.
-///
-///     tensor y = reciprocal(x);
-SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
-// sinter/ops/rsqrt.hpp: the reciprocal of the square root.
-
-namespace sinter {
-namespace ops {
-
-struct rsqrt_op : real_op {
-  static constexpr const char* name = "rsqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::rsqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y * y) / 2;
-  }
-};
-
-}  // namespace ops
-
-/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
-///
-///     tensor y = rsqrt(x);
-SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
-#define SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
-// sinter/ops/sigmoid.hpp: the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct sigmoid_op : real_op {
-  static constexpr const char* name = "sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sigmoid(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * (1 - y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
-///
-///     tensor p = sigmoid(logits);
-SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_SIN_HPP
-#define SINTER_SINGLE_SINTER_OPS_SIN_HPP
-// sinter/ops/sin.hpp: the sine.
-
-namespace sinter {
-namespace ops {
-
-struct sin_op : real_op {
-  static constexpr const char* name = "sin";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sin(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cos(x);
-  }
-};
-
-}  // namespace ops
-
-/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
-///
-///     tensor y = sin(x);
-SINTER_UNARY_FUNCTION(sin, ops::sin_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SIN_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_SINH_HPP
-#define SINTER_SINGLE_SINTER_OPS_SINH_HPP
-// sinter/ops/sinh.hpp: the hyperbolic sine.
-
-namespace sinter {
-namespace ops {
-
-struct sinh_op : real_op {
-  static constexpr const char* name = "sinh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sinh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cosh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
-///
-///     tensor y = sinh(x);
-SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SINH_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_SQRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_SQRT_HPP
-// sinter/ops/sqrt.hpp: the square root.
-
-namespace sinter {
-namespace ops {
-
-struct sqrt_op : real_op {
-  static constexpr const char* name = "sqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (2 * y);
-  }
-};
-
-}  // namespace ops
-
-/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
-///
-///     tensor y = sqrt(x);
-SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SQRT_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_TAN_HPP
-#define SINTER_SINGLE_SINTER_OPS_TAN_HPP
-// sinter/ops/tan.hpp: the tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tan_op : real_op {
-  static constexpr const char* name = "tan";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tan(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 + y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
-///
-///     tensor y = tan(x);
-SINTER_UNARY_FUNCTION(tan, ops::tan_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_TAN_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_TANH_HPP
-#define SINTER_SINGLE_SINTER_OPS_TANH_HPP
-// sinter/ops/tanh.hpp: the hyperbolic tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tanh_op : real_op {
-  static constexpr const char* name = "tanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tanh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 - y * y);
-  }
-};
-
-}  // namespace ops
-
-/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
-///
-///     tensor y = tanh(x);
-SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_TANH_HPP
-
-namespace sinter::math {
-
-/// A value and its derivative. V is a kind of value; what a formula computes of one is a `sloped`, too, and numbers and
-/// values of V beside it are constants. Words without a derivative, such as floor, take none.
-template <class V>
-struct sloped {
-  V value, slope;
-};
-
-template <class V>
-struct kind<sloped<V>> {
-  using element = element_t<V>;
-  using mask_type = mask_t<V>;
-  template <class U>
-  using rebind = sloped<rebind_t<V, U>>;
-  static constexpr int lanes = lanes_v<V>;
-};
-
-namespace detail {
-
-template <class X>
-inline constexpr bool is_sloped = false;
-template <class V>
-inline constexpr bool is_sloped<sloped<V>> = true;
-
-template <class V>
-SINTER_WORD sloped<V> with_slope(sloped<V> x) {
-  return x;
-}
-template <class V>
-SINTER_WORD sloped<V> with_slope(V x) {
-  return {x, V(0)};
-}
-template <class V, arithmetic C>
-  requires(!std::is_same_v<V, C>)
-SINTER_WORD sloped<V> with_slope(C x) {
-  return with_slope<V>(constant<V>(x));
-}
-
-}  // namespace detail
-
-template <class V>
-SINTER_WORD sloped<V> operator-(sloped<V> x) {
-  return {-x.value, -x.slope};
-}
-
-// Each of two operands with a slope, and of one beside a constant.
-#define SINTER_OF_TWO(name, formula)                                           \
-  template <class V>                                                           \
-  SINTER_WORD auto name(sloped<V> a, sloped<V> b) {                            \
-    formula                                                                    \
-  }                                                                            \
-  template <class V, class B>                                                  \
-    requires(!detail::is_sloped<B> && (std::is_same_v<V, B> || arithmetic<B>)) \
-  SINTER_WORD auto name(sloped<V> a, B b) {                                    \
-    return name(a, detail::with_slope<V>(b));                                  \
-  }                                                                            \
-  template <class A, class V>                                                  \
-    requires(!detail::is_sloped<A> && (std::is_same_v<V, A> || arithmetic<A>)) \
-  SINTER_WORD auto name(A a, sloped<V> b) {                                    \
-    return name(detail::with_slope<V>(a), b);                                  \
-  }
-#define SINTER_VALUE(a, b) return sloped<V>{a, b};
-SINTER_OF_TWO(operator+, SINTER_VALUE(a.value + b.value, a.slope + b.slope))
-SINTER_OF_TWO(operator-, SINTER_VALUE(a.value - b.value, a.slope - b.slope))
-SINTER_OF_TWO(operator*, SINTER_VALUE(a.value* b.value, a.slope* b.value + a.value * b.slope))
-SINTER_OF_TWO(operator/, const V y = a.value / b.value; SINTER_VALUE(y, (a.slope - y * b.slope) / b.value))
-SINTER_OF_TWO(operator<, return a.value < b.value;)
-SINTER_OF_TWO(operator<=, return a.value <= b.value;)
-SINTER_OF_TWO(operator>, return a.value > b.value;)
-SINTER_OF_TWO(operator>=, return a.value >= b.value;)
-SINTER_OF_TWO(operator==, return a.value == b.value;)
-SINTER_OF_TWO(operator!=, return a.value != b.value;)
-#define SINTER_BY_OP(op)                   \
-  const V y = op::apply(a.value, b.value); \
-  return sloped<V>{                        \
-      y, op::template grad<0>(a.slope, a.value, b.value, y) + op::template grad<1>(b.slope, a.value, b.value, y)};
-SINTER_OF_TWO(min, SINTER_BY_OP(ops::minimum_op))
-SINTER_OF_TWO(max, SINTER_BY_OP(ops::maximum_op))
-#undef SINTER_BY_OP
-#undef SINTER_VALUE
-#undef SINTER_OF_TWO
-
-template <class M, class A, class B>
-  requires(detail::is_sloped<A> || detail::is_sloped<B>)
-SINTER_WORD auto select(M condition, A a, B b) {
-  using V = decltype([] {
-    if constexpr (detail::is_sloped<A>) return A{}.value;
-    else return B{}.value;
-  }());
-  const sloped<V> x = detail::with_slope<V>(a), y = detail::with_slope<V>(b);
-  return sloped<V>{select(condition, x.value, y.value), select(condition, x.slope, y.slope)};
-}
-
-#define SINTER_BY_OP(word, op)                             \
-  template <class V>                                       \
-  SINTER_WORD sloped<V> word(sloped<V> x) {                \
-    const V y = math::word(x.value);                       \
-    return {y, op::template grad<0>(x.slope, x.value, y)}; \
-  }
-SINTER_BY_OP(abs, ops::abs_op)
-SINTER_BY_OP(acos, ops::acos_op)
-SINTER_BY_OP(asin, ops::asin_op)
-SINTER_BY_OP(atan, ops::atan_op)
-SINTER_BY_OP(cbrt, ops::cbrt_op)
-SINTER_BY_OP(cos, ops::cos_op)
-SINTER_BY_OP(cosh, ops::cosh_op)
-SINTER_BY_OP(erf, ops::erf_op)
-SINTER_BY_OP(erfc, ops::erfc_op)
-SINTER_BY_OP(exp, ops::exp_op)
-SINTER_BY_OP(exp2, ops::exp2_op)
-SINTER_BY_OP(expm1, ops::expm1_op)
-SINTER_BY_OP(log, ops::log_op)
-SINTER_BY_OP(log10, ops::log10_op)
-SINTER_BY_OP(log1p, ops::log1p_op)
-SINTER_BY_OP(log2, ops::log2_op)
-SINTER_BY_OP(reciprocal, ops::reciprocal_op)
-SINTER_BY_OP(rsqrt, ops::rsqrt_op)
-SINTER_BY_OP(sigmoid, ops::sigmoid_op)
-SINTER_BY_OP(sin, ops::sin_op)
-SINTER_BY_OP(sinh, ops::sinh_op)
-SINTER_BY_OP(sqrt, ops::sqrt_op)
-SINTER_BY_OP(tan, ops::tan_op)
-SINTER_BY_OP(tanh, ops::tanh_op)
-#undef SINTER_BY_OP
-
-}  // namespace sinter::math
-
-namespace sinter {
-
-/// Where scores stand: those of one query with neighbouring keys. V is the kind of value of the formula.
-template <class V>
-struct score_place {
-  index_t batch, head;             ///< of the query
-  index_t query_index, key_index;  ///< of the query, and of the first of the keys
-  V query, key;                    ///< the same as values, a key in each lane
-
-  /// The score s where `seen` holds; other keys are hidden from the query.
-  template <class M, class S>
-  SINTER_WORD S only_where(M seen, S s) const {
-    return math::select(seen, s, math::constant<V>(-std::numeric_limits<math::element_t<V>>::infinity()));
-  }
-};
-
-/// Keys [begin, end).
-struct key_range {
-  index_t begin, end;
-};
-
-namespace ops {
-
-/// The score as it is.
-struct plain_score {
-  template <class V>
-  SINTER_WORD V apply(V s, const score_place<V>&) const {
-    return s;
-  }
-  template <class V>
-  SINTER_WORD V grad(V g, V, V, const score_place<V>&) const {
-    return g;
-  }
-};
-
-/// A formula of scores: apply(s, at), for any kind of value V, with s = scale q . k and at a score_place<V>; and
-/// grad(g, s, value, at), the gradient g of that value times its derivative by s. -infinity hides a key. It may have
-/// keys(batch, head, first, last): a key_range outside of which queries [first, last) see nothing; blocks of keys
-/// outside of it are left out.
-template <class S>
-concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
-static_assert(is_score<plain_score>);
-
-/// f(s, at), a function of any kind of value, and its derivative.
-template <class F>
-struct function_score {
-  F f;
-
-  template <class V>
-  SINTER_WORD V apply(V s, const score_place<V>& at) const {
-    return f(s, at);
-  }
-  template <class V>
-  SINTER_WORD V grad(V g, V s, V, const score_place<V>& at) const {
-    const auto y = f(math::sloped<V>{s, V(1)}, at);
-    if constexpr (math::detail::is_sloped<std::remove_cv_t<decltype(y)>>) return g * y.slope;
-    else return g * V(0);
-  }
-};
-
-}  // namespace ops
-
-/// A score for attention: query i sees keys from i + offset - before to i + offset, as if there were no others; blocks
-/// of keys outside cost nothing. `offset` is the number of keys minus that of queries. I. Beltagy et al., "Longformer",
-/// 2020.
-///
-///     variable y = attention(q, k, v, sliding_window(255));
-struct sliding_window : ops::plain_score {
-  index_t before = 0, offset = 0;
-  constexpr explicit sliding_window(index_t keys_before, index_t first_key = 0)
-      : before(keys_before), offset(first_key) {}
-  key_range keys(index_t, index_t, index_t first, index_t last) const {
-    const index_t begin = first + offset - before;
-    return {begin > 0 ? begin : 0, last + offset};
-  }
-};
-static_assert(ops::is_score<sliding_window>);
-
-namespace detail {
-
-/// S as an op holds it.
-template <class S>
-struct score_type;
-template <class S>
-  requires ops::is_score<S>
-struct score_type<S> {
-  using type = S;
-  static const S& of(const S& s) { return s; }
-};
-template <class S>
-  requires(!ops::is_score<S> && std::is_invocable_v<const S&, float, const score_place<float>&>)
-struct score_type<S> {
-  using type = ops::function_score<S>;
-  static type of(const S& s) { return {s}; }
-};
-template <class S>
-concept score_formula = requires { typename score_type<S>::type; };
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-struct use_queries_keys_and_values_of_one_rank_3_or_4;
-struct use_a_mask_of_bool_or_of_the_element_type_of_the_queries;
-template <int Least, int Most>
-struct use_a_mask_of_rank;
-
-/// What attention does besides the formula.
-///
-///     attention(q, k, v, {.causal = true, .scale = 0.125});
-struct attention_options {
-  bool causal = false;               ///< query i sees keys up to i + (keys - queries): the last query sees all
-  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(size of a key) where none is given
-  double dropout = 0;                ///< the probability with which a weight is zeroed; needs a generator
-};
-
-namespace ops {
-
-enum class attention_mask { none, boolean, additive };
-
-struct attention_extents {
-  index_t batch, heads, key_heads, queries, keys, size, value_size;
-};
-
-/// Weights as they are.
-struct no_dropout {};
-
-SINTER_SHARED void check_attention(const attention_extents& e, sinter::detail::shape_piece q,
-                                   sinter::detail::shape_piece k, sinter::detail::shape_piece v);
-SINTER_SHARED void check_attention_mask(const attention_extents& e, sinter::detail::shape_piece q,
-                                        sinter::detail::shape_piece mask);
-SINTER_SHARED void check_attention_options(const attention_options& o, bool draws);
-
-template <bool MaskHasGradient>
-struct attention_uses {
-  static constexpr unsigned all = uses::first | uses::second | uses::third | uses::fourth;
-  static constexpr unsigned grad_uses[3] = {all | uses::result, all | uses::result, all & ~uses::third};
-};
-template <>
-struct attention_uses<true> {
-  static constexpr unsigned all = attention_uses<false>::all;
-  static constexpr unsigned grad_uses[4] = {all | uses::result, all | uses::result, all & ~uses::third,
-                                            all | uses::result};
-};
-
-/// y(n,h,i) = sum over keys j of p(n,h,i,j) v(n,h',j), where p(n,h,i) = softmax(score(scale q(n,h,i) . k(n,h',j)) +
-/// mask) and h' = h / (heads / key heads). Dropout multiplies p.
-template <attention_mask Mask, class Score = plain_score, class Dropout = no_dropout>
-struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive> {
-  static_assert(is_score<Score>);
-  static constexpr const char* name = "attention";
-  static constexpr attention_mask mask_kind = Mask;
-  static constexpr bool keeps_order = true;
-  static constexpr take takes(int) { return take::strided; }
-  template <device D>
-  static constexpr bool has_kernels_on = is_cpu_v<D>;
-  /// Of each row of scores its greatest, and 1 / the sum of exponentials behind it. A row that sees nothing has
-  /// infinity and 0. Both apart, or a row of the lowest finite number would lose the sum.
-  template <class T, device D>
-  using saves = tensor<compute_type<T>, 1, D>;
-
-  attention_options options;
-  [[no_unique_address]] Score score;
-  [[no_unique_address]] Dropout dropout;
-
-  explicit attention_op(const attention_options& o, const Score& s = {}, const Dropout& d = {})
-      : options(o), score(s), dropout(d) {
-    check_attention_options(o, !std::is_same_v<Dropout, no_dropout>);
-  }
-
-  template <int R>
-  static attention_extents extents_of(const extents<R>& q, const extents<R>& k, index_t value_size) {
-    return {q[0], R == 3 ? 1 : q[1], R == 3 ? 1 : k[1], q[R - 2], k[R - 2], q[R - 1], value_size};
-  }
-  double scale(const attention_extents& e) const {
-    return options.scale ? *options.scale : 1 / std::sqrt(static_cast<double>(e.size > 0 ? e.size : 1));
-  }
-
-  template <int R, class... M>
-  extents<R> shape(const extents<R>& q, const extents<R>& k, const extents<R>& v, const M&... mask) const {
-    const attention_extents e = extents_of(q, k, v[R - 1]);
-    check_attention(e, {q.data(), R}, {k.data(), R}, {v.data(), R});
-    (check_attention_mask(e, {q.data(), R}, {mask.data(), static_cast<int>(mask.size())}), ...);
-    extents<R> y = q;
-    y[R - 1] = v[R - 1];
-    return y;
-  }
-
-  template <class Q, class K, class V, class... M>
-  static constexpr auto mistake() {
-    using namespace sinter::detail;
-    using T = element_of<Q>;
-    if constexpr (!floating_element<T> || !std::is_same_v<T, element_of<K>> || !std::is_same_v<T, element_of<V>>)
-      return sinter::detail::mistake<operands_of_element_types<T, element_of<K>, element_of<V>>,
-                                     use_floating_point_operands_of_one_type>{};
-    else if constexpr ((rank_of<Q> != 3 && rank_of<Q> != 4) || rank_of<Q> != rank_of<K> || rank_of<Q> != rank_of<V>)
-      return sinter::detail::mistake<operands_of_ranks<rank_of<Q>, rank_of<K>, rank_of<V>>,
-                                     use_queries_keys_and_values_of_one_rank_3_or_4>{};
-    else if constexpr (!((std::is_same_v<element_of<M>, bool> || std::is_same_v<element_of<M>, T>) && ...))
-      return sinter::detail::mistake<operands_of_element_types<T, T, T, element_of<M>...>,
-                                     use_a_mask_of_bool_or_of_the_element_type_of_the_queries>{};
-    else if constexpr (!((rank_of<M> >= 2 && rank_of<M> <= rank_of<Q>) && ...))
-      return sinter::detail::mistake<operands_of_ranks<rank_of<Q>, rank_of<K>, rank_of<V>, rank_of<M>...>,
-                                     use_a_mask_of_rank<2, rank_of<Q>>>{};
-    else return fitting<T>{};
-  }
-};
-static_assert(is_kernel_op<attention_op<attention_mask::none>>);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void check_attention(const attention_extents& e, sinter::detail::shape_piece q,
-                                   sinter::detail::shape_piece k, sinter::detail::shape_piece v) {
-  using sinter::detail::refuse;
-  const int r = q.rank;
-  if (k.extents[0] != q.extents[0] || v.extents[0] != q.extents[0])
-    refuse<shape_error>(
-        {"attention: queries of shape ", q, ", keys of shape ", k, " and values of shape ", v, " are of one batch"});
-  if (k.extents[r - 1] != q.extents[r - 1])
-    refuse<shape_error>({"attention: queries of shape ", q, " meet keys of shape ", k, ", which have another size"});
-  if (v.extents[r - 2] != k.extents[r - 2] || (r == 4 && v.extents[1] != k.extents[1]))
-    refuse<shape_error>({"attention: keys of shape ", k, " have values of shape ", v, "; each key has one value"});
-  if (e.heads > 0 && (e.key_heads == 0 || e.heads % e.key_heads != 0))
-    refuse<shape_error>(
-        {"attention: ", e.key_heads, " heads of keys do not divide the ", e.heads, " heads of queries of shape ", q});
-}
-
-SINTER_SHARED void check_attention_mask(const attention_extents& e, sinter::detail::shape_piece q,
-                                        sinter::detail::shape_piece mask) {
-  const index_t scores[4] = {e.batch, e.heads, e.queries, e.keys}, flat[3] = {e.batch, e.queries, e.keys};
-  const index_t* const full = q.rank == 4 ? scores : flat;
-  for (int d = 0; d < mask.rank; ++d) {
-    const index_t n = mask.extents[mask.rank - 1 - d];
-    if (n != 1 && n != full[q.rank - 1 - d])
-      sinter::detail::refuse<shape_error>({"attention: a mask of shape ", mask, " does not fit scores of shape ",
-                                           sinter::detail::shape_piece{full, q.rank}, "; each extent is that or 1"});
-  }
-}
-
-SINTER_SHARED void check_attention_options(const attention_options& o, bool draws) {
-  using sinter::detail::refuse;
-  if (!(o.dropout >= 0 && o.dropout <= 1))
-    refuse<value_error>({"attention: the probability of dropout must be in [0, 1], not ", o.dropout});
-  if (o.dropout > 0 && !draws)
-    refuse<value_error>({"attention: dropout needs a generator; pass one behind the options"});
-  if (o.scale && !std::isfinite(*o.scale)) refuse<value_error>({"attention: the scale must be finite, not ", *o.scale});
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace ops
-
-namespace detail {
-
-template <class M>
-inline constexpr ops::attention_mask mask_kind_of =
-    std::is_same_v<element_of<M>, bool> ? ops::attention_mask::boolean : ops::attention_mask::additive;
-/// The op of attention with a mask M, or without one.
-template <class Score, class Dropout, class... M>
-struct attention_op_of {
-  using type = ops::attention_op<ops::attention_mask::none, Score, Dropout>;
-};
-template <class Score, class Dropout, class M>
-  requires expression<M>
-struct attention_op_of<Score, Dropout, M> {
-  using type = ops::attention_op<mask_kind_of<bare<M>>, Score, Dropout>;
-};
-template <class... M>
-using plain_attention = typename attention_op_of<ops::plain_score, ops::no_dropout, M...>::type;
-template <class S, class... M>
-using scored_attention = typename attention_op_of<typename score_type<bare<S>>::type, ops::no_dropout, M...>::type;
-
-}  // namespace detail
-
-/// softmax(scale q k^T) v along the keys: queries (N,H,T,d), keys (N,H',S,d), values (N,H',S,e) => (N,H,T,e), or
-/// without heads (N,T,d), (N,S,d), (N,S,e) => (N,T,e). Floating point; half and bfloat16 are computed in float. H'
-/// divides H: head h of the queries meets head h / (H / H') of the keys (grouped queries). Operands may have any
-/// strides; the result lies in memory as the queries do. Memory grows with T + S, never with T S: scores are made in
-/// blocks, forward and again in backward, and a row keeps two numbers. Causal: query i sees keys up to i + (S - T), so
-/// that the last query sees all; torch's is_causal sees keys up to i, which differs where S is not T. A query that sees
-/// no key gives 0 and has gradient 0. A NaN in a key or value reaches no query that does not see it. With p =
-/// softmax(scale q k^T) and D = sum(g y) along e: dv = p^T g, ds = p (g v^T - D), dq = scale ds k, dk = scale ds^T q.
-/// The same bits on any number of threads. M. N. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021;
-/// T. Dao et al., "FlashAttention", NeurIPS (2022). Errors: shape_error where operands do not fit, value_error for a
-/// scale that is not finite and for dropout without a generator.
-///
-///     variable y = attention(queries, keys, values, {.causal = true});
-template <class Q, class K, class V>
-  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
-detail::kernel_of<detail::plain_attention<>, Q, K, V> attention(Q&& q, K&& k, V&& v,
-                                                                const attention_options& options = {}) {
-  return detail::make_kernel(detail::plain_attention<>(options), std::forward<Q>(q), std::forward<K>(k),
-                             std::forward<V>(v));
-}
-
-/// The same with a mask of the scores (N,H,T,S), rank 2 and more, broadcast: of bool, where true says that the query
-/// sees the key, or of the queries' type, added to the scores before the softmax. -infinity hides a key; the lowest
-/// finite number in all of a row leaves uniform weights. Derivative of an added mask: ds, summed where it was
-/// broadcast. Errors: shape_error for a mask that does not broadcast to the scores.
-///
-///     variable y = attention(queries, keys, values, is_word.unsqueeze(1).unsqueeze(1));  // (N,1,1,S)
-template <class Q, class K, class V, class M>
-  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
-detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask,
-                                                                    const attention_options& options = {}) {
-  return detail::make_kernel(detail::plain_attention<M>(options), std::forward<Q>(q), std::forward<K>(k),
-                             std::forward<V>(v), std::forward<M>(mask));
-}
-
-/// The same with a formula of the scores, compiled into the kernels: score(s, at) is a function, or a struct of
-/// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
-/// in the words of math/. Its derivative follows from those of the words.
-///
-///     variable y = attention(queries, keys, values, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
-///     variable z = attention(queries, keys, values, [slopes](auto s, const auto& at) {
-///       return s + slopes[at.head] * (at.key - at.query);  // ALiBi: O. Press et al., ICLR (2022)
-///     });
-template <class Q, class K, class V, class S>
-  requires(detail::score_formula<detail::bare<S>> && detail::takes_operands<detail::plain_attention<>, Q, K, V>)
-detail::kernel_of<detail::scored_attention<S>, Q, K, V> attention(Q&& q, K&& k, V&& v, const S& score,
-                                                                  const attention_options& options = {}) {
-  return detail::make_kernel(detail::scored_attention<S>(options, detail::score_type<S>::of(score)), std::forward<Q>(q),
-                             std::forward<K>(k), std::forward<V>(v));
-}
-/// The same with a mask, which is added to what the formula gives.
-template <class Q, class K, class V, class M, class S>
-  requires(expression<M> && detail::score_formula<detail::bare<S>> &&
-           detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
-detail::kernel_of<detail::scored_attention<S, M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask, const S& score,
-                                                                        const attention_options& options = {}) {
-  return detail::make_kernel(detail::scored_attention<S, M>(options, detail::score_type<S>::of(score)),
-                             std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask));
-}
-template <class Q, class K, class V,
-          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
-void attention(Q&&, K&&, V&&, const attention_options& = {}) = delete;
-template <class Q, class K, class V, class M,
-          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
-  requires expression<M>
-void attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
-
-template <class Q, class K, class V, class S,
-          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
-  requires detail::score_formula<detail::bare<S>>
-void attention(Q&&, K&&, V&&, const S&, const attention_options& = {}) = delete;
-
-/// torch's name for attention.
-template <class Q, class K, class V>
-  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
-detail::kernel_of<detail::plain_attention<>, Q, K, V> scaled_dot_product_attention(
-    Q&& q, K&& k, V&& v, const attention_options& options = {}) {
-  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), options);
-}
-template <class Q, class K, class V, class M>
-  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
-detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> scaled_dot_product_attention(
-    Q&& q, K&& k, V&& v, M&& mask, const attention_options& options = {}) {
-  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask), options);
-}
-template <class Q, class K, class V,
-          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
-void scaled_dot_product_attention(Q&&, K&&, V&&, const attention_options& = {}) = delete;
-template <class Q, class K, class V, class M,
-          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
-  requires expression<M>
-void scaled_dot_product_attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
-
-}  // namespace sinter
-#endif
 // sinter/ops/batch_moments.hpp: mean and variance of every channel.
 
 namespace sinter {
@@ -14394,8 +13235,6 @@ template <class E, class... More,
 void layer_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
 // sinter/ops/rsqrt.hpp: the reciprocal of the square root.
 
 namespace sinter {
@@ -14422,7 +13261,6 @@ struct rsqrt_op : real_op {
 SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_RSQRT_HPP
 
 namespace sinter {
 
@@ -15003,8 +13841,6 @@ struct bit_xor_op : integer_op {
 SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_CBRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_CBRT_HPP
 // sinter/ops/cbrt.hpp: the cube root.
 
 namespace sinter {
@@ -15031,7 +13867,6 @@ struct cbrt_op : real_op {
 SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_CBRT_HPP
 // sinter/ops/ceil.hpp: the smallest integer not below x.
 
 namespace sinter {
@@ -16450,8 +15285,6 @@ template <class X, class W,
 void conv_transpose3d(X&&, W&&, const conv_transpose_options<3>& = {}) = delete;
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_COS_HPP
-#define SINTER_SINGLE_SINTER_OPS_COS_HPP
 // sinter/ops/cos.hpp: the cosine.
 
 namespace sinter {
@@ -16478,9 +15311,6 @@ struct cos_op : real_op {
 SINTER_UNARY_FUNCTION(cos, ops::cos_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_COS_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_COSH_HPP
-#define SINTER_SINGLE_SINTER_OPS_COSH_HPP
 // sinter/ops/cosh.hpp: the hyperbolic cosine.
 
 namespace sinter {
@@ -16507,7 +15337,6 @@ struct cosh_op : real_op {
 SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_COSH_HPP
 // sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
 
 // sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
@@ -17689,8 +16518,6 @@ struct equal_op : predicate_op {
 SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_ERF_HPP
-#define SINTER_SINGLE_SINTER_OPS_ERF_HPP
 // sinter/ops/erf.hpp: the error function.
 
 namespace sinter {
@@ -17718,9 +16545,6 @@ struct erf_op : real_op {
 SINTER_UNARY_FUNCTION(erf, ops::erf_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_ERF_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_ERFC_HPP
-#define SINTER_SINGLE_SINTER_OPS_ERFC_HPP
 // sinter/ops/erfc.hpp: the complementary error function.
 
 namespace sinter {
@@ -17748,7 +16572,6 @@ struct erfc_op : real_op {
 SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_ERFC_HPP
 // sinter/ops/exact_convolution.hpp: keeps convolutions of floats to plain sums of products.
 
 namespace sinter {
@@ -17779,8 +16602,6 @@ class [[nodiscard]] exact_convolution {
 };
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_EXP_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXP_HPP
 // sinter/ops/exp.hpp: e to the power x.
 
 namespace sinter {
@@ -17807,9 +16628,6 @@ struct exp_op : real_op {
 SINTER_UNARY_FUNCTION(exp, ops::exp_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXP_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_EXP2_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXP2_HPP
 // sinter/ops/exp2.hpp: 2 to the power x.
 
 namespace sinter {
@@ -17836,9 +16654,6 @@ struct exp2_op : real_op {
 SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXP2_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
-#define SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
 // sinter/ops/expm1.hpp: e to the power x, less 1.
 
 namespace sinter {
@@ -17865,7 +16680,6 @@ struct expm1_op : real_op {
 SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_EXPM1_HPP
 // sinter/ops/floor.hpp: the largest integer not above x.
 
 namespace sinter {
@@ -17986,8 +16800,6 @@ SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
 }  // namespace sinter
 // sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
 
-#ifndef SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
-#define SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
 // sinter/ops/sigmoid.hpp: the logistic function.
 
 namespace sinter {
@@ -18014,7 +16826,6 @@ struct sigmoid_op : real_op {
 SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SIGMOID_HPP
 
 namespace sinter {
 namespace ops {
@@ -18359,8 +17170,6 @@ SINTER_REAL_ONLY(hardtanh)
 }  // namespace sinter
 // sinter/ops/histc.hpp: the histogram of a tensor.
 
-#ifndef SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
-#define SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
 // sinter/ops/minimum.hpp: the smaller of two operands.
 
 namespace sinter {
@@ -18391,7 +17200,6 @@ struct minimum_op : number_op {
 SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_MINIMUM_HPP
 
 namespace sinter {
 
@@ -18771,8 +17579,6 @@ struct less_op : order_op {
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG_HPP
 // sinter/ops/log.hpp: the natural logarithm.
 
 namespace sinter {
@@ -18799,9 +17605,6 @@ struct log_op : real_op {
 SINTER_UNARY_FUNCTION(log, ops::log_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG10_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG10_HPP
 // sinter/ops/log10.hpp: the logarithm to base 10.
 
 namespace sinter {
@@ -18828,9 +17631,6 @@ struct log10_op : real_op {
 SINTER_UNARY_FUNCTION(log10, ops::log10_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG10_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
 // sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
 
 namespace sinter {
@@ -18857,9 +17657,6 @@ struct log1p_op : real_op {
 SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG1P_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_LOG2_HPP
-#define SINTER_SINGLE_SINTER_OPS_LOG2_HPP
 // sinter/ops/log2.hpp: the logarithm to base 2.
 
 namespace sinter {
@@ -18886,7 +17683,6 @@ struct log2_op : real_op {
 SINTER_UNARY_FUNCTION(log2, ops::log2_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_LOG2_HPP
 // sinter/ops/log_sigmoid.hpp: the logarithm of the logistic function.
 
 namespace sinter {
@@ -19635,8 +18431,6 @@ detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
 }
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
-#define SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
 // sinter/ops/maximum.hpp: the larger of two operands.
 
 namespace sinter {
@@ -19667,7 +18461,6 @@ struct maximum_op : number_op {
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_MAXIMUM_HPP
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
 
 // sinter/ops/square.hpp: x times x.
@@ -19998,8 +18791,6 @@ struct prod_op {
 SINTER_REDUCTION(prod, ops::prod_op)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
-#define SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
 // sinter/ops/reciprocal.hpp: one divided by x.
 
 namespace sinter {
@@ -20026,7 +18817,6 @@ struct reciprocal_op : real_op {
 SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_RECIPROCAL_HPP
 // sinter/ops/relu6.hpp: the rectifier that saturates at 6.
 
 namespace sinter {
@@ -20338,8 +19128,6 @@ struct silu_op : real_op {
 SINTER_UNARY_FUNCTION(silu, ops::silu_op)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_SIN_HPP
-#define SINTER_SINGLE_SINTER_OPS_SIN_HPP
 // sinter/ops/sin.hpp: the sine.
 
 namespace sinter {
@@ -20366,9 +19154,6 @@ struct sin_op : real_op {
 SINTER_UNARY_FUNCTION(sin, ops::sin_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SIN_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_SINH_HPP
-#define SINTER_SINGLE_SINTER_OPS_SINH_HPP
 // sinter/ops/sinh.hpp: the hyperbolic sine.
 
 namespace sinter {
@@ -20395,9 +19180,6 @@ struct sinh_op : real_op {
 SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SINH_HPP
-#if SINTER_WITH_SEQUENCES
-#endif
 // sinter/ops/softmax.hpp: probabilities from scores.
 
 namespace sinter {
@@ -20630,8 +19412,6 @@ values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::wh
 SINTER_LINES_REJECTIONS(topk)
 
 }  // namespace sinter
-#ifndef SINTER_SINGLE_SINTER_OPS_SQRT_HPP
-#define SINTER_SINGLE_SINTER_OPS_SQRT_HPP
 // sinter/ops/sqrt.hpp: the square root.
 
 namespace sinter {
@@ -20658,9 +19438,6 @@ struct sqrt_op : real_op {
 SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_SQRT_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_TAN_HPP
-#define SINTER_SINGLE_SINTER_OPS_TAN_HPP
 // sinter/ops/tan.hpp: the tangent.
 
 namespace sinter {
@@ -20687,9 +19464,6 @@ struct tan_op : real_op {
 SINTER_UNARY_FUNCTION(tan, ops::tan_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_TAN_HPP
-#ifndef SINTER_SINGLE_SINTER_OPS_TANH_HPP
-#define SINTER_SINGLE_SINTER_OPS_TANH_HPP
 // sinter/ops/tanh.hpp: the hyperbolic tangent.
 
 namespace sinter {
@@ -20716,7 +19490,6 @@ struct tanh_op : real_op {
 SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_OPS_TANH_HPP
 // sinter/ops/tanhshrink.hpp: x less its hyperbolic tangent.
 
 namespace sinter {
@@ -21260,6 +20033,514 @@ void cross_entropy(E&&, P&&, R = {}) = delete;
 }  // namespace sinter
 
 #if SINTER_WITH_SEQUENCES
+// sinter/ops/attention.hpp: scaled dot-product attention.
+
+// sinter/ops/attention_score.hpp: what a score of attention is made into before the softmax, as a formula.
+
+// sinter/ops/slope.hpp: a value with its derivative by one number, through the words of math/.
+
+namespace sinter::math {
+
+/// A value and its derivative. V is a kind of value; what a formula computes of one is a `sloped`, too, and numbers and
+/// values of V beside it are constants. Words without a derivative, such as floor, take none.
+template <class V>
+struct sloped {
+  V value, slope;
+};
+
+template <class V>
+struct kind<sloped<V>> {
+  using element = element_t<V>;
+  using mask_type = mask_t<V>;
+  template <class U>
+  using rebind = sloped<rebind_t<V, U>>;
+  static constexpr int lanes = lanes_v<V>;
+};
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_sloped = false;
+template <class V>
+inline constexpr bool is_sloped<sloped<V>> = true;
+
+template <class V>
+SINTER_WORD sloped<V> with_slope(sloped<V> x) {
+  return x;
+}
+template <class V>
+SINTER_WORD sloped<V> with_slope(V x) {
+  return {x, V(0)};
+}
+template <class V, arithmetic C>
+  requires(!std::is_same_v<V, C>)
+SINTER_WORD sloped<V> with_slope(C x) {
+  return with_slope<V>(constant<V>(x));
+}
+
+}  // namespace detail
+
+template <class V>
+SINTER_WORD sloped<V> operator-(sloped<V> x) {
+  return {-x.value, -x.slope};
+}
+
+// Each of two operands with a slope, and of one beside a constant.
+#define SINTER_OF_TWO(name, formula)                                           \
+  template <class V>                                                           \
+  SINTER_WORD auto name(sloped<V> a, sloped<V> b) {                            \
+    formula                                                                    \
+  }                                                                            \
+  template <class V, class B>                                                  \
+    requires(!detail::is_sloped<B> && (std::is_same_v<V, B> || arithmetic<B>)) \
+  SINTER_WORD auto name(sloped<V> a, B b) {                                    \
+    return name(a, detail::with_slope<V>(b));                                  \
+  }                                                                            \
+  template <class A, class V>                                                  \
+    requires(!detail::is_sloped<A> && (std::is_same_v<V, A> || arithmetic<A>)) \
+  SINTER_WORD auto name(A a, sloped<V> b) {                                    \
+    return name(detail::with_slope<V>(a), b);                                  \
+  }
+#define SINTER_VALUE(a, b) return sloped<V>{a, b};
+SINTER_OF_TWO(operator+, SINTER_VALUE(a.value + b.value, a.slope + b.slope))
+SINTER_OF_TWO(operator-, SINTER_VALUE(a.value - b.value, a.slope - b.slope))
+SINTER_OF_TWO(operator*, SINTER_VALUE(a.value* b.value, a.slope* b.value + a.value * b.slope))
+SINTER_OF_TWO(operator/, const V y = a.value / b.value; SINTER_VALUE(y, (a.slope - y * b.slope) / b.value))
+SINTER_OF_TWO(operator<, return a.value < b.value;)
+SINTER_OF_TWO(operator<=, return a.value <= b.value;)
+SINTER_OF_TWO(operator>, return a.value > b.value;)
+SINTER_OF_TWO(operator>=, return a.value >= b.value;)
+SINTER_OF_TWO(operator==, return a.value == b.value;)
+SINTER_OF_TWO(operator!=, return a.value != b.value;)
+#define SINTER_BY_OP(op)                   \
+  const V y = op::apply(a.value, b.value); \
+  return sloped<V>{                        \
+      y, op::template grad<0>(a.slope, a.value, b.value, y) + op::template grad<1>(b.slope, a.value, b.value, y)};
+SINTER_OF_TWO(min, SINTER_BY_OP(ops::minimum_op))
+SINTER_OF_TWO(max, SINTER_BY_OP(ops::maximum_op))
+#undef SINTER_BY_OP
+#undef SINTER_VALUE
+#undef SINTER_OF_TWO
+
+template <class M, class A, class B>
+  requires(detail::is_sloped<A> || detail::is_sloped<B>)
+SINTER_WORD auto select(M condition, A a, B b) {
+  using V = decltype([] {
+    if constexpr (detail::is_sloped<A>) return A{}.value;
+    else return B{}.value;
+  }());
+  const sloped<V> x = detail::with_slope<V>(a), y = detail::with_slope<V>(b);
+  return sloped<V>{select(condition, x.value, y.value), select(condition, x.slope, y.slope)};
+}
+
+#define SINTER_BY_OP(word, op)                             \
+  template <class V>                                       \
+  SINTER_WORD sloped<V> word(sloped<V> x) {                \
+    const V y = math::word(x.value);                       \
+    return {y, op::template grad<0>(x.slope, x.value, y)}; \
+  }
+SINTER_BY_OP(abs, ops::abs_op)
+SINTER_BY_OP(acos, ops::acos_op)
+SINTER_BY_OP(asin, ops::asin_op)
+SINTER_BY_OP(atan, ops::atan_op)
+SINTER_BY_OP(cbrt, ops::cbrt_op)
+SINTER_BY_OP(cos, ops::cos_op)
+SINTER_BY_OP(cosh, ops::cosh_op)
+SINTER_BY_OP(erf, ops::erf_op)
+SINTER_BY_OP(erfc, ops::erfc_op)
+SINTER_BY_OP(exp, ops::exp_op)
+SINTER_BY_OP(exp2, ops::exp2_op)
+SINTER_BY_OP(expm1, ops::expm1_op)
+SINTER_BY_OP(log, ops::log_op)
+SINTER_BY_OP(log10, ops::log10_op)
+SINTER_BY_OP(log1p, ops::log1p_op)
+SINTER_BY_OP(log2, ops::log2_op)
+SINTER_BY_OP(reciprocal, ops::reciprocal_op)
+SINTER_BY_OP(rsqrt, ops::rsqrt_op)
+SINTER_BY_OP(sigmoid, ops::sigmoid_op)
+SINTER_BY_OP(sin, ops::sin_op)
+SINTER_BY_OP(sinh, ops::sinh_op)
+SINTER_BY_OP(sqrt, ops::sqrt_op)
+SINTER_BY_OP(tan, ops::tan_op)
+SINTER_BY_OP(tanh, ops::tanh_op)
+#undef SINTER_BY_OP
+
+}  // namespace sinter::math
+
+namespace sinter {
+
+/// Where scores stand: those of one query with neighbouring keys. V is the kind of value of the formula.
+template <class V>
+struct score_place {
+  index_t batch, head;             ///< of the query
+  index_t query_index, key_index;  ///< of the query, and of the first of the keys
+  V query, key;                    ///< the same as values, a key in each lane
+
+  /// The score s where `seen` holds; other keys are hidden from the query.
+  template <class M, class S>
+  SINTER_WORD S only_where(M seen, S s) const {
+    return math::select(seen, s, math::constant<V>(-std::numeric_limits<math::element_t<V>>::infinity()));
+  }
+};
+
+/// Keys [begin, end).
+struct key_range {
+  index_t begin, end;
+};
+
+namespace ops {
+
+/// The score as it is.
+struct plain_score {
+  template <class V>
+  SINTER_WORD V apply(V s, const score_place<V>&) const {
+    return s;
+  }
+  template <class V>
+  SINTER_WORD V grad(V g, V, V, const score_place<V>&) const {
+    return g;
+  }
+};
+
+/// A formula of scores: apply(s, at), for any kind of value V, with s = scale q . k and at a score_place<V>; and
+/// grad(g, s, value, at), the gradient g of that value times its derivative by s. -infinity hides a key. It may have
+/// keys(batch, head, first, last): a key_range outside of which queries [first, last) see nothing; blocks of keys
+/// outside of it are left out.
+template <class S>
+concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
+static_assert(is_score<plain_score>);
+
+/// f(s, at), a function of any kind of value, and its derivative.
+template <class F>
+struct function_score {
+  F f;
+
+  template <class V>
+  SINTER_WORD V apply(V s, const score_place<V>& at) const {
+    return f(s, at);
+  }
+  template <class V>
+  SINTER_WORD V grad(V g, V s, V, const score_place<V>& at) const {
+    const auto y = f(math::sloped<V>{s, V(1)}, at);
+    if constexpr (math::detail::is_sloped<std::remove_cv_t<decltype(y)>>) return g * y.slope;
+    else return g * V(0);
+  }
+};
+
+}  // namespace ops
+
+/// A score for attention: query i sees keys from i + offset - before to i + offset, as if there were no others; blocks
+/// of keys outside cost nothing. `offset` is the number of keys minus that of queries. I. Beltagy et al., "Longformer",
+/// 2020.
+///
+///     variable y = attention(q, k, v, sliding_window(255));
+struct sliding_window : ops::plain_score {
+  index_t before = 0, offset = 0;
+  constexpr explicit sliding_window(index_t keys_before, index_t first_key = 0)
+      : before(keys_before), offset(first_key) {}
+  key_range keys(index_t, index_t, index_t first, index_t last) const {
+    const index_t begin = first + offset - before;
+    return {begin > 0 ? begin : 0, last + offset};
+  }
+};
+static_assert(ops::is_score<sliding_window>);
+
+namespace detail {
+
+/// S as an op holds it.
+template <class S>
+struct score_type;
+template <class S>
+  requires ops::is_score<S>
+struct score_type<S> {
+  using type = S;
+  static const S& of(const S& s) { return s; }
+};
+template <class S>
+  requires(!ops::is_score<S> && std::is_invocable_v<const S&, float, const score_place<float>&>)
+struct score_type<S> {
+  using type = ops::function_score<S>;
+  static type of(const S& s) { return {s}; }
+};
+template <class S>
+concept score_formula = requires { typename score_type<S>::type; };
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+struct use_queries_keys_and_values_of_one_rank_3_or_4;
+struct use_a_mask_of_bool_or_of_the_element_type_of_the_queries;
+template <int Least, int Most>
+struct use_a_mask_of_rank;
+
+/// What attention does besides the formula.
+///
+///     attention(q, k, v, {.causal = true, .scale = 0.125});
+struct attention_options {
+  bool causal = false;               ///< query i sees keys up to i + (keys - queries): the last query sees all
+  std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(size of a key) where none is given
+  double dropout = 0;                ///< the probability with which a weight is zeroed; needs a generator
+};
+
+namespace ops {
+
+enum class attention_mask { none, boolean, additive };
+
+struct attention_extents {
+  index_t batch, heads, key_heads, queries, keys, size, value_size;
+};
+
+/// Weights as they are.
+struct no_dropout {};
+
+SINTER_SHARED void check_attention(const attention_extents& e, sinter::detail::shape_piece q,
+                                   sinter::detail::shape_piece k, sinter::detail::shape_piece v);
+SINTER_SHARED void check_attention_mask(const attention_extents& e, sinter::detail::shape_piece q,
+                                        sinter::detail::shape_piece mask);
+SINTER_SHARED void check_attention_options(const attention_options& o, bool draws);
+
+template <bool MaskHasGradient>
+struct attention_uses {
+  static constexpr unsigned all = uses::first | uses::second | uses::third | uses::fourth;
+  static constexpr unsigned grad_uses[3] = {all | uses::result, all | uses::result, all & ~uses::third};
+};
+template <>
+struct attention_uses<true> {
+  static constexpr unsigned all = attention_uses<false>::all;
+  static constexpr unsigned grad_uses[4] = {all | uses::result, all | uses::result, all & ~uses::third,
+                                            all | uses::result};
+};
+
+/// y(n,h,i) = sum over keys j of p(n,h,i,j) v(n,h',j), where p(n,h,i) = softmax(score(scale q(n,h,i) . k(n,h',j)) +
+/// mask) and h' = h / (heads / key heads). Dropout multiplies p.
+template <attention_mask Mask, class Score = plain_score, class Dropout = no_dropout>
+struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive> {
+  static_assert(is_score<Score>);
+  static constexpr const char* name = "attention";
+  static constexpr attention_mask mask_kind = Mask;
+  static constexpr bool keeps_order = true;
+  static constexpr take takes(int) { return take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = is_cpu_v<D>;
+  /// Of each row of scores its greatest, and 1 / the sum of exponentials behind it. A row that sees nothing has
+  /// infinity and 0. Both apart, or a row of the lowest finite number would lose the sum.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  attention_options options;
+  [[no_unique_address]] Score score;
+  [[no_unique_address]] Dropout dropout;
+
+  explicit attention_op(const attention_options& o, const Score& s = {}, const Dropout& d = {})
+      : options(o), score(s), dropout(d) {
+    check_attention_options(o, !std::is_same_v<Dropout, no_dropout>);
+  }
+
+  template <int R>
+  static attention_extents extents_of(const extents<R>& q, const extents<R>& k, index_t value_size) {
+    return {q[0], R == 3 ? 1 : q[1], R == 3 ? 1 : k[1], q[R - 2], k[R - 2], q[R - 1], value_size};
+  }
+  double scale(const attention_extents& e) const {
+    return options.scale ? *options.scale : 1 / std::sqrt(static_cast<double>(e.size > 0 ? e.size : 1));
+  }
+
+  template <int R, class... M>
+  extents<R> shape(const extents<R>& q, const extents<R>& k, const extents<R>& v, const M&... mask) const {
+    const attention_extents e = extents_of(q, k, v[R - 1]);
+    check_attention(e, {q.data(), R}, {k.data(), R}, {v.data(), R});
+    (check_attention_mask(e, {q.data(), R}, {mask.data(), static_cast<int>(mask.size())}), ...);
+    extents<R> y = q;
+    y[R - 1] = v[R - 1];
+    return y;
+  }
+
+  template <class Q, class K, class V, class... M>
+  static constexpr auto mistake() {
+    using namespace sinter::detail;
+    using T = element_of<Q>;
+    if constexpr (!floating_element<T> || !std::is_same_v<T, element_of<K>> || !std::is_same_v<T, element_of<V>>)
+      return sinter::detail::mistake<operands_of_element_types<T, element_of<K>, element_of<V>>,
+                                     use_floating_point_operands_of_one_type>{};
+    else if constexpr ((rank_of<Q> != 3 && rank_of<Q> != 4) || rank_of<Q> != rank_of<K> || rank_of<Q> != rank_of<V>)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<Q>, rank_of<K>, rank_of<V>>,
+                                     use_queries_keys_and_values_of_one_rank_3_or_4>{};
+    else if constexpr (!((std::is_same_v<element_of<M>, bool> || std::is_same_v<element_of<M>, T>) && ...))
+      return sinter::detail::mistake<operands_of_element_types<T, T, T, element_of<M>...>,
+                                     use_a_mask_of_bool_or_of_the_element_type_of_the_queries>{};
+    else if constexpr (!((rank_of<M> >= 2 && rank_of<M> <= rank_of<Q>) && ...))
+      return sinter::detail::mistake<operands_of_ranks<rank_of<Q>, rank_of<K>, rank_of<V>, rank_of<M>...>,
+                                     use_a_mask_of_rank<2, rank_of<Q>>>{};
+    else return fitting<T>{};
+  }
+};
+static_assert(is_kernel_op<attention_op<attention_mask::none>>);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void check_attention(const attention_extents& e, sinter::detail::shape_piece q,
+                                   sinter::detail::shape_piece k, sinter::detail::shape_piece v) {
+  using sinter::detail::refuse;
+  const int r = q.rank;
+  if (k.extents[0] != q.extents[0] || v.extents[0] != q.extents[0])
+    refuse<shape_error>(
+        {"attention: queries of shape ", q, ", keys of shape ", k, " and values of shape ", v, " are of one batch"});
+  if (k.extents[r - 1] != q.extents[r - 1])
+    refuse<shape_error>({"attention: queries of shape ", q, " meet keys of shape ", k, ", which have another size"});
+  if (v.extents[r - 2] != k.extents[r - 2] || (r == 4 && v.extents[1] != k.extents[1]))
+    refuse<shape_error>({"attention: keys of shape ", k, " have values of shape ", v, "; each key has one value"});
+  if (e.heads > 0 && (e.key_heads == 0 || e.heads % e.key_heads != 0))
+    refuse<shape_error>(
+        {"attention: ", e.key_heads, " heads of keys do not divide the ", e.heads, " heads of queries of shape ", q});
+}
+
+SINTER_SHARED void check_attention_mask(const attention_extents& e, sinter::detail::shape_piece q,
+                                        sinter::detail::shape_piece mask) {
+  const index_t scores[4] = {e.batch, e.heads, e.queries, e.keys}, flat[3] = {e.batch, e.queries, e.keys};
+  const index_t* const full = q.rank == 4 ? scores : flat;
+  for (int d = 0; d < mask.rank; ++d) {
+    const index_t n = mask.extents[mask.rank - 1 - d];
+    if (n != 1 && n != full[q.rank - 1 - d])
+      sinter::detail::refuse<shape_error>({"attention: a mask of shape ", mask, " does not fit scores of shape ",
+                                           sinter::detail::shape_piece{full, q.rank}, "; each extent is that or 1"});
+  }
+}
+
+SINTER_SHARED void check_attention_options(const attention_options& o, bool draws) {
+  using sinter::detail::refuse;
+  if (!(o.dropout >= 0 && o.dropout <= 1))
+    refuse<value_error>({"attention: the probability of dropout must be in [0, 1], not ", o.dropout});
+  if (o.dropout > 0 && !draws)
+    refuse<value_error>({"attention: dropout needs a generator; pass one behind the options"});
+  if (o.scale && !std::isfinite(*o.scale)) refuse<value_error>({"attention: the scale must be finite, not ", *o.scale});
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace ops
+
+namespace detail {
+
+template <class M>
+inline constexpr ops::attention_mask mask_kind_of =
+    std::is_same_v<element_of<M>, bool> ? ops::attention_mask::boolean : ops::attention_mask::additive;
+/// The op of attention with a mask M, or without one.
+template <class Score, class Dropout, class... M>
+struct attention_op_of {
+  using type = ops::attention_op<ops::attention_mask::none, Score, Dropout>;
+};
+template <class Score, class Dropout, class M>
+  requires expression<M>
+struct attention_op_of<Score, Dropout, M> {
+  using type = ops::attention_op<mask_kind_of<bare<M>>, Score, Dropout>;
+};
+template <class... M>
+using plain_attention = typename attention_op_of<ops::plain_score, ops::no_dropout, M...>::type;
+template <class S, class... M>
+using scored_attention = typename attention_op_of<typename score_type<bare<S>>::type, ops::no_dropout, M...>::type;
+
+}  // namespace detail
+
+/// softmax(scale q k^T) v along the keys: queries (N,H,T,d), keys (N,H',S,d), values (N,H',S,e) => (N,H,T,e), or
+/// without heads (N,T,d), (N,S,d), (N,S,e) => (N,T,e). Floating point; half and bfloat16 are computed in float. H'
+/// divides H: head h of the queries meets head h / (H / H') of the keys (grouped queries). Operands may have any
+/// strides; the result lies in memory as the queries do. Memory grows with T + S, never with T S: scores are made in
+/// blocks, forward and again in backward, and a row keeps two numbers. Causal: query i sees keys up to i + (S - T), so
+/// that the last query sees all; torch's is_causal sees keys up to i, which differs where S is not T. A query that sees
+/// no key gives 0 and has gradient 0. A NaN in a key or value reaches no query that does not see it. With p =
+/// softmax(scale q k^T) and D = sum(g y) along e: dv = p^T g, ds = p (g v^T - D), dq = scale ds k, dk = scale ds^T q.
+/// The same bits on any number of threads. M. N. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021;
+/// T. Dao et al., "FlashAttention", NeurIPS (2022). Errors: shape_error where operands do not fit, value_error for a
+/// scale that is not finite and for dropout without a generator.
+///
+///     variable y = attention(queries, keys, values, {.causal = true});
+template <class Q, class K, class V>
+  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
+detail::kernel_of<detail::plain_attention<>, Q, K, V> attention(Q&& q, K&& k, V&& v,
+                                                                const attention_options& options = {}) {
+  return detail::make_kernel(detail::plain_attention<>(options), std::forward<Q>(q), std::forward<K>(k),
+                             std::forward<V>(v));
+}
+
+/// The same with a mask of the scores (N,H,T,S), rank 2 and more, broadcast: of bool, where true says that the query
+/// sees the key, or of the queries' type, added to the scores before the softmax. -infinity hides a key; the lowest
+/// finite number in all of a row leaves uniform weights. Derivative of an added mask: ds, summed where it was
+/// broadcast. Errors: shape_error for a mask that does not broadcast to the scores.
+///
+///     variable y = attention(queries, keys, values, is_word.unsqueeze(1).unsqueeze(1));  // (N,1,1,S)
+template <class Q, class K, class V, class M>
+  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask,
+                                                                    const attention_options& options = {}) {
+  return detail::make_kernel(detail::plain_attention<M>(options), std::forward<Q>(q), std::forward<K>(k),
+                             std::forward<V>(v), std::forward<M>(mask));
+}
+
+/// The same with a formula of the scores, compiled into the kernels: score(s, at) is a function, or a struct of
+/// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
+/// in the words of math/. Its derivative follows from those of the words.
+///
+///     variable y = attention(queries, keys, values, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
+///     variable z = attention(queries, keys, values, [slopes](auto s, const auto& at) {
+///       return s + slopes[at.head] * (at.key - at.query);  // ALiBi: O. Press et al., ICLR (2022)
+///     });
+template <class Q, class K, class V, class S>
+  requires(detail::score_formula<detail::bare<S>> && detail::takes_operands<detail::plain_attention<>, Q, K, V>)
+detail::kernel_of<detail::scored_attention<S>, Q, K, V> attention(Q&& q, K&& k, V&& v, const S& score,
+                                                                  const attention_options& options = {}) {
+  return detail::make_kernel(detail::scored_attention<S>(options, detail::score_type<S>::of(score)), std::forward<Q>(q),
+                             std::forward<K>(k), std::forward<V>(v));
+}
+/// The same with a mask, which is added to what the formula gives.
+template <class Q, class K, class V, class M, class S>
+  requires(expression<M> && detail::score_formula<detail::bare<S>> &&
+           detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::scored_attention<S, M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask, const S& score,
+                                                                        const attention_options& options = {}) {
+  return detail::make_kernel(detail::scored_attention<S, M>(options, detail::score_type<S>::of(score)),
+                             std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask));
+}
+template <class Q, class K, class V,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+void attention(Q&&, K&&, V&&, const attention_options& = {}) = delete;
+template <class Q, class K, class V, class M,
+          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
+  requires expression<M>
+void attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
+
+template <class Q, class K, class V, class S,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+  requires detail::score_formula<detail::bare<S>>
+void attention(Q&&, K&&, V&&, const S&, const attention_options& = {}) = delete;
+
+/// torch's name for attention.
+template <class Q, class K, class V>
+  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
+detail::kernel_of<detail::plain_attention<>, Q, K, V> scaled_dot_product_attention(
+    Q&& q, K&& k, V&& v, const attention_options& options = {}) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), options);
+}
+template <class Q, class K, class V, class M>
+  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> scaled_dot_product_attention(
+    Q&& q, K&& k, V&& v, M&& mask, const attention_options& options = {}) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask), options);
+}
+template <class Q, class K, class V,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+void scaled_dot_product_attention(Q&&, K&&, V&&, const attention_options& = {}) = delete;
+template <class Q, class K, class V, class M,
+          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
+  requires expression<M>
+void scaled_dot_product_attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
+
+}  // namespace sinter
 // sinter/ops/gru.hpp: the recurrence of gated recurrent units over packed sequences.
 
 // sinter/ops/recurrent.hpp: what recurrent ops share: their operands, their result, and their steps.
@@ -23004,29 +22285,16 @@ struct report {
 #endif
 // sinter/cpu.hpp: evaluation on the host devices.
 
-#if SINTER_WITH_SEQUENCES
-// sinter/cpu/attention.hpp: attention on the host devices.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
-#define SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
-#define SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
 // sinter/cpu/epilogue.hpp: elementwise work on what another kernel of the host devices makes, part by part.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
 // sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_THREADS_HPP
-#define SINTER_SINGLE_SINTER_CPU_THREADS_HPP
 // sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
 
 #include <system_error>
 
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
 // sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
 // exceptions trap.
 
@@ -23058,9 +22326,6 @@ inline void set_float_control(std::uint64_t) noexcept {}
 #endif
 
 }  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
 // sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
 
 #include <cstdio>
@@ -23188,7 +22453,6 @@ SINTER_SHARED int default_threads(int node) {
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
 
 namespace sinter {
 namespace cpu_impl {
@@ -23594,7 +22858,6 @@ int num_threads() {
 }
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_CPU_THREADS_HPP
 
 namespace sinter::cpu_impl {
 
@@ -23647,13 +22910,8 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
 
 }  // namespace detail
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
-#define SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
 // sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_LOOP_HPP
-#define SINTER_SINGLE_SINTER_CPU_LOOP_HPP
 // sinter/cpu/loop.hpp: runs one compiled kernel over an index space, with threads and partial sums.
 //
 // A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
@@ -23661,29 +22919,17 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
 // tails), without knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of
 // threads.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
 // sinter/cpu/detail/prepared_loop.hpp: runs a kernel on any range of an index space: in rows, in bands of short rows,
 // in tiles where operands are transposed, in staged blocks else.
 
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
 // sinter/cpu/detail/loop_copies.hpp: copies between an operand with any strides and the linear arrays of a kernel.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_HPP
 // sinter/math/packet.hpp: simd<T, L>, the kind of value that is L elements in Eigen's vector registers, and its words.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
 // sinter/math/packet_cast.hpp: conversion between element types, and between masks of different width.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
 // sinter/math/packet_registers.hpp: simd<T, L> and mask<T, L>: elements in vector registers, their loads and stores.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
 // sinter/math/packet_eigen.hpp: Eigen's packets without its matrices, which would take half a second more to read.
 
 #if defined(EIGEN_CORE_H) || defined(EIGEN_CORE_MODULE_H) || defined(__CUDACC__) || defined(_OPENMP) || \
@@ -23758,7 +23004,6 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
 #error "sinter: needs Eigen 3.4 or later; this one is older"
 #include <sinter_needs_eigen_3_4>
 #endif
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
 
 // Vector registers passed by value never cross a call here: everything is inlined.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -23958,7 +23203,6 @@ struct mask {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
 
 namespace sinter::math {
 
@@ -24147,21 +23391,12 @@ SINTER_INLINE void mask<T, L>::store(bool* to) const {
 }
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
 // sinter/math/packet_functions.hpp: exponentials, logarithms, hyperbolic and error functions of simd.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
 // sinter/math/packet_masks.hpp: selection, and the logic of masks.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
 // sinter/math/packet_operators.hpp: operators, comparisons, arithmetic, rounding and horizontal words of simd.
 
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
 // sinter/math/packet_target.hpp: the few lane functions that are one instruction on some targets.
 
 namespace sinter::math::detail {
@@ -24288,7 +23523,6 @@ struct lane_scale {
 #undef SINTER_IF_AVX512
 
 }  // namespace sinter::math::detail
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
 
 namespace sinter::math {
 
@@ -24668,7 +23902,6 @@ SINTER_INLINE T hmax(simd<T, L> x) {
 }
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
 
 namespace sinter::math {
 
@@ -24728,7 +23961,6 @@ SINTER_INLINE bool all(A a) {
 }
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
 
 // float: minimax polynomials fitted for these headers (Remez exchange in 60 digits; the script stands beside the
 // tests); the bound at each is its relative error before rounding. They hold without a fused multiply-add too. Other
@@ -24993,9 +24225,6 @@ SINTER_INLINE simd<T, L> pow(simd<T, L> a, simd<T, L> b) {
 }
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
 // sinter/math/packet_narrow.hpp: reading and writing elements of any type as lanes of the type they are computed in.
 
 namespace sinter::math {
@@ -25119,9 +24348,6 @@ SINTER_INLINE simd<float, L> rounded(simd<float, L> x) {
 }
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
 // sinter/math/packet_trigonometry.hpp: sine, cosine and tangent of simd.
 
 namespace sinter::math {
@@ -25200,8 +24426,6 @@ SINTER_TRIGONOMETRIC(tan, detail::tan_of(q, r))
 #undef SINTER_TRIGONOMETRIC
 
 }  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_HPP
 
 namespace sinter::cpu_impl::detail {
 
@@ -25300,9 +24524,6 @@ SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, ind
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
 // sinter/cpu/detail/loop_shape.hpp: an index space with its operands, and the kernel function that runs on it.
 
 namespace sinter::cpu_impl {
@@ -25492,7 +24713,6 @@ SINTER_SHARED void coalesce(loop& l) {
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
 
 namespace sinter::cpu_impl {
 
@@ -25936,7 +25156,6 @@ SINTER_SHARED void prepared_loop::run_tiles(index_t begin, index_t end, char* co
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
 
 namespace sinter::cpu_impl {
 
@@ -26131,7 +25350,6 @@ SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream) 
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_LOOP_HPP
 
 namespace sinter::cpu_impl {
 
@@ -26261,7 +25479,6 @@ template <class K, class T>
 inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
 
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
 
 namespace sinter::cpu_impl {
 
@@ -26422,9 +25639,6 @@ SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
-#define SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
 // sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
 // several are run, and what the library was compiled for.
 
@@ -26497,7 +25711,6 @@ inline std::string build_info() {
 }
 
 }  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
 
 namespace sinter::cpu_impl {
 
@@ -26637,5337 +25850,6 @@ struct backend<D> {
 static_assert(is_backend<backend<cpu>, cpu>);
 
 }  // namespace sinter::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
-// sinter/cpu/detail/attention_backward.hpp: the gradients of attention, block by block.
-//
-// With the greatest score m and the sum l of a row, p = exp(s - m) / l. The division goes to the gradient g of the
-// result, which is packed as g / l, so that weights are exp(s - m) here, as in forward:
-//   dv = exp(s - m)^T (g / l), ds = exp(s - m) ((g / l) v^T - D / l) with D = sum(g y), dq = scale ds k,
-//   dk = ds^T (scale q).
-// A task owns some blocks of keys of a head, and goes over all queries that see them: it adds up dk and dv of its keys,
-// and its part of dq. Parts are added in the order of the keys. How many there are follows from the shape alone, and so
-// do all bits of the results.
-
-// sinter/cpu/detail/attention_blocks.hpp: what forward and backward of attention share: blocks, panels and operands.
-
-// sinter/cpu/detail/attention_rows.hpp: what happens to the scores of attention between its products, row by row.
-
-// sinter/cpu/detail/attention_pack.hpp: from the operands of attention to strips, and from strips to its results.
-
-// sinter/cpu/detail/attention_tile.hpp: the products of attention, tiles of matrices that lie in strips of columns.
-//
-// A matrix (rows, columns) in strips: element (r, c) lies at (c / W * rows + r) * W + c % W, where W, `strip`, is the
-// width of a tile. A strip is what a tile reads of its right side; the left side is read by rows, as scores are that
-// meet values, or by columns, as those of a transposed matrix. So scores are written once and read as they lie by every
-// product of the backward pass.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
-// sinter/cpu/detail/gemm_kernel.hpp: the innermost product, a tile of C held in vector registers.
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-template <class T>
-struct tile_shape {
-  using packet = typename Eigen::internal::packet_traits<T>::type;
-  static constexpr int lanes = Eigen::internal::unpacket_traits<packet>::size;
-  // Accumulators, the packets of B and one broadcast element of A fill the registers: 14 x 2 of 32, 6 x 2 of 16.
-  static constexpr int max_packets = 2;
-  static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
-  static constexpr int max_columns = max_packets * lanes;
-  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast
-  // it. Some rows do so for their second packet: fewer instructions matter where another thread shares the core, and
-  // fewer loads where none does. clang broadcasts the other rows' elements early, and would run out of registers for
-  // them.
-#if defined(EIGEN_VECTORIZE_AVX512) && defined(__clang__)
-  static constexpr int rows_read_twice = 12;
-#elif defined(EIGEN_VECTORIZE_AVX512)
-  static constexpr int rows_read_twice = 4;
-#else
-  static constexpr int rows_read_twice = 0;
-#endif
-};
-
-/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle
-/// would not do.
-template <class Packet>
-SINTER_INLINE void read_once([[maybe_unused]] Packet& packet) {
-#if defined(EIGEN_VECTORIZE_SSE) && !defined(EIGEN_VECTORIZE_AVX512)
-  asm("" : "+x"(packet));
-#endif
-}
-
-/// The columns of a packed strip of which `left` are needed at most: one packet or two.
-template <class T>
-constexpr index_t strip_width(index_t left) {
-  return left > tile_shape<T>::lanes ? tile_shape<T>::max_columns : tile_shape<T>::lanes;
-}
-
-/// Writes a tile of C, or adds it. c moves to the next row after the last packet of one: few registers are left for
-/// addresses.
-template <int Packets, class T, class Packet, int... I>
-SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, std::integer_sequence<int, I...>) {
-  namespace ei = Eigen::internal;
-  constexpr int lanes = tile_shape<T>::lanes;
-  if (add)
-    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<Packet>(c + I % Packets * lanes), sum[I])),
-      c += I % Packets == Packets - 1 ? ldc : 0),
-     ...);
-  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
-}
-
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
-/// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
-///
-/// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
-/// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
-/// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
-template <class T, int Rows, int Packets, bool Packing, int... I>
-void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
-  namespace ei = Eigen::internal;
-  using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
-  packet sum[std::size_t{Rows * Packets}];
-  ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  const T* a_again = a;
-  index_t k = 0;
-  const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
-    packet right[std::size_t{Packets}];
-    for (int p = 0; p < Packets; ++p) {
-      if constexpr (Packing) {
-        right[p] = ei::ploadu<packet>(b + at * b_step + p * lanes);
-        ei::pstore(b_packed + (at * Packets + p) * lanes, right[p]);
-        __builtin_prefetch(b + p * lanes + (k + rows_ahead < k_count ? (at + rows_ahead) * b_step : 0), 0, 1);
-      } else {
-        right[p] = ei::pload<packet>(b + (at * Packets + p) * lanes);
-      }
-      read_once(right[p]);
-    }
-    const auto left = [&](int row, int p) SINTER_INLINE_LAMBDA {
-      return ei::pset1<packet>((p > 0 && row < tile_shape<T>::rows_read_twice ? a_again : a)[at * Rows + row]);
-    };
-    ((sum[I] = ei::pmadd(left(I / Packets, I % Packets), right[I % Packets], sum[I])), ...);
-  };
-  const auto advance = [&](int count) SINTER_INLINE_LAMBDA {
-    k += count;
-    a += count * Rows;
-    a_again += count * Rows;
-    // Or the compiler would see that it need not read twice, or address both by one index, which splits the
-    // instructions.
-    asm("" : "+r"(a), "+r"(a_again));
-    b += count * (Packing ? b_step : Packets * lanes);
-    if constexpr (Packing) b_packed += count * Packets * lanes;
-  };
-  advance(0);
-  const T* c_row = c;
-  const T* const c_last = c + (Rows - 1) * ldc;
-  while (k < k_count) {
-    __builtin_prefetch(c_row, 1);
-    __builtin_prefetch(c_row + (Packets - 1) * lanes, 1);
-    __builtin_prefetch(a_next);
-    c_row += c_row == c_last ? 0 : ldc;
-    a_next += lanes;
-    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
-    while (k + 2 <= end) {
-      multiply(0);
-      multiply(1);
-      advance(2);
-    }
-    if (k < end) {
-      multiply(0);
-      advance(1);
-    }
-  }
-  store_tile<Packets>(sum, c, ldc, add, all);
-}
-
-template <class T, int Rows, int Packets, bool Packing>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next, index_t b_step,
-                  T* b_packed) {
-  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, a_next, b_step, b_packed,
-                                             std::make_integer_sequence<int, Rows * Packets>{});
-}
-
-template <class T>
-using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                               index_t b_step, T* b_packed);
-
-/// The kernels for tiles of an even number of rows.
-template <class T>
-struct tile_functions {
-  tile_function<T> narrow, wide, wide_packing;
-};
-
-template <class T>
-const tile_functions<T>& kernels_for(index_t rows) {
-  return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
-    static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1, false>,
-                                                   &compute_tile<T, 2 * I + 2, 2, false>,
-                                                   &compute_tile<T, 2 * I + 2, 2, true>}...};
-    return table[index];
-  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
-}
-
-inline constexpr int rows_in_place = 8;
-
-/// out(R..., Packets * lanes) = A(R..., k) B(k, Packets * lanes): rows of A, each contiguous, read where they are.
-template <class T, int Packets, int... R, int... I>
-void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out,
-                              std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
-  namespace ei = Eigen::internal;
-  using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes;
-  packet sum[sizeof...(I)];
-  const T* const row[] = {rows[R]...};
-  ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  for (index_t k = 0; k < k_count; ++k) {
-    packet right[std::size_t{Packets}];
-    for (int p = 0; p < Packets; ++p) {
-      right[p] = ei::pload<packet>(b + p * lanes);
-      read_once(right[p]);
-    }
-    const packet left[] = {ei::pset1<packet>(row[R][k])...};
-    ((sum[I] = ei::pmadd(left[I / Packets], right[I % Packets], sum[I])), ...);
-    b += Packets * lanes;
-  }
-  (ei::pstore(out + I * lanes, sum[I]), ...);
-}
-
-/// out(8, Packets * lanes) = A(8, k) B(k, Packets * lanes): as many rows at once as there are registers for.
-template <class T, int Packets>
-void compute_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out) {
-  constexpr int at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? rows_in_place : rows_in_place / 2;
-  for (int row = 0; row < rows_in_place; row += at_once)
-    accumulate_rows_in_place<T, Packets>(k_count, rows + row, b, out + row * Packets * tile_shape<T>::lanes,
-                                         std::make_integer_sequence<int, at_once>{},
-                                         std::make_integer_sequence<int, at_once * Packets>{});
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-template <class T>
-inline constexpr index_t strip = tile_shape<T>::max_columns;
-
-/// Elements of a matrix in strips.
-template <class T>
-constexpr index_t strips_size(index_t rows, index_t columns) {
-  return ceil_div(columns, strip<T>) * strip<T> * rows;
-}
-
-/// The rows of a tile whose left side is read by columns: a divisor of `strip`.
-template <class T>
-inline constexpr int tile_columns = smaller(tile_shape<T>::max_rows >= 14 ? 8 : 4, strip<T>);
-
-/// c(Rows, Packets * lanes) = [c +] a(Rows, k) b(k, Packets * lanes). The rows of b and c lie strip<T> elements apart.
-/// ByRow: so do those of a, and its next strip a_step elements behind the first. Otherwise a is the transpose of a
-/// matrix in strips, of which one holds all of its rows.
-template <class T, int Rows, int Packets, bool ByRow, int... I>
-void multiply_strips(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add,
-                     std::integer_sequence<int, I...> all) {
-  namespace ei = Eigen::internal;
-  using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes;
-  constexpr index_t w = strip<T>;
-  packet sum[std::size_t{Rows * Packets}];
-  ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
-    packet right[std::size_t{Packets}];
-    for (int p = 0; p < Packets; ++p) {
-      right[p] = ei::pload<packet>(b + at * w + p * lanes);
-      read_once(right[p]);
-    }
-    const auto left = [&](int row)
-                          SINTER_INLINE_LAMBDA { return ei::pset1<packet>(ByRow ? a[row * w + at] : a[at * w + row]); };
-    ((sum[I] = ei::pmadd(left(I / Packets), right[I % Packets], sum[I])), ...);
-  };
-  while (k_count > 0) {
-    const index_t here = ByRow && k_count > w ? w : k_count;
-    index_t k = 0;
-    for (; k + 2 <= here; k += 2) {
-      multiply(0);
-      multiply(1);
-      a += ByRow ? 2 : 2 * w;
-      b += 2 * w;
-    }
-    if (k < here) {
-      multiply(0);
-      a += ByRow ? 1 : w;
-      b += w;
-    }
-    if constexpr (ByRow) a += a_step - here;
-    k_count -= here;
-  }
-  store_tile<Packets>(sum, c, w, add, all);
-}
-
-template <class T, int Rows, int Packets, bool ByRow>
-void strip_tile(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add) {
-  multiply_strips<T, Rows, Packets, ByRow>(k_count, a, a_step, b, c, add,
-                                           std::make_integer_sequence<int, Rows * Packets>{});
-}
-
-template <class T>
-using strip_function = void (*)(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add);
-
-/// The kernels by rows for tiles of an even number of rows and of one packet or two.
-template <class T>
-strip_function<T> row_tile(index_t rows, bool narrow) {
-  return []<int... I>(index_t index, bool one, std::integer_sequence<int, I...>) {
-    static constexpr strip_function<T> table[][2] = {
-        {&strip_tile<T, 2 * I + 2, 2, true>, &strip_tile<T, 2 * I + 2, 1, true>}...};
-    return table[index][one];
-  }(rows / 2 - 1, narrow, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
-}
-
-/// A matrix in strips, or part of one: `step` elements lie between two strips.
-template <class T>
-struct strips_of {
-  T* data;
-  index_t step;
-
-  T* row(index_t r) const { return data + r * strip<T>; }
-  strips_of from_row(index_t r) const { return {row(r), step}; }
-  T* column(index_t c) const { return data + c / strip<T> * step + c % strip<T>; }
-};
-
-/// c(rows, columns) = [c +] a(rows, k) b(k, columns); rows is even and at most that of a tile. c has room for whole
-/// packets.
-template <class T>
-void multiply_rows(index_t rows, index_t k, index_t columns, strips_of<const T> a, strips_of<const T> b, strips_of<T> c,
-                   bool add) {
-  for (index_t first = 0; first < columns; first += strip<T>) {
-    const bool narrow = columns - first <= tile_shape<T>::lanes;
-    row_tile<T>(rows, narrow)(k, a.data, a.step, b.column(first), c.column(first), add);
-  }
-}
-
-/// c(lines, columns) += a(k, lines)^T b(k, columns) of one strip of a: `lines` is strip<T>. Rows of c are lines.
-template <class T>
-void multiply_columns(index_t k, index_t columns, const T* a, strips_of<const T> b, strips_of<T> c) {
-  constexpr int rows = tile_columns<T>;
-  static_assert(strip<T> % rows == 0);
-  for (index_t first = 0; first < columns; first += strip<T>) {
-    const auto tile =
-        columns - first <= tile_shape<T>::lanes ? &strip_tile<T, rows, 1, false> : &strip_tile<T, rows, 2, false>;
-    for (index_t line = 0; line < strip<T>; line += rows)
-      tile(k, a + line, 0, b.column(first), c.column(first) + line * strip<T>, true);
-  }
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
-// sinter/cpu/detail/gemm_pack.hpp: copies a strip of a matrix into the order in which the kernels read it.
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-/// A strip: `lines` rows of A, or columns of B, each with an element per step of k. From its first line on the matrix
-/// has `readable` lines.
-template <class T>
-struct strip_source {
-  const T* data;
-  index_t line_stride, k_stride;
-  index_t lines, readable;
-};
-
-// Transpositions are done in packets of at most 32 bytes: g++ 12 warns about Eigen's for 64.
-template <class T>
-struct transposing {
-  using whole = typename Eigen::internal::packet_traits<T>::type;
-  using half = typename Eigen::internal::unpacket_traits<whole>::half;
-  using packet = std::conditional_t<(sizeof(whole) > 32), half, whole>;
-  static constexpr int lanes = Eigen::internal::unpacket_traits<packet>::size;
-};
-
-// (lines, k) -> (k, width): dst[k * width + line], lines up to `width` filled with zeros, for lines contiguous in k, of
-// which a cache line's worth is read at a time. Whole packets are stored, in an order in which whatever spills over the
-// width of one k is overwritten by its owner later; so dst needs room for a packet more.
-template <class T>
-void pack_across(T* dst, index_t width, strip_source<T> s, index_t k_count) {
-  namespace ei = Eigen::internal;
-  using packet = typename transposing<T>::packet;
-  constexpr int lanes = transposing<T>::lanes, steps = 64 / sizeof(T);
-  static_assert(steps % lanes == 0);
-  const index_t last_block = (width - 1) / lanes * lanes;
-  index_t k = 0;
-  for (; k + steps <= k_count; k += steps) {
-    for (index_t line = last_block; line >= 0; line -= lanes) {
-      for (index_t at = k; at < k + steps; at += lanes) {
-        ei::PacketBlock<packet, lanes> block;
-        for (int i = 0; i < lanes; ++i)
-          block.packet[i] = line + i < s.lines ? ei::ploadu<packet>(s.data + (line + i) * s.line_stride + at)
-                                               : ei::pset1<packet>(T(0));
-        ei::ptranspose(block);
-        for (int i = 0; i < lanes; ++i) ei::pstoreu(dst + (at + i) * width + line, block.packet[i]);
-      }
-    }
-  }
-  for (; k < k_count; ++k)
-    for (index_t line = 0; line < width; ++line)
-      dst[k * width + line] = line < s.lines ? s.data[line * s.line_stride + k] : T(0);
-}
-
-// The same for lines that lie side by side.
-template <class T>
-void pack_along(T* dst, index_t width, strip_source<T> s, index_t k_count) {
-  namespace ei = Eigen::internal;
-  using packet = typename ei::packet_traits<T>::type;
-  constexpr int lanes = ei::unpacket_traits<packet>::size;
-  const index_t padded = (width + lanes - 1) / lanes * lanes;
-  if (s.lines == width && s.readable >= padded) {
-    for (index_t k = 0; k < k_count; ++k)
-      for (index_t line = 0; line < padded; line += lanes)
-        ei::pstoreu(dst + k * width + line, ei::ploadu<packet>(s.data + k * s.k_stride + line));
-  } else {
-    for (index_t k = 0; k < k_count; ++k)
-      for (index_t line = 0; line < width; ++line)
-        dst[k * width + line] = line < s.lines ? s.data[k * s.k_stride + line] : T(0);
-  }
-}
-
-template <class T>
-void pack_strip(T* dst, index_t width, strip_source<T> s, index_t k_count) {
-  if (s.k_stride == 1) return pack_across(dst, width, s, k_count);
-  if (s.line_stride == 1) return pack_along(dst, width, s, k_count);
-  for (index_t k = 0; k < k_count; ++k)
-    for (index_t line = 0; line < width; ++line)
-      dst[k * width + line] = line < s.lines ? s.data[line * s.line_stride + k * s.k_stride] : T(0);
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
-
-namespace sinter::cpu_impl::detail {
-
-/// Lanes of a vector of the type that attention computes in: a strip holds whole vectors.
-template <class C>
-inline constexpr int strip_lanes = smaller(math::native_lanes, strip<C>);
-template <class C>
-using strip_vector = math::simd<C, strip_lanes<C>>;
-
-/// A matrix in memory.
-template <class T>
-struct matrix_of {
-  T* data;
-  index_t row, column;  ///< strides
-
-  matrix_of from_row(index_t r) const { return {data + r * row, row, column}; }
-};
-
-/// Elements first, ... of a row of n, up to a vector; zeros behind them.
-template <class T>
-SINTER_INLINE strip_vector<compute_type<T>> read_some(const T* row, index_t step, index_t first, index_t n) {
-  using C = compute_type<T>;
-  constexpr int lanes = strip_lanes<C>;
-  if (step == 1 && first + lanes <= n) return math::read<lanes>(row + first);
-  alignas(64) C some[lanes] = {};
-  for (index_t i = 0; i < lanes && first + i < n; ++i) some[i] = row[(first + i) * step];
-  return strip_vector<C>::load(some);
-}
-
-/// Finds out whether all values are finite.
-template <class C>
-struct finite_check {
-  strip_vector<C> zero{C(0)};
-  SINTER_INLINE void see(strip_vector<C> x) { zero = math::fma(x, strip_vector<C>(C(0)), zero); }
-  bool all() const { return math::hsum(zero) == C(0); }
-};
-
-/// to = factor from, `rows` of them and zeros up to `padded`. Tells whether all are finite.
-template <class T, class C = compute_type<T>>
-bool pack_rows(const matrix_of<const T>& from, index_t rows, index_t padded, index_t columns, C factor,
-               strips_of<C> to) {
-  constexpr index_t lanes = strip_lanes<C>;
-  const strip_vector<C> scale(factor);
-  finite_check<C> watch;
-  for (index_t r = 0; r < padded; ++r)
-    for (index_t first = 0; first < columns; first += strip<C>) {
-      C* const place = to.column(first) + r * strip<C>;
-      for (index_t c = 0; c < strip<C>; c += lanes) {
-        strip_vector<C> x(C(0));
-        if (r < rows) x = read_some(from.data + r * from.row, from.column, first + c, columns) * scale;
-        watch.see(x);
-        x.store(place + c);
-      }
-    }
-  return watch.all();
-}
-
-/// One strip of the transposed matrix (columns, lines) of strip<C> lines that lie in strips.
-template <class C>
-void transpose_lines(strips_of<const C> from, index_t columns, C* to) {
-  for (index_t first = 0; first < columns; first += strip<C>)
-    pack_strip(to + first * strip<C>, strip<C>, strip_source<C>{from.column(first), strip<C>, 1, strip<C>, strip<C>},
-               smaller(columns - first, strip<C>));
-}
-
-/// A row of strips (+)= the first columns of a row of the result, times a factor.
-template <class T, class C = compute_type<T>>
-void write_row(const C* from, index_t step, C factor, T* to, index_t to_step, index_t columns, bool add) {
-  constexpr index_t lanes = strip_lanes<C>;
-  const strip_vector<C> scale(factor);
-  for (index_t c = 0; c < columns; c += lanes) {
-    strip_vector<C> x = strip_vector<C>::load(from + c / strip<C> * step + c % strip<C>) * scale;
-    if (add) x = x + read_some<T>(to, to_step, c, columns);
-    if (to_step == 1 && c + lanes <= columns) {
-      math::write(to + c, x);
-    } else {
-      alignas(64) C some[lanes];
-      x.store(some);
-      for (index_t i = 0; i < lanes && c + i < columns; ++i) to[(c + i) * to_step] = static_cast<T>(some[i]);
-    }
-  }
-}
-template <class T, class C = compute_type<T>>
-void write_rows(strips_of<const C> from, C factor, const matrix_of<T>& to, index_t rows, index_t columns, bool add) {
-  for (index_t r = 0; r < rows; ++r)
-    write_row(from.row(r), from.step, factor, to.data + r * to.row, to.column, columns, add);
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter::cpu_impl::detail {
-
-/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
-template <class M>
-struct mask_of {
-  const M* data = nullptr;
-  index_t batch = 0, head = 0, query = 0, key = 0;
-};
-
-/// A query: where its scores stand, and which keys it may see.
-template <class M>
-struct query_place {
-  index_t batch, head, query;
-  key_range keys;
-  const M* mask;  ///< of key 0
-};
-
-/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask.
-template <class Score, class Dropout, class M>
-struct score_rule {
-  using mask_type = M;
-  static constexpr bool draws = !std::is_same_v<Dropout, ops::no_dropout>;
-  static constexpr bool plain = std::is_same_v<Score, ops::plain_score> && std::is_void_v<M>;
-
-  ops::attention_extents e;
-  Score score;
-  Dropout dropout;
-  mask_of<M> mask;
-  bool causal;
-
-  /// Outside of it queries [first, last) see nothing.
-  key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
-    key_range r{0, causal ? smaller(last + e.keys - e.queries, e.keys) : e.keys};
-    if constexpr (requires { score.keys(batch, head, first, last); }) {
-      const key_range of_score = score.keys(batch, head, first, last);
-      if (of_score.begin > r.begin) r.begin = of_score.begin;
-      r.end = smaller(r.end, of_score.end);
-    }
-    if (r.end < r.begin) r.end = r.begin;
-    return r;
-  }
-  query_place<M> at(index_t batch, index_t head, index_t query) const {
-    const M* row = nullptr;
-    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
-    return {batch, head, query, keys(batch, head, query, query + 1), row};
-  }
-
-  template <class C>
-  SINTER_INLINE score_place<strip_vector<C>> place(const query_place<M>& q, index_t key) const {
-    using V = strip_vector<C>;
-    return {q.batch, q.head, q.query, key, V(static_cast<C>(q.query)), lanes_of<V>() + V(static_cast<C>(key))};
-  }
-  /// The value of scores of keys that are all there.
-  template <class V>
-  SINTER_INLINE V value(V s, const query_place<M>& q, const score_place<V>& at) const {
-    using C = math::element_t<V>;
-    V v = score.apply(s, at);
-    if constexpr (std::is_same_v<M, bool>)
-      v = math::select(mask_lanes<V>(q, at.key_index), v, V(-std::numeric_limits<C>::infinity()));
-    else if constexpr (!std::is_void_v<M>) v = v + read_lanes<V>(q.mask + at.key_index * mask.key);
-    return v;
-  }
-  /// The same where some are not: these are hidden.
-  template <class V>
-  SINTER_INLINE V value_at_edge(V s, const query_place<M>& q, const score_place<V>& at) const {
-    using C = math::element_t<V>;
-    const V hidden(-std::numeric_limits<C>::infinity()), lane = lanes_of<V>();
-    V v = score.apply(s, at);
-    if constexpr (!std::is_void_v<M>) v = masked_at_edge(v, q, at.key_index);
-    const auto seen = math::logical_and(lane >= V(static_cast<C>(q.keys.begin - at.key_index)),
-                                        lane < V(static_cast<C>(q.keys.end - at.key_index)));
-    return math::select(seen, v, hidden);
-  }
-  /// What weights of these keys are multiplied with.
-  template <class V>
-  SINTER_INLINE V factors(const query_place<M>& q, index_t key) const {
-    return dropout.template factors<V>(((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key);
-  }
-
- private:
-  template <class C>
-  struct counts {
-    C of[strip_lanes<C>];
-    constexpr counts() : of() {
-      for (int i = 0; i < strip_lanes<C>; ++i) of[i] = static_cast<C>(i);
-    }
-  };
-  template <class V>
-  SINTER_INLINE static V lanes_of() {
-    alignas(64) static constexpr counts<math::element_t<V>> lane{};
-    return V::load(lane.of);
-  }
-  /// Under the mask where only some keys are there: it is read for these alone.
-  template <class V>
-  V masked_at_edge(V v, const query_place<M>& q, index_t first) const {
-    using C = math::element_t<V>;
-    alignas(64) C one[math::lanes_v<V>];
-    v.store(one);
-    for (index_t i = 0; i < math::lanes_v<V>; ++i) {
-      if (first + i < q.keys.begin || first + i >= q.keys.end) continue;
-      const auto m = q.mask[(first + i) * mask.key];
-      if constexpr (!std::is_same_v<M, bool>) one[i] += static_cast<C>(m);
-      else if (!m) one[i] = -std::numeric_limits<C>::infinity();
-    }
-    return V::load(one);
-  }
-  template <class V>
-  SINTER_INLINE math::simd<bool, math::lanes_v<V>> mask_lanes(const query_place<M>& q, index_t key) const {
-    constexpr int lanes = math::lanes_v<V>;
-    if (mask.key == 1) return math::simd<bool, lanes>::load(q.mask + key);
-    alignas(64) bool some[lanes];
-    for (int i = 0; i < lanes; ++i) some[i] = q.mask[(key + i) * mask.key];
-    return math::simd<bool, lanes>::load(some);
-  }
-  template <class V, class E>
-  SINTER_INLINE V read_lanes(const E* from) const {
-    constexpr int lanes = math::lanes_v<V>;
-    using C = math::element_t<V>;
-    if (mask.key == 1) return math::read<lanes>(from);
-    alignas(64) C some[lanes];
-    for (int i = 0; i < lanes; ++i) some[i] = from[i * mask.key];
-    return V::load(some);
-  }
-};
-
-/// e^x for x <= 0. Weights of e^-87 and less are 0: those near the smallest number would take many times as long.
-template <class V>
-SINTER_INLINE V weight_of(V x) {
-  using C = math::element_t<V>;
-  constexpr C least = sizeof(C) == 4 ? C(-87) : C(-708);
-  if constexpr (std::is_same_v<C, float>) {
-    const auto [shifted, r] = math::detail::reduce_by_ln2<127>(x);
-    const V p = math::detail::exp_small(r) * math::detail::power_of_two(shifted);
-    return math::select(x < V(least), V(C(0)), p);
-  } else {
-    return math::select(x < V(least), V(C(0)), math::exp(x));
-  }
-}
-
-/// A row of a block of scores: columns [begin, end), whole strips, of which column 0 is key `first`.
-template <class C>
-struct score_row {
-  C* data;
-  index_t step;  ///< between strips
-  index_t begin, end, first;
-
-  /// f(vector of scores, key of its first lane, all keys are seen or masked one by one)
-  template <class Range, class F>
-  SINTER_INLINE void each(const Range& keys, const F& f) const {
-    constexpr index_t lanes = strip_lanes<C>;
-    for (index_t c = begin; c < end; c += strip<C>) {
-      C* const s = data + c / strip<C> * step;
-      for (index_t i = 0; i < strip<C>; i += lanes) {
-        const index_t key = first + c + i;
-        f(s + i, key, key >= keys.begin && key + lanes <= keys.end);
-      }
-    }
-  }
-  void clear() const {
-    for (index_t c = begin; c < end; c += strip<C>)
-      for (index_t i = 0; i < strip<C>; ++i) data[c / strip<C> * step + i] = C(0);
-  }
-};
-
-/// The greatest score of a row so far, and the sum of exponentials behind it, in lanes.
-template <class C>
-struct softmax_state {
-  C greatest = -std::numeric_limits<C>::infinity();
-  strip_vector<C> sum{C(0)};
-};
-
-/// Scores of a row to weights exp(score - greatest). Returns what earlier weights are to be multiplied with.
-template <class C, class Rule>
-SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
-                            softmax_state<C>& state) {
-  using V = strip_vector<C>;
-  V most(-std::numeric_limits<C>::infinity());
-  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
-    V v = V::load(s);
-    if (!inside) {
-      v = rule.value_at_edge(v, q, rule.template place<C>(q, key));
-      v.store(s);
-    } else if constexpr (!Rule::plain) {
-      v = rule.value(v, q, rule.template place<C>(q, key));
-      v.store(s);
-    }
-    most = math::max(v, most);
-  });
-  C again(1);
-  if (!math::all(most <= V(state.greatest))) {  // greater, or NaN
-    const C before = state.greatest;
-    state.greatest = math::max(before, math::hmax(most));
-    again = math::exp(before - state.greatest);
-    state.sum = state.sum * V(again);
-  }
-  if (state.greatest == -std::numeric_limits<C>::infinity()) {
-    row.clear();
-    return again;
-  }
-  const V shift(state.greatest);
-  V sum(C(0));
-  row.each(q.keys, [&](C* s, [[maybe_unused]] index_t key, bool) SINTER_INLINE_LAMBDA {
-    V p = weight_of(V::load(s) - shift);
-    sum = sum + p;
-    if constexpr (Rule::draws) p = p * rule.template factors<V>(q, key);
-    p.store(s);
-  });
-  state.sum = state.sum + sum;
-  return again;
-}
-
-/// Backward: scores to weights, and the gradients of weights to those of scores, or of what the mask adds to them.
-template <bool OfMask, class C, class Rule>
-void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
-                    C* gradients, C greatest, C mean) {
-  using V = strip_vector<C>;
-  const V shift(greatest), delta(mean), zero(C(0));
-  const index_t apart = gradients - row.data;
-  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
-    const V x = V::load(s);
-    const auto at = rule.template place<C>(q, key);
-    const V v = inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
-    const V p = weight_of(v - shift);
-    V g = V::load(s + apart), kept = p;
-    if constexpr (Rule::draws) {
-      const V z = rule.template factors<V>(q, key);
-      g = g * z;
-      kept = p * z;
-    }
-    kept.store(s);
-    g = p * (g - delta);
-    if constexpr (!OfMask) g = rule.score.grad(g, x, v, at);
-    math::select(p == zero, zero, g).store(s + apart);
-  });
-}
-
-}  // namespace sinter::cpu_impl::detail
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
-// sinter/cpu/detail/gemm_scratch.hpp: per-thread packing buffers, kept from one product to the next.
-
-namespace sinter::cpu_impl::detail {
-
-struct scratch_block {
-  static constexpr std::align_val_t alignment{64};
-  void* memory;
-  std::size_t bytes;
-
-  void drop() noexcept {
-    ::operator delete(memory, alignment);
-    memory = nullptr;
-    bytes = 0;
-  }
-};
-
-// The blocks are trivial, and freed by an object of their own, so that a product computed by the destructor of some
-// other thread-local or static object finds them empty instead of gone.
-inline thread_local scratch_block scratch_blocks[3] = {};
-struct scratch_owner {
-  bool used = false;
-  ~scratch_owner() {
-    for (scratch_block& block : scratch_blocks) block.drop();
-  }
-};
-inline thread_local scratch_owner owner_of_scratch;
-
-/// Uninitialised memory of this thread for `count` elements, valid until the next call with the same slot.
-template <class T>
-T* scratch(int slot, std::size_t count) {
-  scratch_block& block = scratch_blocks[slot];
-  if (block.bytes < count * sizeof(T)) {
-    owner_of_scratch.used = true;
-    block.drop();
-    block.memory = ::operator new(count * sizeof(T), scratch_block::alignment);
-    block.bytes = count * sizeof(T);
-  }
-  return static_cast<T*>(block.memory);
-}
-
-}  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
-
-namespace sinter::cpu_impl {
-
-/// An operand or result of attention.
-template <class T>
-struct heads_of {
-  T* data;
-  index_t batch, head, row, column;  ///< strides
-
-  detail::matrix_of<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
-};
-
-namespace detail {
-
-/// Keys of a block: its part of keys and values and a panel's scores stay in the L1 and L2 caches.
-template <class C>
-inline constexpr index_t key_block = 512 / static_cast<index_t>(sizeof(C));
-/// Queries of a block: whole tiles.
-template <class C>
-inline constexpr index_t query_block = 112 / tile_shape<C>::max_rows * tile_shape<C>::max_rows;
-template <class C>
-inline constexpr index_t reverse_query_block = 56 / tile_shape<C>::max_rows * tile_shape<C>::max_rows;
-
-constexpr index_t round_up(index_t n, index_t to) { return ceil_div(n, to) * to; }
-
-/// The rows of a block in panels, each at most as high as a tile, of an even height, all as equal as can be.
-struct row_panels {
-  index_t rows, count;
-
-  template <class C>
-  static row_panels of(index_t n) {
-    return {n, ceil_div(n, tile_shape<C>::max_rows)};
-  }
-  index_t begin(index_t panel) const { return 2 * share_begin(ceil_div(rows, 2), count, panel); }
-  index_t end(index_t panel) const { return begin(panel + 1); }
-  index_t last_row(index_t panel) const { return smaller(end(panel), rows); }
-};
-
-/// Heads that are packed at the same time: one for each thread, or as many as stay in its L2 cache until they are read.
-inline index_t heads_at_once(index_t heads, index_t bytes_of_one, int threads) {
-  constexpr index_t in_cache = index_t{1} << 20;
-  const index_t of_thread = bytes_of_one > 0 ? in_cache / bytes_of_one : 1;
-  return smaller(heads, threads * (of_thread > 1 ? of_thread : 1));
-}
-
-/// c(rows, columns) += a(rows, k) b(k, columns), where b may hold numbers that are not finite: they meet no zero of a.
-template <class T>
-SINTER_COLD void multiply_rows_with_care(index_t rows, index_t k, index_t columns, strips_of<const T> a,
-                                         strips_of<const T> b, strips_of<T> c) {
-  for (index_t r = 0; r < rows; ++r)
-    for (index_t i = 0; i < k; ++i) {
-      const T x = a.column(i)[r * strip<T>];
-      if (x == T(0)) continue;
-      for (index_t j = 0; j < columns; ++j) c.column(j)[r * strip<T>] += x * b.column(j)[i * strip<T>];
-    }
-}
-/// The same of c(lines, columns) += a(k, lines)^T b(k, columns).
-template <class T>
-SINTER_COLD void multiply_columns_with_care(index_t k, index_t columns, const T* a, strips_of<const T> b,
-                                            strips_of<T> c) {
-  for (index_t i = 0; i < k; ++i)
-    for (index_t line = 0; line < strip<T>; ++line) {
-      const T x = a[i * strip<T> + line];
-      if (x == T(0)) continue;
-      for (index_t j = 0; j < columns; ++j) c.column(j)[line * strip<T>] += x * b.column(j)[i * strip<T>];
-    }
-}
-
-}  // namespace detail
-}  // namespace sinter::cpu_impl
-
-namespace sinter::cpu_impl::detail {
-
-/// Where a gradient goes. Without `data` nobody asks for it.
-template <class T>
-struct gradient_of {
-  heads_of<T> to = {};
-  bool add = false;
-  explicit operator bool() const { return to.data != nullptr; }
-};
-
-template <class T, class Rule, bool OfMask = false>
-struct attention_backward {
-  using C = compute_type<T>;
-  static constexpr index_t w = strip<C>, block = key_block<C>, rows_of_block = reverse_query_block<C>;
-
-  const Rule& rule;
-  heads_of<const T> q, k, v, y, g;
-  const C* saved;
-  gradient_of<T> dq, dk, dv;
-  C scale;
-  thread_pool& pool;
-
-  const ops::attention_extents& e = rule.e;
-  index_t group = e.key_heads > 0 ? e.heads / e.key_heads : 0;
-  index_t key_blocks = ceil_div(e.keys, block), key_rows = round_up(e.keys, w);
-  index_t query_blocks = ceil_div(e.queries, rows_of_block), query_rows = round_up(e.queries, 2);
-  index_t key_size = strips_size<C>(key_rows, e.size), key_size_across = key_rows * e.size;
-  index_t value_size_across = key_rows * e.value_size;
-  index_t query_size = strips_size<C>(query_rows, e.size), result_size = strips_size<C>(query_rows, e.value_size);
-  index_t of_keys = key_size + key_size_across + value_size_across;  ///< packed, of a head
-  index_t of_queries = query_size + result_size + round_up(query_rows, w);
-  index_t parts = parts_of(e.batch * e.key_heads, e.keys);
-  C *packed = nullptr, *query_parts = nullptr;
-  bool *finite_keys = nullptr, *finite_queries = nullptr;
-
-  bool needs_scores_gradient() const { return OfMask || dq || dk; }
-
-  /// Parts of a head's keys: few, since each has room for the gradient of all queries.
-  static index_t parts_of(index_t heads, index_t keys) {
-    constexpr index_t tasks = 32, most = 8, least_keys = 256;
-    const index_t wanted = ceil_div(tasks, heads > 0 ? heads : 1);
-    return smaller(smaller(wanted, most), ceil_div(keys > 0 ? keys : 1, least_keys));
-  }
-
-  C* packed_keys(index_t place) const { return packed + place * (of_keys + group * of_queries); }
-  C* packed_queries(index_t place, index_t in_group) const {
-    return packed_keys(place) + of_keys + in_group * of_queries;
-  }
-
-  void compute() {
-    const index_t heads = e.batch * e.key_heads, of_parts = dq && parts > 1 ? group * parts * query_size : 0;
-    const index_t size = of_keys + group * of_queries;
-    const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), pool.size());
-    const temporary_array<C> memory(at_once * (size + of_parts));
-    const temporary_array<bool> are_finite(at_once * (key_blocks + group * query_blocks));
-    packed = memory.data();
-    query_parts = packed + at_once * size;
-    finite_keys = are_finite.data();
-    finite_queries = finite_keys + at_once * key_blocks;
-    for (index_t first = 0; first < heads; first += at_once) {
-      const index_t count = smaller(at_once, heads - first), each = key_blocks + group * query_blocks;
-      pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
-      pool.parallel_for(count * parts,
-                        [&](index_t task) { run_part(first + task / parts, task / parts, task % parts); });
-      if (of_parts > 0)
-        pool.parallel_for(count * group * query_blocks, [&](index_t task) {
-          add_parts(first + task / query_blocks / group, task / query_blocks / group, task / query_blocks % group,
-                    task % query_blocks);
-        });
-    }
-  }
-
- protected:
-  static constexpr index_t score_size = rows_of_block * block;
-
-  void pack(index_t head, index_t place, index_t task) const {
-    const index_t batch = head / e.key_heads, h = head % e.key_heads;
-    if (task < key_blocks) pack_keys(k.of(batch, h), v.of(batch, h), place, task);
-    else pack_queries(batch, h, place, (task - key_blocks) / query_blocks, (task - key_blocks) % query_blocks);
-  }
-  void pack_keys(const matrix_of<const T>& keys, const matrix_of<const T>& values, index_t place, index_t b) const {
-    const index_t first = b * block, count = smaller(block, e.keys - first), padded = round_up(count, w);
-    C *const rows = packed_keys(place), *const across = rows + key_size,
-             *const values_across = across + key_size_across;
-    const auto to = strips_of<C>{rows, key_rows * w}.from_row(first);
-    finite_keys[place * key_blocks + b] = pack_rows(keys.from_row(first), count, padded, e.size, C(1), to);
-    C* const some = scratch<C>(0, static_cast<std::size_t>(strips_size<C>(w, e.value_size)));
-    for (index_t i = 0; i < padded; i += w) {
-      const auto lines = to.from_row(i);
-      transpose_lines<C>({lines.data, lines.step}, e.size, across + (first + i) * e.size);
-      if (!needs_scores_gradient()) continue;
-      pack_rows(values.from_row(first + i), smaller(w, count - i), w, e.value_size, C(1), strips_of<C>{some, w * w});
-      transpose_lines<C>({some, w * w}, e.value_size, values_across + (first + i) * e.value_size);
-    }
-  }
-  void pack_queries(index_t batch, index_t key_head, index_t place, index_t in_group, index_t b) const {
-    const index_t head = key_head * group + in_group, first = b * rows_of_block;
-    const index_t count = smaller(rows_of_block, e.queries - first), padded = round_up(count, 2);
-    C *const rows = packed_queries(place, in_group), *const gradients = rows + query_size;
-    C* const mean = gradients + result_size;
-    bool finite = pack_rows(q.of(batch, head).from_row(first), count, padded, e.size, scale,
-                            strips_of<C>{rows, query_rows * w}.from_row(first));
-    const auto from = g.of(batch, head).from_row(first), results = y.of(batch, head).from_row(first);
-    const strips_of<C> to{gradients, query_rows * w};
-    for (index_t r = 0; r < padded; ++r) {
-      const C factor = r < count ? row_saved(batch, head, first + r)[1] : C(0);
-      const auto row = to.from_row(first + r);
-      if (factor == C(0)) {
-        for (index_t c = 0; c < e.value_size; c += w) std::memset(row.column(c), 0, sizeof(C) * std::size_t{w});
-        mean[first + r] = 0;
-        continue;
-      }
-      finite &= pack_rows(from.from_row(r), 1, 1, e.value_size, factor, row);
-      strip_vector<C> sum(C(0));
-      for (index_t c = 0; c < e.value_size; c += strip_lanes<C>)
-        sum = math::fma(read_some(results.data + r * results.row, results.column, c, e.value_size),
-                        strip_vector<C>::load(row.column(c)), sum);
-      mean[first + r] = math::hsum(sum);
-    }
-    finite_queries[(place * group + in_group) * query_blocks + b] = finite;
-  }
-  const C* row_saved(index_t batch, index_t head, index_t query) const {
-    return saved + 2 * ((batch * e.heads + head) * e.queries + query);
-  }
-
-  /// What a task works on.
-  struct work {
-    index_t batch, key_head, place;
-    C *scores, *gradients;  ///< of a block: strips of rows_of_block rows
-    C *keys, *values;       ///< dk and dv of a block of keys
-    C* queries;             ///< dq of all queries of the group
-    C* mask = nullptr;      ///< the gradient of the mask, where that is asked for
-    index_t mask_query = 0, mask_key = 0;
-  };
-
-  void run_part(index_t head, index_t place, index_t part) const {
-    const index_t of_all_queries = group * query_size, keys_gradient = strips_size<C>(block, e.size);
-    const index_t values_gradient = strips_size<C>(block, e.value_size);
-    const bool has_own_queries = dq && parts == 1;
-    C* const room = scratch<C>(0, static_cast<std::size_t>(2 * score_size + keys_gradient + values_gradient +
-                                                           (has_own_queries ? of_all_queries : 0)));
-    work t{head / e.key_heads, head % e.key_heads,    place,   room,
-           room + score_size,  room + 2 * score_size, nullptr, nullptr};
-    t.values = t.keys + keys_gradient;
-    t.queries = has_own_queries ? t.values + values_gradient : query_parts + (place * parts + part) * of_all_queries;
-    if (dq) std::memset(t.queries, 0, static_cast<std::size_t>(of_all_queries) * sizeof(C));
-
-    const index_t end = share_begin(key_blocks, parts, part + 1);
-    for (index_t b = share_begin(key_blocks, parts, part); b < end; ++b) {
-      std::memset(t.keys, 0, static_cast<std::size_t>(keys_gradient + values_gradient) * sizeof(C));
-      for (index_t h = 0; h < group; ++h)
-        for (index_t of_rows = 0; of_rows < query_blocks; ++of_rows) run_block(t, b, h, of_rows);
-      const index_t first = b * block, count = smaller(block, e.keys - first);
-      if (dk)
-        write_rows<T>(strips_of<const C>{t.keys, block * w}, C(1), dk.to.of(t.batch, t.key_head).from_row(first), count,
-                      e.size, dk.add);
-      if (dv)
-        write_rows<T>(strips_of<const C>{t.values, block * w}, C(1), dv.to.of(t.batch, t.key_head).from_row(first),
-                      count, e.value_size, dv.add);
-    }
-    if (has_own_queries)
-      for (index_t h = 0; h < group; ++h)
-        write_rows<T>(strips_of<const C>{t.queries + h * query_size, query_rows * w}, scale,
-                      dq.to.of(t.batch, t.key_head * group + h), e.queries, e.size, dq.add);
-  }
-
-  /// Rows that have scores in a strip of keys, hulls over the panels.
-  struct rows_seen {
-    index_t begin = rows_of_block, end = 0;
-  };
-
-  void run_block(const work& t, index_t b, index_t in_group, index_t of_rows) const {
-    const index_t head = t.key_head * group + in_group, first = of_rows * rows_of_block;
-    const index_t rows = smaller(rows_of_block, e.queries - first), key = b * block;
-    const key_range all = rule.keys(t.batch, head, first, first + rows);
-    const index_t low = all.begin > key ? (all.begin - key) / w * w : 0, high = smaller(all.end - key, block);
-    if (low >= high) return;
-    const auto panels = row_panels::of<C>(rows);
-    const bool finite = finite_queries[(t.place * group + in_group) * query_blocks + of_rows];
-    const C *const q_rows = packed_queries(t.place, in_group), *const g_rows = q_rows + query_size;
-    const C *const k_rows = packed_keys(t.place), *const k_across = k_rows + key_size;
-    const C* const v_across = k_across + key_size_across;
-    rows_seen seen_rows[std::size_t{block / w}];
-
-    for (index_t p = 0; p < panels.count; ++p) {
-      const index_t begin = panels.begin(p), height = panels.end(p) - begin, last = panels.last_row(p);
-      const key_range seen = rule.keys(t.batch, head, first + begin, first + last);
-      const index_t from = seen.begin > key ? (seen.begin - key) / w * w : 0, to = smaller(seen.end - key, block);
-      for (index_t s = low; s < high; s += w) {
-        C *const x = t.scores + s * rows_of_block + begin * w, *const dx = t.gradients + s * rows_of_block + begin * w;
-        if (s < from || s >= to) {
-          std::memset(x, 0, static_cast<std::size_t>(height * w) * sizeof(C));
-          std::memset(dx, 0, static_cast<std::size_t>(height * w) * sizeof(C));
-          continue;
-        }
-        rows_seen& r = seen_rows[s / w];
-        if (begin < r.begin) r.begin = begin;
-        r.end = panels.end(p);
-        row_tile<C>(height, false)(e.size, q_rows + (first + begin) * w, query_rows * w, k_across + (key + s) * e.size,
-                                   x, false);
-        if (needs_scores_gradient())
-          row_tile<C>(height, false)(e.value_size, g_rows + (first + begin) * w, query_rows * w,
-                                     v_across + (key + s) * e.value_size, dx, false);
-      }
-      if (from >= to) continue;
-      for (index_t r = begin; r < panels.end(p); ++r) {
-        const score_row<C> row{t.scores + r * w, rows_of_block * w, from, round_up(to, w), key};
-        const score_row<C> gradients{t.gradients + r * w, rows_of_block * w, from, round_up(to, w), key};
-        if (r < rows) {
-          reverse_scores<OfMask>(rule, rule.at(t.batch, head, first + r), row, gradients.data,
-                                 row_saved(t.batch, head, first + r)[0], g_rows[result_size + first + r]);
-          if constexpr (OfMask) add_to_mask(gradients, t.mask + (first + r) * t.mask_query, t.mask_key);
-        } else {
-          row.clear();
-          gradients.clear();
-        }
-      }
-      if (dq) {
-        const strips_of<const C> left{t.gradients + from * rows_of_block + begin * w, rows_of_block * w};
-        const auto right = strips_of<const C>{k_rows, key_rows * w}.from_row(key + from);
-        const auto sum = strips_of<C>{t.queries + in_group * query_size, query_rows * w}.from_row(first + begin);
-        if (finite_keys[t.place * key_blocks + b]) multiply_rows<C>(height, to - from, e.size, left, right, sum, true);
-        else multiply_rows_with_care<C>(height, to - from, e.size, left, right, sum);
-      }
-    }
-
-    for (index_t s = low; s < high; s += w) {
-      const index_t begin = seen_rows[s / w].begin, end = seen_rows[s / w].end;
-      if (begin >= end) continue;
-      const auto add = [&](const C* left, const C* right, index_t size, C* to) {
-        const C* const a = left + s * rows_of_block + begin * w;
-        const auto b_rows = strips_of<const C>{right, query_rows * w}.from_row(first + begin);
-        const auto sum = strips_of<C>{to, block * w}.from_row(s);
-        if (finite) multiply_columns<C>(end - begin, size, a, b_rows, sum);
-        else multiply_columns_with_care<C>(end - begin, size, a, b_rows, sum);
-      };
-      if (dv) add(t.scores, g_rows, e.value_size, t.values);
-      if (dk) add(t.gradients, q_rows, e.size, t.keys);
-    }
-  }
-
-  void add_to_mask(const score_row<C>& row, C* to, index_t step) const {
-    constexpr index_t lanes = strip_lanes<C>;
-    const index_t end = smaller(row.end, e.keys - row.first);
-    for (index_t c = row.begin; c < end; c += lanes) {
-      const C* const from = row.data + c / w * row.step + c % w;
-      C* const place = to + (row.first + c) * step;
-      if (step == 1 && c + lanes <= end) (strip_vector<C>::load(place) + strip_vector<C>::load(from)).store(place);
-      else
-        for (index_t i = 0; i < lanes && c + i < end; ++i) place[i * step] += from[i];
-    }
-  }
-
-  void add_parts(index_t head, index_t place, index_t in_group, index_t b) const {
-    const index_t first = b * rows_of_block, rows = smaller(rows_of_block, e.queries - first);
-    const auto to = dq.to.of(head / e.key_heads, head % e.key_heads * group + in_group).from_row(first);
-    for (index_t part = 0; part < parts; ++part) {
-      const C* const from = query_parts + (place * parts + part) * group * query_size + in_group * query_size;
-      write_rows<T>(strips_of<const C>{from, query_rows * w}.from_row(first), scale, to, rows, e.size,
-                    dq.add || part > 0);
-    }
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/attention_few.hpp: attention of few queries: keys and values are read once, where they are.
-//
-// What decoding does: a product of as many multiply-adds as there are numbers to read. The queries of all heads that
-// share keys go together. Long rows of keys are cut into parts, which are merged by their greatest scores and sums; how
-// many there are follows from the shape alone.
-
-namespace sinter::cpu_impl::detail {
-
-/// A block of rows as the kernels read them: whole vectors side by side, in memory or copied.
-template <class T>
-struct rows_in_vectors {
-  using C = compute_type<T>;
-  const C* data;
-  index_t step;
-
-  rows_in_vectors(const matrix_of<const T>& from, index_t rows, index_t columns, C* room) {
-    constexpr index_t lanes = strip_lanes<C>;
-    if constexpr (std::is_same_v<T, C>) {
-      if (from.column == 1 && columns % lanes == 0) {
-        data = from.data;
-        step = from.row;
-        return;
-      }
-    }
-    data = room;
-    step = round_up(columns, lanes);
-    for (index_t r = 0; r < rows; ++r)
-      for (index_t c = 0; c < columns; c += lanes)
-        read_some(from.data + r * from.row, from.column, c, columns).store(room + r * step + c);
-  }
-};
-
-template <class T, class Rule>
-struct attention_of_few {
-  using C = compute_type<T>;
-  using V = strip_vector<C>;
-  static constexpr index_t lanes = strip_lanes<C>, block = key_block<C>, most_rows = 8, at_once = 4;
-
-  const Rule& rule;
-  heads_of<const T> q, k, v;
-  heads_of<T> y;
-  C* saved;
-  C scale;
-  thread_pool& pool;
-
-  const ops::attention_extents& e = rule.e;
-  index_t group = e.heads / e.key_heads, rows = group * e.queries;  ///< that share a head of keys
-  index_t size = round_up(e.size, lanes), value_size = round_up(e.value_size, lanes);
-  index_t parts = parts_of(e.batch * e.key_heads, e.keys);
-  softmax_state<C>* states = nullptr;
-  C* results = nullptr;
-
-  static bool suits(const ops::attention_extents& e) {
-    return e.key_heads > 0 && e.heads / e.key_heads * e.queries <= most_rows;
-  }
-  static index_t parts_of(index_t heads, index_t keys) {
-    constexpr index_t tasks = 64, least_keys = 512;
-    const index_t wanted = ceil_div(tasks, heads > 0 ? heads : 1);
-    return smaller(wanted, ceil_div(keys > 0 ? keys : 1, least_keys));
-  }
-
-  void compute() {
-    const index_t heads = e.batch * e.key_heads, of_part = rows * value_size;
-    const temporary_array<softmax_state<C>> all_states(heads * parts * rows);
-    const temporary_array<C> all_results(heads * parts * of_part);
-    states = all_states.data();
-    results = all_results.data();
-    pool.parallel_for(heads * parts, [&](index_t task) {
-      attend(task / parts, task % parts, states + task * rows, results + task * of_part);
-    });
-    pool.parallel_for(heads, [&](index_t head) { merge(head); });
-  }
-
- private:
-  index_t head_of(index_t key_head, index_t row) const { return key_head * group + row / e.queries; }
-
-  void attend(index_t head, index_t part, softmax_state<C>* state, C* result) const {
-    const index_t batch = head / e.key_heads, key_head = head % e.key_heads;
-    C* const queries = scratch<C>(0, static_cast<std::size_t>(rows * (size + block + value_size) +
-                                                              block * (size > value_size ? size : value_size)));
-    C *const scores = queries + rows * size, *const before = scores + rows * block,
-             *const room = before + rows * value_size;
-    const V factor(scale);
-    for (index_t r = 0; r < rows; ++r) {
-      const auto from = q.of(batch, head_of(key_head, r)).from_row(r % e.queries);
-      for (index_t c = 0; c < size; c += lanes)
-        (read_some(from.data, from.column, c, e.size) * factor).store(queries + r * size + c);
-      state[r] = {};
-    }
-    std::memset(result, 0, static_cast<std::size_t>(rows * value_size) * sizeof(C));
-
-    key_range all{e.keys, 0};
-    for (index_t h = 0; h < group; ++h) {
-      const key_range one = rule.keys(batch, key_head * group + h, 0, e.queries);
-      all = {smaller(all.begin, one.begin), one.end > all.end ? one.end : all.end};
-    }
-    const index_t blocks = ceil_div(e.keys, block), end = share_begin(blocks, parts, part + 1);
-    for (index_t b = share_begin(blocks, parts, part); b < end; ++b) {
-      const index_t first = b * block, count = smaller(block, e.keys - first);
-      if (first + count <= all.begin || first >= all.end) continue;
-      const rows_in_vectors<T> keys(k.of(batch, key_head).from_row(first), count, e.size, room);
-      in_groups([&]<int N>(index_t r) { score<N>(queries + r * size, keys, count, scores + r * block); });
-      for (index_t r = 0; r < rows; ++r) {
-        const score_row<C> row{scores + r * block, strip<C>, 0, round_up(count, strip<C>), first};
-        const C again = take_scores(rule, rule.at(batch, head_of(key_head, r), r % e.queries), row, state[r]);
-        if (again != C(1)) multiply(result + r * value_size, again);
-      }
-      const rows_in_vectors<T> values(v.of(batch, key_head).from_row(first), count, e.value_size, room);
-      std::memcpy(before, result, static_cast<std::size_t>(rows * value_size) * sizeof(C));
-      in_groups([&]<int N>(index_t r) { add<N>(scores + r * block, values, count, result + r * value_size); });
-      finite_check<C> watch;
-      for (index_t i = 0; i < rows * value_size; i += lanes) watch.see(V::load(result + i));
-      if (!watch.all()) add_with_care(before, scores, values, count, result);
-    }
-  }
-
-  /// f.operator()<N>(row) for all rows, N at once.
-  template <class F>
-  void in_groups(const F& f) const {
-    index_t r = 0;
-    for (; r + at_once <= rows; r += at_once) f.template operator()<at_once>(r);
-    for (; r < rows; ++r) f.template operator()<1>(r);
-  }
-
-  template <int N>
-  void score(const C* queries, const rows_in_vectors<T>& keys, index_t count, C* scores) const {
-    for (index_t j = 0; j < count; ++j) {
-      const C* const key = keys.data + j * keys.step;
-      V sum[N];
-      for (int n = 0; n < N; ++n) sum[n] = V(C(0));
-      for (index_t c = 0; c < size; c += lanes) {
-        const V x = V::load(key + c);
-        for (int n = 0; n < N; ++n) sum[n] = math::fma(x, V::load(queries + n * size + c), sum[n]);
-      }
-      for (int n = 0; n < N; ++n) scores[n * block + j] = math::hsum(sum[n]);
-    }
-    for (index_t j = count; j < round_up(count, strip<C>); ++j)
-      for (int n = 0; n < N; ++n) scores[n * block + j] = C(0);
-  }
-  template <int N>
-  void add(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result) const {
-    index_t c = 0;
-    for (; c + 4 * lanes <= value_size; c += 4 * lanes) add_columns<N, 4>(weights, values, count, result, c);
-    for (; c < value_size; c += lanes) add_columns<N, 1>(weights, values, count, result, c);
-  }
-  template <int N, int Columns>
-  void add_columns(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result, index_t c) const {
-    V sum[N][Columns];
-    for (int n = 0; n < N; ++n)
-      for (int i = 0; i < Columns; ++i) sum[n][i] = V::load(result + n * value_size + c + i * lanes);
-    for (index_t j = 0; j < count; ++j) {
-      const C* const value = values.data + j * values.step + c;
-      V x[Columns];
-      for (int i = 0; i < Columns; ++i) x[i] = V::load(value + i * lanes);
-      for (int n = 0; n < N; ++n) {
-        const V p(weights[n * block + j]);
-        for (int i = 0; i < Columns; ++i) sum[n][i] = math::fma(p, x[i], sum[n][i]);
-      }
-    }
-    for (int n = 0; n < N; ++n)
-      for (int i = 0; i < Columns; ++i) sum[n][i].store(result + n * value_size + c + i * lanes);
-  }
-  /// A value that is not finite meets no weight of 0.
-  SINTER_COLD void add_with_care(const C* before, const C* weights, const rows_in_vectors<T>& values, index_t count,
-                                 C* result) const {
-    std::memcpy(result, before, static_cast<std::size_t>(rows * value_size) * sizeof(C));
-    for (index_t r = 0; r < rows; ++r)
-      for (index_t j = 0; j < count; ++j)
-        if (const C p = weights[r * block + j]; p != C(0))
-          for (index_t c = 0; c < e.value_size; ++c) result[r * value_size + c] += p * values.data[j * values.step + c];
-  }
-  void multiply(C* row, C factor) const {
-    const V by(factor);
-    for (index_t c = 0; c < value_size; c += lanes) (V::load(row + c) * by).store(row + c);
-  }
-
-  void merge(index_t head) const {
-    const index_t batch = head / e.key_heads, key_head = head % e.key_heads;
-    for (index_t r = 0; r < rows; ++r) {
-      const auto state = [&](index_t part) -> softmax_state<C>& { return states[(head * parts + part) * rows + r]; };
-      const auto result = [&](index_t part) { return results + ((head * parts + part) * rows + r) * value_size; };
-      C greatest = state(0).greatest, sum = 0;
-      for (index_t p = 1; p < parts; ++p) greatest = math::max(greatest, state(p).greatest);
-      for (index_t p = 0; p < parts; ++p) {
-        const C of_part = math::hsum(state(p).sum);
-        if (of_part == C(0)) continue;  // it sees nothing there
-        const C factor = parts == 1 ? C(1) : math::exp(state(p).greatest - greatest);
-        sum += of_part * factor;
-        if (factor != C(1)) multiply(result(p), factor);
-        if (p == 0) continue;
-        for (index_t c = 0; c < value_size; c += lanes)
-          (V::load(result(0) + c) + V::load(result(p) + c)).store(result(0) + c);
-      }
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
-      const index_t h = head_of(key_head, r), i = r % e.queries;
-      const auto to = y.of(batch, h).from_row(i);
-      write_row<T>(result(0), strip<C>, factor, to.data, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + h) * e.queries + i);
-      of_row[0] = sees ? greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
-    }
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/attention_forward.hpp: attention block by block, with a running maximum and sum for each query.
-//
-// Keys and values of a head are packed once, into strips. A task owns a block of queries of one head. For each block of
-// keys and each panel of its queries: scores, a tile high; their softmax so far, in the L1 cache; and their product
-// with the values, added to what earlier blocks gave, which is scaled down where a greater score came.
-
-namespace sinter::cpu_impl::detail {
-
-/// T: elements of the operands; C: those that are computed in.
-template <class T, class Rule>
-struct attention_forward {
-  using C = compute_type<T>;
-  static constexpr index_t w = strip<C>, block = 2 * key_block<C>, rows_of_task = query_block<C>;
-
-  const Rule& rule;
-  heads_of<const T> q, k, v;
-  heads_of<T> y;
-  C* saved;  ///< of each query its greatest score, and 1 / the sum
-  C scale;
-  thread_pool& pool;
-
-  const ops::attention_extents& e = rule.e;
-  index_t key_blocks = ceil_div(e.keys, block), key_rows = round_up(e.keys, w);
-  index_t keys_size = key_rows * e.size, values_size = strips_size<C>(key_rows, e.value_size);
-  C *keys = nullptr, *values = nullptr;
-  bool* finite = nullptr;  ///< of each block of values
-
-  void compute() {
-    const index_t heads = e.batch * e.key_heads;
-    const index_t at_once =
-        heads_at_once(heads, (keys_size + values_size) * static_cast<index_t>(sizeof(C)), pool.size());
-    const temporary_array<C> packed(at_once * (keys_size + values_size));
-    const temporary_array<bool> are_finite(at_once * key_blocks);
-    keys = packed.data();
-    values = keys + at_once * keys_size;
-    finite = are_finite.data();
-    const index_t group = e.key_heads > 0 ? e.heads / e.key_heads : 0, blocks = ceil_div(e.queries, rows_of_task);
-    for (index_t first = 0; first < heads; first += at_once) {
-      const index_t count = smaller(at_once, heads - first);
-      pool.parallel_for(count * key_blocks,
-                        [&](index_t task) { pack(first + task / key_blocks, task / key_blocks, task % key_blocks); });
-      // The last queries see most keys where not all are seen: they come first.
-      pool.parallel_for(count * group * blocks, [&](index_t task) {
-        const index_t head = task / blocks, place = head / group;
-        const index_t of_keys = first + place, batch = of_keys / e.key_heads;
-        const index_t of_queries = of_keys % e.key_heads * group + head % group;
-        attend(batch, of_queries, place, blocks - 1 - task % blocks);
-      });
-    }
-  }
-
-  void pack(index_t head, index_t place, index_t b) {
-    const index_t first = b * block, count = smaller(block, e.keys - first), batch = head / e.key_heads;
-    const auto from_keys = k.of(batch, head % e.key_heads), from_values = v.of(batch, head % e.key_heads);
-    C* const rows = scratch<C>(0, static_cast<std::size_t>(strips_size<C>(w, e.size)));
-    for (index_t i = 0; i < count; i += w) {
-      pack_rows(from_keys.from_row(first + i), smaller(w, count - i), w, e.size, C(1), strips_of<C>{rows, w * w});
-      transpose_lines<C>({rows, w * w}, e.size, keys + place * keys_size + (first + i) * e.size);
-    }
-    finite[place * key_blocks + b] =
-        pack_rows(from_values.from_row(first), count, round_up(count, w), e.value_size, C(1),
-                  strips_of<C>{values + place * values_size, key_rows * w}.from_row(first));
-  }
-
-  void attend(index_t batch, index_t head, index_t place, index_t task) const {
-    const index_t first = task * rows_of_task, rows = smaller(rows_of_task, e.queries - first);
-    const auto panels = row_panels::of<C>(rows);
-    const index_t padded = panels.end(panels.count - 1);
-    const index_t of_queries = strips_size<C>(padded, e.size), of_results = strips_size<C>(padded, e.value_size);
-    C* const queries =
-        scratch<C>(0, static_cast<std::size_t>(of_queries + of_results + tile_shape<C>::max_rows * block));
-    C* const results = queries + of_queries;
-    C* const scores = results + of_results;
-    pack_rows(q.of(batch, head).from_row(first), rows, padded, e.size, scale, strips_of<C>{queries, padded * w});
-    std::memset(results, 0, static_cast<std::size_t>(of_results) * sizeof(C));
-    softmax_state<C> state[std::size_t{rows_of_task}];
-
-    const key_range all = rule.keys(batch, head, first, first + rows);
-    for (index_t b = all.begin / block; b * block < all.end; ++b)
-      for (index_t p = 0; p < panels.count; ++p) {
-        const index_t begin = panels.begin(p), height = panels.end(p) - begin, there = panels.last_row(p) - begin;
-        const key_range seen = rule.keys(batch, head, first + begin, first + begin + there);
-        const index_t low = seen.begin > b * block ? (seen.begin - b * block) / w * w : 0;
-        const index_t high = smaller(seen.end - b * block, block);
-        if (low >= high) continue;
-        for (index_t s = low; s < high; s += w)
-          row_tile<C>(height, false)(e.size, queries + begin * w, padded * w,
-                                     keys + place * keys_size + (b * block + s) * e.size, scores + s * height, false);
-        const strips_of<C> to{results + begin * w, padded * w};
-        for (index_t r = 0; r < there; ++r)
-          add_row(batch, head, first + begin + r, {scores + r * w, height * w, low, round_up(high, w), b * block},
-                  state[begin + r], to.from_row(r));
-        const strips_of<const C> weights{scores + low * height, height * w};
-        const strips_of<const C> right =
-            strips_of<const C>{values + place * values_size, key_rows * w}.from_row(b * block + low);
-        if (finite[place * key_blocks + b])
-          multiply_rows<C>(height, high - low, e.value_size, weights, right, to, true);
-        else multiply_rows_with_care<C>(there, high - low, e.value_size, weights, right, to);
-      }
-
-    const auto to = y.of(batch, head);
-    for (index_t r = 0; r < rows; ++r) {
-      const C sum = math::hsum(state[r].sum);
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
-      write_row<T>(results + r * w, padded * w, factor, to.data + (first + r) * to.row, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + head) * e.queries + first + r);
-      of_row[0] = sees ? state[r].greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
-    }
-  }
-
-  void add_row(index_t batch, index_t head, index_t query, const score_row<C>& row, softmax_state<C>& state,
-               strips_of<C> result) const {
-    const C again = take_scores(rule, rule.at(batch, head, query), row, state);
-    if (again == C(1)) return;
-    const strip_vector<C> factor(again);
-    for (index_t c = 0; c < e.value_size; c += w)
-      for (index_t i = 0; i < w; i += strip_lanes<C>) {
-        C* const some = result.column(c) + i;
-        (strip_vector<C>::load(some) * factor).store(some);
-      }
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/attention_mask_backward.hpp: the gradient of a mask that is added to the scores of attention.
-//
-// It is that of the scores, summed over what the mask is broadcast along. Scores are made once more for it, since here
-// a task owns a part of the mask, and not of the keys: it adds what all heads give in their order.
-
-namespace sinter::cpu_impl::detail {
-
-/// Where it goes; axes that the mask is broadcast along have the extent 1.
-template <class T>
-struct mask_gradient_of {
-  heads_of<T> to;
-  index_t batch, heads, queries, keys;
-  bool add;
-};
-
-template <class T, class Rule>
-struct attention_mask_backward : attention_backward<T, Rule, true> {
-  using base = attention_backward<T, Rule, true>;
-  using typename base::C;
-  mask_gradient_of<T> mask;
-  C* sums = nullptr;
-
-  void compute() {
-    const index_t of_head = mask.queries * mask.keys, n = mask.batch * mask.heads * of_head;
-    const index_t heads = this->e.batch * this->e.key_heads, size = this->of_keys + this->group * this->of_queries;
-    const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), this->pool.size());
-    const index_t each = this->key_blocks + this->group * this->query_blocks;
-    const temporary_array<C> memory(at_once * size), gradient(n);
-    const temporary_array<bool> are_finite(at_once * each);
-    this->packed = memory.data();
-    this->finite_keys = are_finite.data();
-    this->finite_queries = this->finite_keys + at_once * this->key_blocks;
-    sums = gradient.data();
-    std::memset(sums, 0, static_cast<std::size_t>(n) * sizeof(C));
-    const index_t rows = mask.queries > 1 ? this->query_blocks : 1, columns = mask.keys > 1 ? this->key_blocks : 1;
-    for (index_t first = 0; first < heads; first += at_once) {
-      const index_t count = smaller(at_once, heads - first);
-      this->pool.parallel_for(count * each,
-                              [&](index_t task) { this->pack(first + task / each, task / each, task % each); });
-      this->pool.parallel_for(rows * columns, [&](index_t task) {
-        for (index_t place = 0; place < count; ++place) add_part(first + place, place, task / columns, task % columns);
-      });
-    }
-    const index_t lines = mask.batch * mask.heads * mask.queries;
-    this->pool.parallel_for(lines, [&](index_t line) {
-      const index_t head = line / mask.queries;
-      const auto to = mask.to.of(head / mask.heads, head % mask.heads).from_row(line % mask.queries);
-      for (index_t j = 0; j < mask.keys; ++j) {
-        const C sum = sums[line * mask.keys + j];
-        T& element = to.data[j * to.column];
-        element = static_cast<T>(mask.add ? static_cast<C>(element) + sum : sum);
-      }
-    });
-  }
-
- private:
-  /// Block `row` of the queries, or all where the mask has one row; likewise of the keys.
-  void add_part(index_t head, index_t place, index_t row, index_t column) const {
-    C* const room = scratch<C>(0, static_cast<std::size_t>(2 * base::score_size));
-    typename base::work t{head / this->e.key_heads,
-                          head % this->e.key_heads,
-                          place,
-                          room,
-                          room + base::score_size,
-                          nullptr,
-                          nullptr,
-                          nullptr};
-    t.mask_query = mask.queries > 1 ? mask.keys : 0;
-    t.mask_key = mask.keys > 1 ? 1 : 0;
-    const index_t last_row = mask.queries > 1 ? row + 1 : this->query_blocks;
-    const index_t last_column = mask.keys > 1 ? column + 1 : this->key_blocks;
-    for (index_t h = 0; h < this->group; ++h) {
-      const index_t of_mask =
-          (mask.batch > 1 ? t.batch * mask.heads : 0) + (mask.heads > 1 ? t.key_head * this->group + h : 0);
-      t.mask = sums + of_mask * mask.queries * mask.keys;
-      for (index_t b = column; b < last_column; ++b)
-        for (index_t r = row; r < last_row; ++r) this->run_block(t, b, h, r);
-    }
-  }
-};
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter::cpu_impl {
-
-/// A tensor (batch, heads, rows, columns), or one without heads.
-template <class T, int R, device D>
-heads_of<T> heads_in(const tensor<T, R, D>& x) {
-  return {x.data(), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
-}
-template <class T, int R, device D>
-heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
-  const auto [data, batch, head, row, column] = heads_in(x);
-  return {data, batch, head, row, column};
-}
-
-template <ops::attention_mask Mask, class Score, class Dropout>
-detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
-                                                        const ops::attention_extents& e, int) {
-  return {e, op.score, op.dropout, {}, op.options.causal};
-}
-/// R: the rank of the queries.
-template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
-detail::score_rule<Score, Dropout, M> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
-                                                     const ops::attention_extents& e, int R,
-                                                     const tensor<M, RM, D>& mask) {
-  const auto stride = [&](int from_last) -> index_t {
-    const int axis = RM - 1 - from_last;
-    return axis < 0 || mask.shape()[axis] == 1 ? 0 : mask.strides()[axis];
-  };
-  return {e,
-          op.score,
-          op.dropout,
-          {mask.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-          op.options.causal};
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <ops::attention_mask Mask, class Score, class Dropout, device D>
-  requires is_cpu_v<D>
-struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
-  using op_type = ops::attention_op<Mask, Score, Dropout>;
-
-  template <class T, int R, class Epilogue, class... M>
-  static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
-                                               const tensor<T, R, D>& q, const tensor<T, R, D>& k,
-                                               const tensor<T, R, D>& v, const M&... mask) {
-    using C = compute_type<T>;
-    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
-    const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
-    if (y.numel() == 0) {  // as rows that see nothing
-      for (index_t i = 0; i < saved.numel(); ++i)
-        saved.data()[i] = i % 2 == 0 ? std::numeric_limits<C>::infinity() : C(0);
-      return saved;
-    }
-    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
-      Kernel{rule,
-             cpu_impl::const_heads_in(q),
-             cpu_impl::const_heads_in(k),
-             cpu_impl::const_heads_in(v),
-             cpu_impl::heads_in(y),
-             saved.data(),
-             static_cast<C>(op.scale(e)),
-             cpu_impl::pool_of<D>()}
-          .compute();
-    };
-    using Rule = bare<decltype(rule)>;
-    using few = cpu_impl::detail::attention_of_few<T, Rule>;
-    if (few::suits(e)) run(std::type_identity<few>());
-    else run(std::type_identity<cpu_impl::detail::attention_forward<T, Rule>>());
-    return saved;
-  }
-
-  template <class Backward>
-  static void reverse(const op_type& op, const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::none) reverse_with(op, b);
-    else reverse_with(op, b, b.template operand<3>());
-  }
-
- private:
-  template <class Backward, class... M>
-  static void reverse_with(const op_type& op, const Backward& b, const M&... mask) {
-    const auto& q = b.template operand<0>();
-    const auto& k = b.template operand<1>();
-    using T = element_of<decltype(q)>;
-    using C = compute_type<T>;
-    constexpr int R = rank_of<decltype(q)>;
-    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
-    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    using cpu_impl::const_heads_in, cpu_impl::heads_of, cpu_impl::pool_of;
-    heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
-    if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
-      read_v = const_heads_in(b.template operand<2>());
-    const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_y = const_heads_in(b.result()),
-               read_g = const_heads_in(b.gradient());
-    const C scale = static_cast<C>(op.scale(e));
-    using Rule = bare<decltype(rule)>;
-    if (b.template wants<0>() || b.template wants<1>() || b.template wants<2>())
-      cpu_impl::detail::attention_backward<T, Rule>{rule,
-                                                    read_q,
-                                                    read_k,
-                                                    read_v,
-                                                    read_y,
-                                                    read_g,
-                                                    b.saved.data(),
-                                                    gradient<0, T>(b),
-                                                    gradient<1, T>(b),
-                                                    gradient<2, T>(b),
-                                                    scale,
-                                                    pool_of<D>()}
-          .compute();
-    if constexpr (Mask == ops::attention_mask::additive)
-      if (wants_mask(b))
-        cpu_impl::detail::attention_mask_backward<T, Rule>{
-            {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
-            mask_gradient<R, T>(b)}
-            .compute();
-  }
-  template <class Backward>
-  static bool wants_mask(const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
-    else return false;
-  }
-  template <int R, class T, class Backward>
-  static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {
-    const auto place = b.template place_of<3>();
-    const auto& to = place.to;
-    constexpr int r = rank_of<decltype(to)>;
-    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
-    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
-    return {{to.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-            extent(R - 1),
-            R == 4 ? extent(2) : 1,
-            extent(1),
-            extent(0),
-            place.add};
-  }
-  template <int I, class T, class Backward>
-  static cpu_impl::detail::gradient_of<T> gradient(const Backward& b) {
-    if (!b.template wants<I>()) return {};
-    const auto place = b.template place_of<I>();
-    return {cpu_impl::heads_in(place.to), place.add};
-  }
-};
-
-}  // namespace sinter::detail
-#endif
-#ifndef SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
-#define SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
-// sinter/cpu/backend.hpp: evaluation on the host devices.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
-#define SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
-// sinter/cpu/epilogue.hpp: elementwise work on what another kernel of the host devices makes, part by part.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
-// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_THREADS_HPP
-#define SINTER_SINGLE_SINTER_CPU_THREADS_HPP
-// sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
-
-#include <system_error>
-
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
-// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
-// exceptions trap.
-
-namespace sinter::cpu_impl::detail {
-
-#if defined(__SSE2__)
-
-inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
-
-inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
-inline void set_float_control(std::uint64_t control) noexcept {
-  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
-}
-
-#elif defined(__aarch64__)
-
-inline std::uint64_t float_control() noexcept {
-  std::uint64_t control;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return control;
-}
-inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
-
-#else
-
-inline std::uint64_t float_control() noexcept { return 0; }
-inline void set_float_control(std::uint64_t) noexcept {}
-
-#endif
-
-}  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_FLOAT_CONTROL_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
-// sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
-
-#include <cstdio>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-inline constexpr int most_threads = 4096;
-
-inline void pause_processor() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
-class backoff {
- public:
-  bool spin() noexcept {
-    if (step_ == pausing_steps + yielding_steps) return false;
-    if (++step_ > pausing_steps) std::this_thread::yield();
-    else
-      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
-    return true;
-  }
-
- private:
-  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
-  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
-  int step_ = 0;
-};
-
-#if defined(__linux__)
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept;
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
-
-SINTER_SHARED void pin_to_node(int node) noexcept;
-
-SINTER_SHARED int usable_processor_count(int node) noexcept;
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-SINTER_SHARED int default_threads(int node);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-SINTER_SHARED void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-SINTER_SHARED int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-SINTER_SHARED int default_threads(int node) {
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
-                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
-  }
-  const int usable = usable_processor_count(node);
-  if (usable > 0) return usable;
-  const unsigned threads = std::thread::hardware_concurrency();
-  return threads == 0 ? 1 : static_cast<int>(threads);
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_THREAD_TOPOLOGY_HPP
-
-namespace sinter {
-namespace cpu_impl {
-
-/// A fixed team of threads that shares out the tasks of one `run` at a time.
-///
-/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
-/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
-/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
-class thread_pool {
- public:
-  using task_body = void (*)(void* context, index_t task);
-
-  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1);
-  thread_pool(const thread_pool&) = delete;
-  thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool();
-
-  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
-
-  /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads);
-
-  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
-  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
-  /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context);
-
-  /// Calls `f(task)` for every task in [0, tasks); see `run`.
-  template <class F>
-  void parallel_for(index_t tasks, F&& f) {
-    using callable = std::remove_reference_t<F>;
-    run(
-        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
-  }
-
-  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept;
-
-  /// The time of runs while a usage meter lives. A run inside a task of the same pool counts as part of that task.
-  const sinter::detail::usage_counter& usage() const noexcept { return usage_; }
-
-  /// Called by fork_watch. The child has no worker threads: after a fork inside a task it may only exit or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept;
-
- private:
-  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
-  static constexpr index_t max_batch = index_t{1} << 31;
-
-  /// The pool whose run is measured on this thread.
-  static thread_pool*& measured_pool() noexcept {
-    static constinit thread_local thread_pool* pool = nullptr;
-    return pool;
-  }
-  /// Adds the time of a run to the usage. A run inside a task of the same pool is part of that time already.
-  class busy_time;
-
-  static int checked(int threads);
-
-  bool acquire() noexcept;
-  void release() noexcept;
-
-  static void run_inline(index_t tasks, task_body body, void* context);
-
-  void run_batch(index_t tasks, task_body body, void* context);
-
-  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
-  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept;
-
-  void done_waiting(index_t tasks) noexcept;
-
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
-  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
-  // done.
-  void work(std::uint64_t own_control) noexcept;
-
-  void worker() noexcept;
-
-  void adapt() noexcept;
-
-  void stop_workers() noexcept;
-
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
-  std::atomic<task_body> body_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  std::atomic<index_t> tasks_{0}, base_{0};
-  std::atomic<std::uint64_t> float_control_{0};
-  alignas(64) std::atomic<int> epoch_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<index_t> done_{0};
-  std::atomic<int> caller_sleeps_{0};
-  std::atomic<bool> failed_{false};
-  std::exception_ptr error_;
-  alignas(64) std::atomic<bool> busy_{false};
-  std::atomic<int> target_;
-  int node_;
-  sinter::detail::usage_counter usage_;
-  std::mutex team_;  ///< held while the list of workers changes
-  std::vector<std::thread> workers_;
-  sinter::detail::fork_watch watch_{*this};
-};
-
-// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; what is registered beside each ends its workers at exit.
-
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
-/// `value_error` where it is set to no number of threads.
-SINTER_SHARED thread_pool& host_pool();
-
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-SINTER_SHARED thread_pool& numa_pool(int node);
-
-/// The pool of a host device.
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
-}
-
-#if SINTER_DEFINES
-
-namespace detail {
-
-// Variables, not static ones of functions: those of a function that sinter::compiled holds are not shared with code
-// that holds a copy of it, as the files of sinter_variants() do.
-inline constinit std::atomic<thread_pool*> pool_of_host{nullptr};
-
-struct pool_of_node {
-  int node;
-  pool_of_node* next;
-  thread_pool pool;
-};
-inline constinit std::atomic<pool_of_node*> first_pool_of_node{nullptr};
-
-}  // namespace detail
-
-class thread_pool::busy_time {
- public:
-  explicit busy_time(thread_pool& pool) noexcept
-      : pool_(sinter::detail::usage_is_measured() && measured_pool() != &pool ? &pool : nullptr),
-        clock_(pool_ != nullptr ? &pool_->usage_ : nullptr) {
-    if (pool_ != nullptr) before_ = std::exchange(measured_pool(), pool_);
-  }
-  busy_time(const busy_time&) = delete;
-  busy_time& operator=(const busy_time&) = delete;
-  ~busy_time() {
-    if (pool_ != nullptr) measured_pool() = before_;
-  }
-
- private:
-  thread_pool *pool_, *before_ = nullptr;
-  sinter::detail::usage_clock clock_;
-};
-
-SINTER_SHARED int thread_pool::checked(int threads) {
-  if (threads < 1 || threads > detail::most_threads)
-    sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
-                                         threads, "; the calling thread counts as one"});
-  return threads;
-}
-
-SINTER_SHARED thread_pool::thread_pool(int threads, int numa_node) : target_(checked(threads)), node_(numa_node) {}
-SINTER_SHARED thread_pool::~thread_pool() { stop_workers(); }
-
-inline bool thread_pool::acquire() noexcept {
-  return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-}
-inline void thread_pool::release() noexcept { busy_.store(false, std::memory_order_release); }
-
-SINTER_SHARED void thread_pool::resize(int threads) {
-  target_.store(checked(threads), std::memory_order_relaxed);
-  if (!acquire()) return;
-  adapt();
-  release();
-}
-
-SINTER_SHARED void thread_pool::close() noexcept {
-  target_.store(1, std::memory_order_relaxed);
-  if (!acquire()) return;
-  stop_workers();
-  release();
-}
-
-SINTER_SHARED void thread_pool::at_fork(sinter::detail::fork_step step) noexcept {
-  if (step == sinter::detail::fork_step::before) return team_.lock();
-  if (step == sinter::detail::fork_step::in_child) {
-    for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
-    workers_.clear();
-    ticket_.store(0, std::memory_order_relaxed);
-    sleepers_.store(0, std::memory_order_relaxed);
-    stop_.store(false, std::memory_order_relaxed);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-    failed_.store(false, std::memory_order_relaxed);
-    ::new (static_cast<void*>(&error_)) std::exception_ptr;
-    release();
-  }
-  team_.unlock();
-}
-
-SINTER_SHARED void thread_pool::done_waiting(index_t tasks) noexcept {
-  caller_sleeps_.store(1, std::memory_order_seq_cst);
-  if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-  caller_sleeps_.store(0, std::memory_order_relaxed);
-}
-
-SINTER_SHARED void thread_pool::run(index_t tasks, task_body body, void* context) {
-  if (tasks <= 0) return;
-  const busy_time measured(*this);
-  if (tasks == 1) return body(context, 0);
-  if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-  if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-  if (workers_.empty()) {
-    release();
-    return run_inline(tasks, body, context);
-  }
-  for (index_t first = 0; first < tasks; first += max_batch) {
-    base_.store(first, std::memory_order_relaxed);
-    run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-  }
-  std::exception_ptr error = std::move(error_);
-  error_ = nullptr;
-  failed_.store(false, std::memory_order_relaxed);
-  release();
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* context) {
-  std::exception_ptr error;
-  for (index_t task = 0; task < tasks; ++task) {
-    try {
-      body(context, task);
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
-  body_.store(body, std::memory_order_relaxed);
-  context_.store(context, std::memory_order_relaxed);
-  tasks_.store(tasks, std::memory_order_relaxed);
-  const std::uint64_t control = detail::float_control();
-  float_control_.store(control, std::memory_order_relaxed);
-  done_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-  wake(tasks - 1);
-  work(control);
-  detail::backoff wait;
-  while (done_.load(std::memory_order_acquire) != tasks)
-    if (!wait.spin()) done_waiting(tasks);
-}
-
-SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-  if (sleeping == 0) return;
-  if (useful >= sleeping) return epoch_.notify_all();
-  for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-}
-
-SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
-  index_t finished = 0;
-  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while ((ticket & count_mask) != 0) {
-    const task_body body = body_.load(std::memory_order_relaxed);
-    void* const context = context_.load(std::memory_order_relaxed);
-    const index_t tasks = tasks_.load(std::memory_order_relaxed);
-    const index_t base = base_.load(std::memory_order_relaxed);
-    const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
-    if (control != own_control) detail::set_float_control(own_control = control);
-    try {
-      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-    } catch (...) {
-      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-    }
-    ++finished;
-    ticket = ticket_.load(std::memory_order_acquire);
-  }
-  if (finished == 0) return;
-  done_.fetch_add(finished, std::memory_order_seq_cst);
-  if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-    caller_sleeps_.store(0, std::memory_order_seq_cst);
-    caller_sleeps_.notify_one();
-  }
-}
-
-SINTER_SHARED void thread_pool::worker() noexcept {
-  measured_pool() = this;
-  if (node_ >= 0) detail::pin_to_node(node_);
-  int seen = epoch_.load(std::memory_order_seq_cst);
-  while (true) {
-    work(detail::float_control());
-    detail::backoff wait;
-    int now = epoch_.load(std::memory_order_seq_cst);
-    while (now == seen) {
-      if (stop_.load(std::memory_order_relaxed)) return;
-      if (!wait.spin()) {
-        sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        epoch_.wait(seen, std::memory_order_seq_cst);
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-      }
-      now = epoch_.load(std::memory_order_seq_cst);
-    }
-    seen = now;
-    if (stop_.load(std::memory_order_relaxed)) return;
-  }
-}
-
-SINTER_SHARED void thread_pool::adapt() noexcept {
-  const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-  if (workers_.size() > wanted) stop_workers();
-  const std::lock_guard lock(team_);
-  try {
-    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-  } catch (const std::system_error&) {
-    // The system grants no more threads: go on with those there are.
-    target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    // No memory for more just now: the next run tries again.
-  }
-}
-
-SINTER_SHARED void thread_pool::stop_workers() noexcept {
-  const std::lock_guard lock(team_);
-  if (workers_.empty()) return;
-  stop_.store(true, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
-  epoch_.notify_all();
-  for (std::thread& thread : workers_) thread.join();
-  workers_.clear();
-  stop_.store(false, std::memory_order_relaxed);
-}
-
-SINTER_SHARED thread_pool& host_pool() {
-  return sinter::detail::make_once(detail::pool_of_host, [] {
-    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
-    std::atexit([] {
-      if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
-    });
-    return one.release();
-  });
-}
-
-SINTER_SHARED thread_pool& numa_pool(int node) {
-  using entry = detail::pool_of_node;
-  auto& first = detail::first_pool_of_node;
-  const auto find = [node](entry* e) {
-    while (e != nullptr && e->node != node) e = e->next;
-    return e;
-  };
-  entry* head = first.load(std::memory_order_acquire);
-  if (entry* const known = find(head)) return known->pool;
-  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
-  if (head == nullptr)
-    std::atexit([] {
-      for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)
-        e->pool.close();
-    });
-  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    if (entry* const known = find(head)) return known->pool;
-    added->next = head;
-  }
-  return added.release()->pool;
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace cpu_impl
-
-// Names in messages.
-template <class>
-struct threads_of_a_gpu;
-struct set_those_of_cpu_or_numa;
-
-/// Sets how many threads host device D computes with, the caller included. Results do not depend on it.
-/// Errors: value_error for less than 1 and more than 4096.
-///
-///     set_num_threads<numa<0>>(2);
-///     set_num_threads(4);  // of device cpu
-template <device D = cpu>
-  requires is_cpu_v<D>
-void set_num_threads(int threads) {
-  cpu_impl::pool_of<D>().resize(threads);
-}
-template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
-  requires is_cuda_v<D>
-void set_num_threads(int) = delete;
-
-/// How many threads host device D computes with.
-template <device D = cpu>
-  requires is_cpu_v<D>
-int num_threads() {
-  return cpu_impl::pool_of<D>().size();
-}
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_CPU_THREADS_HPP
-
-namespace sinter::cpu_impl {
-
-/// What a kernel calls, if anything, on parts of its result while they are in cache: once for every element, on
-/// complete tiles [r0, r1) x [c0, c1) of a matrix, by the thread which finished them. It must not call a kernel.
-struct tile_epilogue {
-  void (*run)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
-  void* ctx = nullptr;
-
-  explicit operator bool() const { return run != nullptr; }
-  void operator()(index_t r0, index_t r1, index_t c0, index_t c1) const {
-    if (run != nullptr) run(ctx, r0, r1, c0, c1);
-  }
-};
-
-/// C(m,n) = A(m,k) B(k,n), or C += A B where `accumulate` is set. A and B have any strides, negative ones included; C
-/// is row-major with row stride `ldc` and overlaps neither.
-template <class T>
-struct gemm_args {
-  index_t m, n, k;
-  const T* a;
-  index_t a_row, a_col;
-  const T* b;
-  index_t b_row, b_col;
-  T* c;
-  index_t ldc;
-  bool accumulate;
-  tile_epilogue after = {};
-};
-
-namespace detail {
-
-constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
-
-constexpr index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
-
-/// `count` things in `parts` shares as equal as can be: the first of share `part`.
-constexpr index_t share_begin(index_t count, index_t parts, index_t part) {
-  return count / parts * part + smaller(part, count % parts);
-}
-
-/// Runs the tasks of a product on the pool, or here if it is too small to share.
-template <class T, class F>
-void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f) {
-  constexpr double least_products = 1e6;
-  if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
-    for (index_t task = 0; task < tasks; ++task) f(task);
-  else pool.parallel_for(tasks, f);
-}
-
-}  // namespace detail
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_ARGS_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
-#define SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
-// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_LOOP_HPP
-#define SINTER_SINGLE_SINTER_CPU_LOOP_HPP
-// sinter/cpu/loop.hpp: runs one compiled kernel over an index space, with threads and partial sums.
-//
-// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
-// detail/prepared_loop.hpp handles everything that makes real operands different from that (strides, broadcasting,
-// tails), without knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of
-// threads.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
-// sinter/cpu/detail/prepared_loop.hpp: runs a kernel on any range of an index space: in rows, in bands of short rows,
-// in tiles where operands are transposed, in staged blocks else.
-
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
-// sinter/cpu/detail/loop_copies.hpp: copies between an operand with any strides and the linear arrays of a kernel.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_HPP
-// sinter/math/packet.hpp: simd<T, L>, the kind of value that is L elements in Eigen's vector registers, and its words.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
-// sinter/math/packet_cast.hpp: conversion between element types, and between masks of different width.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
-// sinter/math/packet_registers.hpp: simd<T, L> and mask<T, L>: elements in vector registers, their loads and stores.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
-// sinter/math/packet_eigen.hpp: Eigen's packets without its matrices, which would take half a second more to read.
-
-#if defined(EIGEN_CORE_H) || defined(EIGEN_CORE_MODULE_H) || defined(__CUDACC__) || defined(_OPENMP) || \
-    defined(EIGEN_USE_MKL_ALL) || defined(EIGEN_USE_SYCL) || defined(EIGEN_DONT_VECTORIZE) ||           \
-    !__has_include(<Eigen/src/Core/arch/Default/GenericPacketMathFunctionsFwd.h>) ||                    \
-    __has_include(<Eigen/src/Core/InternalHeaderCheck.h>) || !(defined(__x86_64__) || defined(__aarch64__))
-#include <Eigen/Core>
-#else
-// What <Eigen/Core> of Eigen 3.4 begins with, in its order. The same file may follow and adds the rest.
-#include <cassert>
-#include <cerrno>
-#include <climits>
-
-#include <complex>
-
-// clang-format off
-#include <Eigen/src/Core/util/DisableStupidWarnings.h>
-#include <Eigen/src/Core/util/Macros.h>
-#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)  // where an older one stands first in the search path
-#error "sinter: needs Eigen 3.4 or later; this one is older"
-#include <sinter_needs_eigen_3_4>
-#endif
-#include <Eigen/src/Core/util/ConfigureVectorization.h>
-#include <Eigen/src/Core/util/MKL_support.h>
-#include <Eigen/src/Core/util/Constants.h>
-#include <Eigen/src/Core/util/Meta.h>
-#include <Eigen/src/Core/util/ForwardDeclarations.h>
-#include <Eigen/src/Core/util/StaticAssert.h>
-#include <Eigen/src/Core/util/XprHelper.h>
-#include <Eigen/src/Core/util/Memory.h>
-#include <Eigen/src/Core/util/IntegralConstant.h>
-#include <Eigen/src/Core/util/SymbolicIndex.h>
-#include <Eigen/src/Core/NumTraits.h>
-#include <Eigen/src/Core/MathFunctions.h>
-#include <Eigen/src/Core/GenericPacketMath.h>
-#include <Eigen/src/Core/MathFunctionsImpl.h>
-#include <Eigen/src/Core/arch/Default/ConjHelper.h>
-#include <Eigen/src/Core/arch/Default/Half.h>
-#include <Eigen/src/Core/arch/Default/BFloat16.h>
-#include <Eigen/src/Core/arch/Default/TypeCasting.h>
-#include <Eigen/src/Core/arch/Default/GenericPacketMathFunctionsFwd.h>
-#if defined(EIGEN_VECTORIZE_SSE)
-#include <Eigen/src/Core/arch/SSE/PacketMath.h>
-#include <Eigen/src/Core/arch/SSE/TypeCasting.h>
-#if defined(EIGEN_VECTORIZE_AVX)
-#include <Eigen/src/Core/arch/AVX/PacketMath.h>
-#include <Eigen/src/Core/arch/AVX/TypeCasting.h>
-#endif
-#if defined(EIGEN_VECTORIZE_AVX512)
-#include <Eigen/src/Core/arch/AVX512/PacketMath.h>
-#include <Eigen/src/Core/arch/AVX512/TypeCasting.h>
-#endif
-#include <Eigen/src/Core/arch/SSE/MathFunctions.h>
-#if defined(EIGEN_VECTORIZE_AVX)
-#include <Eigen/src/Core/arch/AVX/MathFunctions.h>
-#endif
-#if defined(EIGEN_VECTORIZE_AVX512)
-#include <Eigen/src/Core/arch/AVX512/MathFunctions.h>
-#endif
-#elif defined(EIGEN_VECTORIZE_NEON)
-#include <Eigen/src/Core/arch/NEON/PacketMath.h>
-#include <Eigen/src/Core/arch/NEON/TypeCasting.h>
-#include <Eigen/src/Core/arch/NEON/MathFunctions.h>
-#endif
-#include <Eigen/src/Core/arch/Default/Settings.h>
-#include <Eigen/src/Core/arch/Default/GenericPacketMathFunctions.h>
-#include <Eigen/src/Core/util/ReenableStupidWarnings.h>
-// clang-format on
-#endif
-
-#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
-#error "sinter: needs Eigen 3.4 or later; this one is older"
-#include <sinter_needs_eigen_3_4>
-#endif
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_EIGEN_HPP
-
-// Vector registers passed by value never cross a call here: everything is inlined.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
-static_assert(sizeof(Eigen::Index) == sizeof(std::int64_t),
-              "sinter: EIGEN_DEFAULT_DENSE_INDEX_TYPE must have 64 bits, as the strides of tensors do");
-
-namespace sinter::math {
-
-namespace detail {
-
-template <class T>
-inline constexpr int eigen_lanes =
-    Eigen::internal::unpacket_traits<typename Eigen::internal::packet_traits<T>::type>::size;
-
-}  // namespace detail
-
-// How many floats the widest vector register holds. A simd of any element type has this many lanes unless told
-// otherwise, so that float, int and bool operands of one expression go in step.
-inline constexpr int native_lanes = detail::eigen_lanes<float> > 1 ? detail::eigen_lanes<float> : 4;
-
-namespace detail {
-
-// A bool is held as a byte 0 or 1, as it lies in memory; a mask lane as an integer of its element's size, all ones or
-// 0.
-template <class T>
-using lane_t = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-template <int Bytes>
-using int_of = std::conditional_t<
-    Bytes == 1, std::int8_t,
-    std::conditional_t<Bytes == 2, std::int16_t, std::conditional_t<Bytes == 4, std::int32_t, std::int64_t>>>;
-template <class T>
-using mask_lane_t = int_of<sizeof(T)>;
-
-// Eigen's packet of exactly L elements where it has one. Its integer packets lack comparison, division, minimum and
-// maximum on AVX and AVX-512, so integers use the compilers' own vector types.
-template <class T, int L>
-using eigen_packet = typename Eigen::internal::find_best_packet<T, L>::type;
-template <class T, int L>
-inline constexpr bool has_eigen_packet = false;
-template <real T, int L>
-inline constexpr bool has_eigen_packet<T, L> = L > 1 &&
-                                               int(Eigen::internal::unpacket_traits<eigen_packet<T, L>>::size) == L;
-
-template <class T, int L>
-struct vector_of {
-  typedef T type __attribute__((vector_size(sizeof(T) * L)));
-};
-template <class T, int L>
-  requires has_eigen_packet<T, L>
-struct vector_of<T, L> {
-  using type = eigen_packet<T, L>;
-};
-template <class T, int L>
-using vector_t = typename vector_of<T, L>::type;
-
-// L elements: one register, or two halves where one register does not hold them.
-template <class T, int L>
-struct registers {
-  static_assert(L > 0 && (L & (L - 1)) == 0, "sinter::math: the number of lanes is a power of two");
-  using element = T;
-  static constexpr int lanes = L;
-  static constexpr bool single = true;
-  vector_t<T, L> v;
-};
-template <class T, int L>
-  requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes)
-struct registers<T, L> {
-  using element = T;
-  using half = registers<T, L / 2>;
-  static constexpr int lanes = L;
-  static constexpr bool single = false;
-  half lo, hi;
-};
-
-// Applies Op::run<T, L>(v...), T and L those of the first operand, register by register.
-template <class Op, class R, class A, class... B>
-SINTER_INLINE R map(const A& a, const B&... b) {
-  if constexpr (R::single) return R{(decltype(R::v))Op::template run<typename A::element, A::lanes>(a.v, b.v...)};
-  else return R{map<Op, typename R::half>(a.lo, b.lo...), map<Op, typename R::half>(a.hi, b.hi...)};
-}
-
-template <class R>
-SINTER_INLINE R splat(typename R::element x) {
-  if constexpr (R::single) {
-    using P = decltype(R::v);
-    return R{x - P{}};
-  } else {
-    const auto half = splat<typename R::half>(x);
-    return R{half, half};
-  }
-}
-
-template <class R>
-SINTER_INLINE R load(const void* from) {
-  R r;
-  std::memcpy(&r, from, sizeof(R));
-  return r;
-}
-
-// Writes past the caches where the target can; `to` is aligned to a register.
-template <class R>
-SINTER_INLINE void stream(void* to, const R& r) {
-  if constexpr (!R::single) {
-    stream(to, r.lo);
-    stream(static_cast<char*>(to) + sizeof(r.lo), r.hi);
-  } else {
-#ifdef EIGEN_VECTORIZE_AVX512
-    if constexpr (sizeof(R) == 64) return _mm512_stream_si512(static_cast<__m512i*>(to), (__m512i)r.v);
-#endif
-#ifdef EIGEN_VECTORIZE_AVX
-    if constexpr (sizeof(R) == 32) return _mm256_stream_si256(static_cast<__m256i*>(to), (__m256i)r.v);
-#endif
-#ifdef EIGEN_VECTORIZE_SSE
-    if constexpr (sizeof(R) == 16) return _mm_stream_si128(static_cast<__m128i*>(to), (__m128i)r.v);
-#endif
-    std::memcpy(to, &r, sizeof(R));
-  }
-}
-
-}  // namespace detail
-
-template <class T, int L = native_lanes>
-struct simd {
-  using element = T;
-  using registers = detail::registers<detail::lane_t<T>, L>;
-  static constexpr int lanes = L;
-  // What load_aligned, store_aligned and stream ask of the pointer.
-  static constexpr int alignment = alignof(registers);
-  // float or double, in one register.
-  static constexpr bool is_real_register = real<T> && registers::single;
-
-  registers r;
-
-  simd() = default;
-  SINTER_INLINE explicit simd(registers x) : r(x) {}
-  // c, converted to T, in every lane.
-  template <arithmetic C>
-  SINTER_INLINE explicit simd(C c) : r(detail::splat<registers>(static_cast<detail::lane_t<T>>(static_cast<T>(c)))) {}
-
-  SINTER_INLINE static simd load(const T* from) { return simd(detail::load<registers>(from)); }
-  SINTER_INLINE static simd load_aligned(const T* from) {
-    return simd(detail::load<registers>(__builtin_assume_aligned(from, alignment)));
-  }
-  // The first n elements (0 <= n <= L), zero in the other lanes; reads nothing past them.
-  SINTER_INLINE static simd load_partial(const T* from, int n) {
-    alignas(alignment) T lane[std::size_t{L}] = {};
-    std::memcpy(lane, from, static_cast<std::size_t>(n) * sizeof(T));
-    return load_aligned(lane);
-  }
-
-  SINTER_INLINE void store(T* to) const { std::memcpy(to, &r, sizeof(T) * L); }
-  SINTER_INLINE void store_aligned(T* to) const {
-    std::memcpy(__builtin_assume_aligned(to, alignment), &r, sizeof(T) * L);
-  }
-  SINTER_INLINE void stream(T* to) const { detail::stream(to, r); }
-  SINTER_INLINE void store_partial(T* to, int n) const {
-    alignas(alignment) T lane[std::size_t{L}];
-    store_aligned(lane);
-    std::memcpy(to, lane, static_cast<std::size_t>(n) * sizeof(T));
-  }
-
-  SINTER_INLINE T operator[](int lane) const {
-    T all[std::size_t{L}];
-    store(all);
-    return all[lane];
-  }
-};
-
-// What comparing simd<T, L> gives: each lane all ones or zero, as wide as T.
-template <class T, int L = native_lanes>
-struct mask {
-  using registers = detail::registers<detail::mask_lane_t<T>, L>;
-  static constexpr int lanes = L;
-
-  registers r;
-
-  mask() = default;
-  SINTER_INLINE explicit mask(registers x) : r(x) {}
-  SINTER_INLINE explicit mask(bool b) : r(detail::splat<registers>(static_cast<detail::mask_lane_t<T>>(-int(b)))) {}
-
-  SINTER_INLINE static mask load(const bool* from);
-  SINTER_INLINE void store(bool* to) const;
-  SINTER_INLINE bool operator[](int lane) const {
-    detail::mask_lane_t<T> all[std::size_t{L}];
-    std::memcpy(all, &r, sizeof(all));
-    return all[lane] != 0;
-  }
-};
-
-}  // namespace sinter::math
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_REGISTERS_HPP
-
-namespace sinter::math {
-
-namespace detail {
-
-#ifdef __CUDACC__  // nvcc's front end does not expand a pack in a builtin's arguments
-template <class T, int L>
-struct two_halves {
-  vector_t<T, L> lo, hi;
-};
-template <int First, int N, class T, int L>
-SINTER_INLINE registers<T, N> part(const registers<T, L>& r) {
-  two_halves<T, N> halves;
-  std::memcpy(&halves, &r, sizeof(r));
-  return registers<T, N>{First == 0 ? halves.lo : halves.hi};
-}
-template <class T, int L>
-SINTER_INLINE registers<T, 2 * L> join(const registers<T, L>& lo, const registers<T, L>& hi) {
-  const two_halves<T, L> halves{lo.v, hi.v};
-  registers<T, 2 * L> r;
-  std::memcpy(&r, &halves, sizeof(r));
-  return r;
-}
-#else
-template <int First, class T, int L, int... I>
-SINTER_INLINE auto shuffle_part(const registers<T, L>& r, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(r.v, r.v, (First + I)...);
-}
-template <int First, int N, class T, int L>
-SINTER_INLINE registers<T, N> part(const registers<T, L>& r) {
-  return registers<T, N>{(vector_t<T, N>)shuffle_part<First>(r, std::make_integer_sequence<int, N>{})};
-}
-template <class T, int L, int... I>
-SINTER_INLINE registers<T, 2 * L> shuffle_join(const registers<T, L>& lo, const registers<T, L>& hi,
-                                               std::integer_sequence<int, I...>) {
-  return registers<T, 2 * L>{(vector_t<T, 2 * L>)__builtin_shufflevector(lo.v, hi.v, I...)};
-}
-template <class T, int L>
-SINTER_INLINE registers<T, 2 * L> join(const registers<T, L>& lo, const registers<T, L>& hi) {
-  return shuffle_join(lo, hi, std::make_integer_sequence<int, 2 * L>{});
-}
-#endif
-
-template <class T, int L>
-SINTER_INLINE registers<T, L / 2> low_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single) return part<0, L / 2>(r);
-  else return r.lo;
-}
-template <class T, int L>
-SINTER_INLINE registers<T, L / 2> high_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single) return part<L / 2, L / 2>(r);
-  else return r.hi;
-}
-
-// Value conversion, the value being in the target's range; masks convert as the signed integers they are.
-template <class R, class T, int L>
-SINTER_INLINE R convert(const registers<T, L>& x) {
-  using To = typename R::element;
-  if constexpr (std::is_same_v<To, T>) {
-    return x;
-  } else if constexpr (real<T> && !real<To> && sizeof(To) < 4) {
-    return convert<R>(convert<registers<std::int32_t, L>>(x));
-  } else if constexpr (real<To> && !real<T> && sizeof(T) < 4) {
-    return convert<R>(convert<registers<std::int32_t, L>>(x));
-  } else if constexpr (R::single && registers<T, L>::single) {
-    return R{(decltype(R::v))__builtin_convertvector(x.v, decltype(R::v))};
-  } else {
-    const auto lo = convert<registers<To, L / 2>>(low_half(x));
-    const auto hi = convert<registers<To, L / 2>>(high_half(x));
-    if constexpr (R::single) return join(lo, hi);
-    else return R{lo, hi};
-  }
-}
-
-template <class To>
-struct lane_reinterpret {
-  template <class T, int L>
-  SINTER_INLINE static auto run(const vector_t<T, L>& a) {
-    return (vector_t<To, L>)a;
-  }
-};
-
-// Whether any lane of a mask is set.
-template <class T, int L>
-SINTER_INLINE bool any_bit(const registers<T, L>& r) {
-  constexpr int bytes = sizeof(T) * L;
-  if constexpr (!registers<T, L>::single) {
-    return any_bit(r.lo) || any_bit(r.hi);
-  } else {
-#ifdef EIGEN_VECTORIZE_AVX512
-    if constexpr (bytes == 64) return _mm512_test_epi64_mask((__m512i)r.v, (__m512i)r.v) != 0;
-#endif
-#ifdef EIGEN_VECTORIZE_AVX
-    if constexpr (bytes == 32) return _mm256_testz_si256((__m256i)r.v, (__m256i)r.v) == 0;
-#endif
-#ifdef EIGEN_VECTORIZE_SSE
-    if constexpr (bytes == 16) return _mm_movemask_epi8((__m128i)r.v) != 0;
-#endif
-    if constexpr (bytes > 8) {
-      return any_bit(low_half(r)) || any_bit(high_half(r));
-    } else {
-      std::uint64_t word = 0;
-      std::memcpy(&word, &r, bytes);
-      return word != 0;
-    }
-  }
-}
-
-}  // namespace detail
-
-template <class To, class From, int L>
-SINTER_INLINE simd<To, L> bit_cast(simd<From, L> x) {
-  using Lane = detail::lane_t<To>;
-  static_assert(sizeof(To) == sizeof(From), "sinter::math::bit_cast: element types of different size");
-  return simd<To, L>(detail::map<detail::lane_reinterpret<Lane>, typename simd<To, L>::registers>(x.r));
-}
-
-template <class To, class From, int L>
-SINTER_INLINE simd<To, L> cast(mask<From, L> m) {
-  const auto byte = detail::convert<detail::registers<std::int8_t, L>>(m.r);
-  const auto flag = bit_cast<bool>(simd<std::int8_t, L>(byte) & simd<std::int8_t, L>(1));
-  if constexpr (std::is_same_v<To, bool>) return flag;
-  else return cast<To>(flag);
-}
-
-template <class To, class From, int L>
-SINTER_INLINE simd<To, L> cast(simd<From, L> x) {
-  using R = typename simd<To, L>::registers;
-  if constexpr (std::is_same_v<To, From>) {
-    return x;
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return cast<bool>(x != simd<From, L>(0));
-  } else if constexpr (real<From> && integer<To>) {
-    using limits = std::numeric_limits<To>;
-    constexpr From above = From(limits::max() / 2 + 1) * From(2);
-    constexpr From least = From(limits::min());
-    const auto too_high = x >= above;
-    const auto too_low = x <= least;
-    const auto inside = select(logical_and(x<above, x> least), x, simd<From, L>(0));
-    const simd<To, L> value(detail::convert<R>(inside.r));
-    return select(too_high, simd<To, L>(limits::max()), select(too_low, simd<To, L>(limits::min()), value));
-  } else {
-    return simd<To, L>(detail::convert<R>(x.r));
-  }
-}
-
-namespace detail {
-
-// Any condition as a mask, as wide as T's.
-template <class T, class U, int L>
-SINTER_INLINE mask<T, L> as_mask(const mask<U, L>& m) {
-  return mask<T, L>(convert<typename mask<T, L>::registers>(m.r));
-}
-template <class T, class U, int L>
-SINTER_INLINE mask<T, L> as_mask(const simd<U, L>& x) {
-  if constexpr (std::is_same_v<U, bool>) {
-    // 0 or 1 becomes 0 or -1.
-    const auto byte = bit_cast<std::int8_t>(x);
-    return as_mask<T>(mask<std::int8_t, L>((simd<std::int8_t, L>(0) - byte).r));
-  } else {
-    return as_mask<T>(x != simd<U, L>(0));
-  }
-}
-template <class V>
-struct condition_element;
-template <class T, int L>
-struct condition_element<simd<T, L>> {
-  using type = T;
-};
-template <class T, int L>
-struct condition_element<mask<T, L>> {
-  using type = T;
-};
-template <class V>
-using condition_element_t = typename condition_element<V>::type;
-
-}  // namespace detail
-
-template <class T, int L>
-SINTER_INLINE mask<T, L> mask<T, L>::load(const bool* from) {
-  return detail::as_mask<T>(simd<bool, L>::load(from));
-}
-template <class T, int L>
-SINTER_INLINE void mask<T, L>::store(bool* to) const {
-  cast<bool>(*this).store(to);
-}
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_CAST_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
-// sinter/math/packet_functions.hpp: exponentials, logarithms, hyperbolic and error functions of simd.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
-// sinter/math/packet_masks.hpp: selection, and the logic of masks.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
-// sinter/math/packet_operators.hpp: operators, comparisons, arithmetic, rounding and horizontal words of simd.
-
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
-// sinter/math/packet_target.hpp: the few lane functions that are one instruction on some targets.
-
-namespace sinter::math::detail {
-
-#ifdef EIGEN_VECTORIZE_SSE4_1
-inline constexpr bool has_rounding_instruction = true;
-#else
-inline constexpr bool has_rounding_instruction = false;
-#endif
-
-#ifdef EIGEN_VECTORIZE_AVX512
-// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the unmasked ones' undefined
-// source.
-#define SINTER_AVX512(name, ps, pd)                           \
-  SINTER_INLINE __m512 avx512_##name(__m512 a) { return ps; } \
-  SINTER_INLINE __m512d avx512_##name(__m512d a) { return pd; }
-#define SINTER_AVX512_BINARY(name)                                                                          \
-  SINTER_INLINE __m512 avx512_##name(__m512 a, __m512 b) { return _mm512_maskz_##name##_ps(0xffff, a, b); } \
-  SINTER_INLINE __m512d avx512_##name(__m512d a, __m512d b) { return _mm512_maskz_##name##_pd(0xff, a, b); }
-SINTER_AVX512(sqrt, _mm512_maskz_sqrt_ps(0xffff, a), _mm512_maskz_sqrt_pd(0xff, a))
-SINTER_AVX512(round, _mm512_maskz_roundscale_ps(0xffff, a, 8), _mm512_maskz_roundscale_pd(0xff, a, 8))
-SINTER_AVX512(floor, _mm512_maskz_roundscale_ps(0xffff, a, 9), _mm512_maskz_roundscale_pd(0xff, a, 9))
-SINTER_AVX512(ceil, _mm512_maskz_roundscale_ps(0xffff, a, 10), _mm512_maskz_roundscale_pd(0xff, a, 10))
-SINTER_AVX512(trunc, _mm512_maskz_roundscale_ps(0xffff, a, 11), _mm512_maskz_roundscale_pd(0xff, a, 11))
-SINTER_AVX512_BINARY(min)
-SINTER_AVX512_BINARY(max)
-SINTER_AVX512_BINARY(scalef)
-#undef SINTER_AVX512
-#undef SINTER_AVX512_BINARY
-#endif
-
-template <class T, int L>
-SINTER_INLINE constexpr bool fills_avx512() {
-#ifdef EIGEN_VECTORIZE_AVX512
-  return real<T> && sizeof(T) * L == 64;
-#else
-  return false;
-#endif
-}
-
-#ifdef EIGEN_VECTORIZE_AVX512
-#define SINTER_IF_AVX512(call) \
-  if constexpr (fills_avx512<T, L>()) return call;
-#else
-#define SINTER_IF_AVX512(call)
-#endif
-
-#define SINTER_LANE_ROUND(name, eigen, word, avx512)                   \
-  struct name {                                                        \
-    template <class T, int L>                                          \
-    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a) { \
-      SINTER_IF_AVX512(avx512(a))                                      \
-      if constexpr (has_eigen_packet<T, L>) {                          \
-        return Eigen::internal::eigen<vector_t<T, L>>(a);              \
-      } else {                                                         \
-        vector_t<T, L> result = a;                                     \
-        for (int i = 0; i < L; ++i) result[i] = math::word(T(a[i]));   \
-        return result;                                                 \
-      }                                                                \
-    }                                                                  \
-  };
-SINTER_LANE_ROUND(lane_floor, pfloor, floor, avx512_floor)
-SINTER_LANE_ROUND(lane_ceil, pceil, ceil, avx512_ceil)
-SINTER_LANE_ROUND(lane_round, print, round, avx512_round)
-#undef SINTER_LANE_ROUND
-
-// Where a or b is NaN, the result is a on x86, and NaN on other targets. The caller puts in NaN where b is NaN, which
-// costs nothing where b is a constant.
-#define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                             \
-  struct name {                                                                                  \
-    template <class T, int L>                                                                    \
-    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b) {  \
-      SINTER_IF_AVX512(avx512(b, a))                                                             \
-      if constexpr (has_eigen_packet<T, L>) return Eigen::internal::eigen<vector_t<T, L>>(a, b); \
-      else return b op a ? b : a;                                                                \
-    }                                                                                            \
-  };
-SINTER_LANE_EXTREME(lane_min, pmin, <, avx512_min)
-SINTER_LANE_EXTREME(lane_max, pmax, >, avx512_max)
-#undef SINTER_LANE_EXTREME
-
-struct lane_fma {
-  template <class T, int L>
-  SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b, const vector_t<T, L>& c) {
-#ifdef EIGEN_VECTORIZE_FMA  // Eigen's pmadd is inline assembly under clang
-    constexpr bool is_float = std::is_same_v<T, float>;
-    if constexpr (sizeof(a) == 32 && is_float) return _mm256_fmadd_ps(a, b, c);
-    if constexpr (sizeof(a) == 32 && !is_float) return _mm256_fmadd_pd(a, b, c);
-#endif
-    if constexpr (has_eigen_packet<T, L>) return Eigen::internal::pmadd<vector_t<T, L>>(a, b, c);
-    else return a * b + c;
-  }
-};
-
-// Eigen's psqrt is an approximation under EIGEN_FAST_MATH, its default; the instruction is correctly rounded.
-struct lane_sqrt {
-  template <class T, int L>
-  SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a) {
-    [[maybe_unused]] constexpr bool is_float = std::is_same_v<T, float>;
-    SINTER_IF_AVX512(avx512_sqrt(a))
-#ifdef EIGEN_VECTORIZE_AVX
-    if constexpr (sizeof(a) == 32 && is_float) return _mm256_sqrt_ps(a);
-    if constexpr (sizeof(a) == 32 && !is_float) return _mm256_sqrt_pd(a);
-#endif
-#ifdef EIGEN_VECTORIZE_SSE
-    if constexpr (sizeof(a) == 16 && is_float) return _mm_sqrt_ps(a);
-    if constexpr (sizeof(a) == 16 && !is_float) return _mm_sqrt_pd(a);
-#endif
-    vector_t<T, L> result = a;
-    for (int i = 0; i < L; ++i) result[i] = std::sqrt(a[i]);
-    return result;
-  }
-};
-
-#ifdef EIGEN_VECTORIZE_AVX512
-// a 2^n, n integral.
-struct lane_scale {
-  template <class T, int L>
-  SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& n) {
-    return avx512_scalef(a, n);
-  }
-};
-#endif
-#undef SINTER_IF_AVX512
-
-}  // namespace sinter::math::detail
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_TARGET_HPP
-
-namespace sinter::math {
-
-namespace detail {
-
-template <class T>
-inline constexpr bool signed_lanes = std::is_integral_v<T> && std::is_signed_v<T>;
-
-// Signed integers wrap: computed as unsigned.
-#define SINTER_LANE_ARITHMETIC(name, op)                                              \
-  struct name {                                                                       \
-    template <class T, int L>                                                         \
-    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
-      if constexpr (signed_lanes<T>) {                                                \
-        using U = vector_t<std::make_unsigned_t<T>, L>;                               \
-        return (vector_t<T, L>)((U)a op(U) b);                                        \
-      } else {                                                                        \
-        return a op b;                                                                \
-      }                                                                               \
-    }                                                                                 \
-  };
-SINTER_LANE_ARITHMETIC(lane_add, +)
-SINTER_LANE_ARITHMETIC(lane_sub, -)
-SINTER_LANE_ARITHMETIC(lane_mul, *)
-#undef SINTER_LANE_ARITHMETIC
-
-#define SINTER_LANE_BINARY(name, op)                                                  \
-  struct name {                                                                       \
-    template <class T, int L>                                                         \
-    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
-      return a op b;                                                                  \
-    }                                                                                 \
-  };
-SINTER_LANE_BINARY(lane_div, /)
-SINTER_LANE_BINARY(lane_mod, %)
-SINTER_LANE_BINARY(lane_and, &)
-SINTER_LANE_BINARY(lane_or, |)
-SINTER_LANE_BINARY(lane_xor, ^)
-SINTER_LANE_BINARY(lane_shift_left, <<)
-SINTER_LANE_BINARY(lane_shift_right, >>)
-SINTER_LANE_BINARY(lane_lt, <)
-SINTER_LANE_BINARY(lane_le, <=)
-SINTER_LANE_BINARY(lane_gt, >)
-SINTER_LANE_BINARY(lane_ge, >=)
-SINTER_LANE_BINARY(lane_eq, ==)
-SINTER_LANE_BINARY(lane_ne, !=)
-#undef SINTER_LANE_BINARY
-
-struct lane_neg {
-  template <class T, int L>
-  SINTER_INLINE static auto run(const vector_t<T, L>& a) {
-    return -a;
-  }
-};
-struct lane_not {
-  template <class T, int L>
-  SINTER_INLINE static auto run(const vector_t<T, L>& a) {
-    return ~a;
-  }
-};
-template <int N>
-struct lane_shl {
-  template <class T, int L>
-  SINTER_INLINE static auto run(const vector_t<T, L>& a) {
-    return a << N;
-  }
-};
-template <int N>
-struct lane_shr {
-  template <class T, int L>
-  SINTER_INLINE static auto run(const vector_t<T, L>& a) {
-    return a >> N;
-  }
-};
-// Where a value is one register, these and the operators below go to it at once: each function between them is one more
-// to inline, for the compiler, at each operator of each formula.
-template <class Op, class T, int L, class... V>
-SINTER_INLINE simd<T, L> lanewise(const simd<T, L>& a, const V&... b) {
-  using R = typename simd<T, L>::registers;
-  if constexpr (R::single) return simd<T, L>(R{(decltype(R::v))Op::template run<lane_t<T>, L>(a.r.v, b.r.v...)});
-  else return simd<T, L>(map<Op, R>(a.r, b.r...));
-}
-template <class To, class V>
-SINTER_INLINE To one_register(V v) {
-  using R = typename To::registers;
-  return To(R{(decltype(R::v))v});
-}
-template <class Op, class T, int L>
-SINTER_INLINE mask<T, L> compare(const simd<T, L>& a, const simd<T, L>& b) {
-  return mask<T, L>(map<Op, typename mask<T, L>::registers>(a.r, b.r));
-}
-
-template <class T, int L>
-struct lane_array {
-  T lane[std::size_t{L}];
-};
-template <class T, int L>
-SINTER_INLINE lane_array<T, L> lanes_of(const simd<T, L>& v) {
-  lane_array<T, L> array;
-  v.store(array.lane);
-  return array;
-}
-template <class T, int L, class F, class... A>
-SINTER_INLINE simd<T, L> each_of(F f, const A&... array) {
-  T result[std::size_t{L}];
-  for (int i = 0; i < L; ++i) result[i] = f(array.lane[i]...);
-  return simd<T, L>::load(result);
-}
-
-// The scalar word f, lane by lane.
-template <class T, int L, class F, class... V>
-SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
-  return each_of<T, L>(f, lanes_of(v)...);
-}
-
-}  // namespace detail
-
-// bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                                    \
-  template <class T, int L>                                                                              \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
-    if constexpr (simd<T, L>::is_real_register) return detail::one_register<simd<T, L>>(a.r.v op b.r.v); \
-    else if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b);       \
-    else return detail::lanewise<detail::number_lanes>(a, b);                                            \
-  }
-SINTER_OPERATOR(+, lane_add, lane_or)
-SINTER_OPERATOR(-, lane_sub, lane_xor)
-SINTER_OPERATOR(*, lane_mul, lane_and)
-#undef SINTER_OPERATOR
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> operator/(simd<T, L> a, simd<T, L> b) {
-  return divide(a, b);
-}
-
-#define SINTER_INTEGER_OPERATOR(op, lanes)                           \
-  template <std::integral T, int L>                                  \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
-    return detail::lanewise<detail::lanes>(a, b);                    \
-  }
-SINTER_INTEGER_OPERATOR(&, lane_and)
-SINTER_INTEGER_OPERATOR(|, lane_or)
-SINTER_INTEGER_OPERATOR(^, lane_xor)
-#undef SINTER_INTEGER_OPERATOR
-
-template <integer T, int L>
-SINTER_INLINE simd<T, L> operator~(simd<T, L> a) {
-  return detail::lanewise<detail::lane_not>(a);
-}
-
-// a shifted by b, 0 <= b < bits of T; a right shift of signed lanes keeps the sign.
-template <integer T, int L>
-SINTER_INLINE simd<T, L> operator<<(simd<T, L> a, simd<T, L> b) {
-  return detail::lanewise<detail::lane_shift_left>(a, b);
-}
-template <integer T, int L>
-SINTER_INLINE simd<T, L> operator>>(simd<T, L> a, simd<T, L> b) {
-  return detail::lanewise<detail::lane_shift_right>(a, b);
-}
-
-// x shifted by the constant N; a right shift of signed lanes keeps the sign.
-template <int N, integer T, int L>
-SINTER_INLINE simd<T, L> shift_left(simd<T, L> a) {
-  return detail::lanewise<detail::lane_shl<N>>(a);
-}
-template <int N, integer T, int L>
-SINTER_INLINE simd<T, L> shift_right(simd<T, L> a) {
-  return detail::lanewise<detail::lane_shr<N>>(a);
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> operator-(simd<T, L> a) {
-  if constexpr (real<T>) return detail::lanewise<detail::lane_neg>(a);
-  else if constexpr (std::is_same_v<T, bool>) return a;
-  else return simd<T, L>(0) - a;
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
-  return -a;
-}
-
-#define SINTER_COMPARISON(op, lanes)                                                                     \
-  template <class T, int L>                                                                              \
-  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) {                                     \
-    if constexpr (simd<T, L>::is_real_register) return detail::one_register<mask<T, L>>(a.r.v op b.r.v); \
-    else return detail::compare<detail::lanes>(a, b);                                                    \
-  }
-SINTER_COMPARISON(<, lane_lt)
-SINTER_COMPARISON(<=, lane_le)
-SINTER_COMPARISON(>, lane_gt)
-SINTER_COMPARISON(>=, lane_ge)
-SINTER_COMPARISON(==, lane_eq)
-SINTER_COMPARISON(!=, lane_ne)
-#undef SINTER_COMPARISON
-
-// A scalar on either side adopts the element type.
-#define SINTER_WITH_NUMBER(op)                        \
-  template <class T, int L, arithmetic C>             \
-  SINTER_INLINE auto operator op(simd<T, L> a, C b) { \
-    return a op simd<T, L>(b);                        \
-  }                                                   \
-  template <class T, int L, arithmetic C>             \
-  SINTER_INLINE auto operator op(C a, simd<T, L> b) { \
-    return simd<T, L>(a) op b;                        \
-  }
-SINTER_WITH_NUMBER(+)
-SINTER_WITH_NUMBER(-)
-SINTER_WITH_NUMBER(*)
-SINTER_WITH_NUMBER(/)
-SINTER_WITH_NUMBER(<)
-SINTER_WITH_NUMBER(<=)
-SINTER_WITH_NUMBER(>)
-SINTER_WITH_NUMBER(>=)
-SINTER_WITH_NUMBER(==)
-SINTER_WITH_NUMBER(!=)
-#undef SINTER_WITH_NUMBER
-
-template <class T, int L>
-SINTER_INLINE mask<T, L> isnan(simd<T, L> x) {
-  return x != x;
-}
-template <class T, int L>
-SINTER_INLINE mask<T, L> isinf(simd<T, L> x) {
-  if constexpr (real<T>) return abs(x) == std::numeric_limits<T>::infinity();
-  else return mask<T, L>(false);
-}
-template <class T, int L>
-SINTER_INLINE mask<T, L> isfinite(simd<T, L> x) {
-  if constexpr (real<T>) return abs(x) <= std::numeric_limits<T>::max();
-  else return mask<T, L>(true);
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> abs(simd<T, L> x) {
-  if constexpr (real<T>) {
-    using I = detail::mask_lane_t<T>;
-    return bit_cast<T>(bit_cast<I>(x) & simd<I, L>(std::numeric_limits<I>::max()));
-  } else if constexpr (std::is_signed_v<T>) {
-    return select(x < T(0), -x, x);
-  } else {
-    return x;
-  }
-}
-
-// The magnitude of x with the sign of s.
-template <real T, int L>
-SINTER_INLINE simd<T, L> copysign(simd<T, L> x, simd<T, L> s) {
-  using I = detail::mask_lane_t<T>;
-  const simd<I, L> sign(std::numeric_limits<I>::min());
-  return bit_cast<T>((bit_cast<I>(s) & sign) | (bit_cast<I>(x) & ~sign));
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> sign(simd<T, L> x) {
-  const simd<T, L> zero(0), one(1);
-  auto result = select(x > zero, one, zero);
-  if constexpr (std::is_signed_v<T>) result = select(x < zero, -one, result);
-  if constexpr (real<T>) result = select(isnan(x), x, result);
-  return result;
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> min(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_min>(a, b));
-  else return select(a < b, a, b);
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> max(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_max>(a, b));
-  else return select(a > b, a, b);
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c) {
-  if constexpr (real<T>) return detail::lanewise<detail::lane_fma>(a, b, c);
-  else return a * b + c;
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> divide(simd<T, L> a, simd<T, L> b) {
-  if constexpr (simd<T, L>::is_real_register) {
-    return detail::one_register<simd<T, L>>(a.r.v / b.r.v);
-  } else if constexpr (real<T>) {
-    return detail::lanewise<detail::lane_div>(a, b);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return a & b;
-  } else {
-    const simd<T, L> zero(0), one(1);
-    auto safe = select(b == zero, one, b);
-    if constexpr (std::is_signed_v<T>) safe = select(b == simd<T, L>(-1), one, safe);
-    auto q = detail::lanewise<detail::lane_div>(a, safe);
-    if constexpr (std::is_signed_v<T>) q = select(b == simd<T, L>(-1), -a, q);
-    return select(b == zero, zero, q);
-  }
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> fmod(simd<T, L> a, simd<T, L> b) {
-  return detail::each_lane<T, L>([](T x, T y) { return math::fmod(x, y); }, a, b);
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> remainder(simd<T, L> a, simd<T, L> b) {
-  return detail::each_lane<T, L>([](T x, T y) { return math::remainder(x, y); }, a, b);
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> reciprocal(simd<T, L> x) {
-  return divide(simd<T, L>(1), x);
-}
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> sqrt(simd<T, L> x) {
-  return detail::lanewise<detail::lane_sqrt>(x);
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> rsqrt(simd<T, L> x) {
-  return divide(simd<T, L>(1), sqrt(x));
-}
-
-// A zero keeps its sign, which packet code for targets without a rounding instruction loses.
-#define SINTER_ROUND(word, lanes)                                                                         \
-  template <class T, int L>                                                                               \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                                           \
-    if constexpr (real<T> && detail::has_rounding_instruction) return detail::lanewise<detail::lanes>(x); \
-    else if constexpr (real<T>) return copysign(detail::lanewise<detail::lanes>(x), x);                   \
-    else return x;                                                                                        \
-  }
-SINTER_ROUND(floor, lane_floor)
-SINTER_ROUND(ceil, lane_ceil)
-SINTER_ROUND(round, lane_round)
-#undef SINTER_ROUND
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> trunc(simd<T, L> x) {
-  if constexpr (real<T>) return copysign(floor(abs(x)), x);
-  else return x;
-}
-
-#define SINTER_NUMBER_SECOND(word)                   \
-  template <class T, int L, arithmetic C>            \
-  SINTER_INLINE simd<T, L> word(simd<T, L> a, C b) { \
-    return word(a, simd<T, L>(b));                   \
-  }
-SINTER_NUMBER_SECOND(min)
-SINTER_NUMBER_SECOND(max)
-SINTER_NUMBER_SECOND(pow)
-SINTER_NUMBER_SECOND(divide)
-SINTER_NUMBER_SECOND(fmod)
-SINTER_NUMBER_SECOND(remainder)
-#undef SINTER_NUMBER_SECOND
-
-namespace detail {
-
-// Pairwise: lane i with lane i + L/2, and so on down to one. The order depends on L only.
-template <class F, class T, int L>
-SINTER_INLINE T reduce_pairwise(F f, const simd<T, L>& x) {
-  if constexpr (L == 1) return x[0];
-  else return reduce_pairwise(f, f(simd<T, L / 2>(low_half(x.r)), simd<T, L / 2>(high_half(x.r))));
-}
-
-}  // namespace detail
-
-template <class T, int L>
-SINTER_INLINE T hsum(simd<T, L> x) {
-  return detail::reduce_pairwise([](auto a, auto b) { return a + b; }, x);
-}
-template <class T, int L>
-SINTER_INLINE T hprod(simd<T, L> x) {
-  return detail::reduce_pairwise([](auto a, auto b) { return a * b; }, x);
-}
-template <class T, int L>
-SINTER_INLINE T hmin(simd<T, L> x) {
-  return detail::reduce_pairwise([](auto a, auto b) { return math::min(a, b); }, x);
-}
-template <class T, int L>
-SINTER_INLINE T hmax(simd<T, L> x) {
-  return detail::reduce_pairwise([](auto a, auto b) { return math::max(a, b); }, x);
-}
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_OPERATORS_HPP
-
-namespace sinter::math {
-
-namespace detail {
-
-struct lane_select {
-  template <class M, int L, class P>
-  SINTER_INLINE static P run(const vector_t<M, L>& m, const P& a, const P& b) {
-    return m ? a : b;
-  }
-};
-
-}  // namespace detail
-
-template <class U, class T, int L>
-SINTER_INLINE simd<T, L> select(mask<U, L> m, simd<T, L> a, simd<T, L> b) {
-  const auto wide = detail::as_mask<T>(m);
-  return simd<T, L>(detail::map<detail::lane_select, typename simd<T, L>::registers>(wide.r, a.r, b.r));
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> select(simd<bool, L> m, simd<T, L> a, simd<T, L> b) {
-  return select(detail::as_mask<T>(m), a, b);
-}
-template <class U, class T, int L>
-SINTER_INLINE mask<T, L> select(mask<U, L> m, mask<T, L> a, mask<T, L> b) {
-  const auto wide = detail::as_mask<T>(m);
-  return mask<T, L>(detail::map<detail::lane_select, typename mask<T, L>::registers>(wide.r, a.r, b.r));
-}
-
-// The result is as wide as the first operand.
-#define SINTER_LOGICAL(word, lanes)                                                                                   \
-  template <lane_condition A, lane_condition B>                                                                       \
-  SINTER_INLINE mask_t<A> word(A a, B b) {                                                                            \
-    using T = detail::condition_element_t<A>;                                                                         \
-    return mask_t<A>(                                                                                                 \
-        detail::map<detail::lanes, typename mask_t<A>::registers>(detail::as_mask<T>(a).r, detail::as_mask<T>(b).r)); \
-  }
-SINTER_LOGICAL(logical_and, lane_and)
-SINTER_LOGICAL(logical_or, lane_or)
-SINTER_LOGICAL(logical_xor, lane_xor)
-#undef SINTER_LOGICAL
-
-template <lane_condition A>
-SINTER_INLINE mask_t<A> logical_not(A a) {
-  using T = detail::condition_element_t<A>;
-  return mask_t<A>(detail::map<detail::lane_not, typename mask_t<A>::registers>(detail::as_mask<T>(a).r));
-}
-
-template <lane_condition A>
-SINTER_INLINE bool any(A a) {
-  const auto m = detail::as_mask<detail::condition_element_t<A>>(a);
-  return detail::any_bit(m.r);
-}
-template <lane_condition A>
-SINTER_INLINE bool all(A a) {
-  return !any(logical_not(a));
-}
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_MASKS_HPP
-
-// float: minimax polynomials fitted for these headers (Remez exchange in 60 digits; the script stands beside the
-// tests); the bound at each is its relative error before rounding. They hold without a fused multiply-add too. Other
-// element types go lane by lane to the scalar word.
-namespace sinter::math {
-
-namespace detail {
-
-// c0 + c1 x + c2 x^2 + ...
-template <class V, class... C>
-SINTER_INLINE V polynomial(V x, double c0, C... rest) {
-  if constexpr (sizeof...(C) == 0) return constant<V>(c0);
-  else return fma(polynomial(x, rest...), x, constant<V>(c0));
-}
-
-template <int L>
-using floats = simd<float, L>;
-template <int L>
-using ints = simd<std::int32_t, L>;
-
-// 1.5 2^23: adding it rounds to an integer, found in the low bits of the sum.
-inline constexpr float rounder = 12582912.f;
-inline constexpr float log2_e = 1.44269504088896341f;
-// ln 2 = high + low, high of 14 bits: n high is exact for |n| < 2^10.
-inline constexpr float ln2_high = 0.693115234375f;
-inline constexpr float ln2_low = 3.19461832987e-05f;
-
-// 2^n where `shifted` = rounder + 127 + n, n in [-126, 127].
-template <int L>
-SINTER_INLINE floats<L> power_of_two(floats<L> shifted) {
-  return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted)));
-}
-
-// a 2^n with gradual underflow and overflow, where `shifted` = rounder + n, n in [-252, 254].
-template <int L>
-SINTER_INLINE floats<L> scale(floats<L> a, [[maybe_unused]] floats<L> shifted) {
-#ifdef EIGEN_VECTORIZE_AVX512
-  if constexpr (fills_avx512<float, L>()) return lanewise<lane_scale>(a, shifted - rounder);
-#endif
-  const auto bits = bit_cast<std::int32_t>(shifted);
-  const auto n = bits - bit_cast<std::int32_t>(floats<L>(rounder));
-  const auto half = shift_right<1>(n);
-  const auto first = bit_cast<float>(shift_left<23>(half + std::int32_t(127)));
-  const auto second = bit_cast<float>(shift_left<23>(n - half + std::int32_t(127)));
-  return a * first * second;
-}
-
-// x = n ln 2 + r, |r| <= ln 2 / 2; x in [-150, 130]. shifted = rounder + Add + n.
-template <int L>
-struct reduced {
-  floats<L> shifted, r;
-};
-template <int Add = 0, int L>
-SINTER_INLINE reduced<L> reduce_by_ln2(floats<L> x) {
-  const auto shifted = fma(x, floats<L>(log2_e), floats<L>(rounder + Add));
-  const auto n = shifted - (rounder + Add);
-  return {shifted, fma(n, floats<L>(-ln2_low), fma(n, floats<L>(-ln2_high), x))};
-}
-
-// e^r - 1 for |r| <= ln 2 / 2, relative error 2^-31.8.
-template <int L>
-SINTER_INLINE floats<L> expm1_small(floats<L> r) {
-  const auto q = polynomial(r, 0x1.0p-1, 0x1.555554p-3, 0x1.5554aap-5, 0x1.11118ep-7, 0x1.6d78d8p-10, 0x1.a0332ep-13);
-  return fma(q, r * r, r);
-}
-
-// e^r for |r| <= ln 2 / 2, 2^-28.2.
-template <int L>
-SINTER_INLINE floats<L> exp_small(floats<L> r) {
-  const auto q = polynomial(r, 0x1.fffffcp-2, 0x1.55548ap-3, 0x1.555916p-5, 0x1.123fc6p-7, 0x1.6a1a70p-10);
-  return fma(q, r * r, r) + 1.f;
-}
-
-template <int L>
-SINTER_INLINE floats<L> exp_float(floats<L> x) {
-  const auto [shifted, r] = reduce_by_ln2(min(max(x, -105.f), 90.f));
-  return scale(exp_small(r), shifted);
-}
-
-template <int L>
-SINTER_INLINE floats<L> exp2_float(floats<L> x) {
-  const auto clamped = min(max(x, -151.f), 129.f);
-  const auto shifted = clamped + rounder;
-  const auto r = (clamped - (shifted - rounder)) * 0.693147180559945309f;
-  return scale(exp_small(r), shifted);
-}
-
-template <int L>
-SINTER_INLINE floats<L> expm1_float(floats<L> x) {
-  const auto [shifted, r] = reduce_by_ln2<126>(min(max(x, -18.f), 89.f));
-  const auto half = power_of_two(shifted);  // of 2^n, which may be 2^128
-  const auto result = fma(half, expm1_small(r), half - 0.5f);
-  return copysign(result + result, x);
-}
-
-// 2^-24 / (2^-24 + 2^-24 e^-x): the factor leaves e^-x finite where the result is smallest. Above 18 it rounds to 1.
-template <int L>
-SINTER_INLINE floats<L> sigmoid_float(floats<L> x) {
-  constexpr float shift = rounder + 127 - 24;
-  const auto a = min(max(x, -104.f), 18.f);
-  const auto shifted = fma(a, floats<L>(-log2_e), floats<L>(shift));
-  const auto n = shifted - shift;
-  const auto r = fma(n, floats<L>(ln2_low), fma(n, floats<L>(ln2_high), a));  // -a = n ln 2 - r
-  const auto e = polynomial(r, 1, -1, 0x1.fffffcp-2, -0x1.55548ap-3, 0x1.555916p-5, -0x1.123fc6p-7, 0x1.6a1a70p-10);
-  const floats<L> unit(0x1.0p-24f);
-  return unit / fma(power_of_two(shifted), e, unit);
-}
-
-// a = |x|, e^2a - 1 = 2 t, tanh a = t / (t + 1): for a > 0 errors of t fade where tanh nears 1. a = n ln 2 / 2 + s;
-// (e^2s - 1) / 2 to 2^-26.1. Above 9.02 it rounds to 1.
-template <int L>
-SINTER_INLINE floats<L> tanh_float(floats<L> x) {
-  constexpr float shift = rounder + 127;
-  const auto sign = bit_cast<std::int32_t>(x) & ints<L>(std::numeric_limits<std::int32_t>::min());
-  const auto a = min(bit_cast<float>(bit_cast<std::int32_t>(x) ^ sign), 9.02f);
-  const auto shifted = fma(a, floats<L>(2 * log2_e), floats<L>(shift));
-  const auto s = fma(shifted - shift, floats<L>(-0.346573590279972655f), a);
-  const auto q = polynomial(s, 0x1.fffffep-1, 0x1.5554aap-1, 0x1.555680p-2, 0x1.122d00p-3, 0x1.6beb2ep-5);
-  const auto power = power_of_two(shifted);
-  const auto t = fma(power, fma(q, s * s, s), fma(power, floats<L>(0.5f), floats<L>(-0.5f)));
-  return bit_cast<float>(bit_cast<std::int32_t>(t / (t + 1.f)) | sign);
-}
-
-// ln(1 + f) + e ln 2 for |f| <= 1/3; (ln(1 + f) - f) / f^2 to 2^-27.7 of ln(1 + f).
-template <int L>
-SINTER_INLINE floats<L> log_of(floats<L> f, floats<L> e) {
-  const auto q = polynomial(f, -0x1.0p-1, 0x1.555502p-2, -0x1.fffe84p-3, 0x1.99d1fcp-3, -0x1.55a762p-3, 0x1.1ebdbep-3,
-                            -0x1.f25c48p-4, 0x1.1ed4d0p-3, -0x1.09358ep-3);
-  const auto tail = fma(e, floats<L>(ln2_low), q * (f * f));
-  return fma(e, floats<L>(ln2_high), tail + f);
-}
-
-// For u > 0 normal: the exponent field of 2^e, e such that u 2^-e lies in [2/3, 4/3).
-template <int L>
-SINTER_INLINE ints<L> exponent_field(floats<L> u) {
-  const auto bits = bit_cast<std::int32_t>(u) - bit_cast<std::int32_t>(floats<L>(0x1.555556p-1f));
-  return bits & ints<L>(std::int32_t(0xff800000u));
-}
-
-// `finite` where 0 < u < inf; -inf at 0, NaN below, and u itself (inf or NaN) elsewhere.
-template <int L>
-SINTER_INLINE floats<L> log_special(floats<L> u, floats<L> finite) {
-  using limits = std::numeric_limits<float>;
-  const auto upper = select(u < limits::infinity(), finite, u);
-  const auto positive = select(u < 0.f, floats<L>(limits::quiet_NaN()), upper);
-  return select(u == 0.f, floats<L>(-limits::infinity()), positive);
-}
-
-// f and e of x = (1 + f) 2^e.
-template <int L>
-struct significand {
-  floats<L> f, e;
-};
-template <int L>
-SINTER_INLINE significand<L> split(floats<L> x) {
-  const auto tiny = x < std::numeric_limits<float>::min();
-  const auto normal = select(tiny, x * 8388608.f, x);
-  const auto field = exponent_field(normal);
-  const auto m = bit_cast<float>(bit_cast<std::int32_t>(normal) - field);
-  const auto e = cast<float>(shift_right<23>(field)) + select(tiny, floats<L>(-23.f), floats<L>(0.f));
-  return {m - 1.f, e};
-}
-
-template <int L>
-SINTER_INLINE floats<L> log_float(floats<L> x) {
-  const auto [f, e] = split(x);
-  return log_special(x, log_of(f, e));
-}
-
-// log_b x = e log_b 2 + log_b(1 + f).
-template <int L>
-SINTER_INLINE floats<L> log2_float(floats<L> x) {
-  const auto [f, e] = split(x);
-  return log_special(x, fma(log_of(f, floats<L>(0.f)), floats<L>(log2_e), e));
-}
-template <int L>
-SINTER_INLINE floats<L> log10_float(floats<L> x) {
-  const auto [f, e] = split(x);
-  // log10 2 = 0x1.344p-2 + 0x1.3509f8p-18: e times the first is exact.
-  const auto fraction = log_of(f, floats<L>(0.f)) * 0.434294481903251828f;
-  return log_special(x, fma(e, floats<L>(0x1.344p-2f), fma(e, floats<L>(0x1.3509f8p-18f), fraction)));
-}
-
-// 1 + x = (1 + f) 2^e with f = x 2^-e + (2^-e - 1), where e = 0 near 0, so that nothing of x is lost.
-template <int L>
-SINTER_INLINE floats<L> log1p_float(floats<L> x) {
-  const auto u = x + 1.f;
-  const auto field = exponent_field(u);
-  const auto scaled = bit_cast<float>(bit_cast<std::int32_t>(x) - field);
-  const auto four = bit_cast<float>(bit_cast<std::int32_t>(floats<L>(4.f)) - field);
-  const auto f = scaled + fma(four, floats<L>(0.25f), floats<L>(-1.f));
-  const auto e = cast<float>(shift_right<23>(field));
-  return log_special(u, select(x == 0.f, x, log_of(f, e)));
-}
-
-// |x| < 1: x + x P(x^2), 2^-29.6; above: 1 - exp(-Q(|x|)), 2^-29.8; from 3.93 on erf rounds to 1.
-template <int L>
-SINTER_INLINE floats<L> erf_float(floats<L> x) {
-  const auto t = min(abs(x), 3.95f);
-  const auto z = t * t;
-  const auto p = polynomial(z, 0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2cf4p-4, -0x1.b7f8dcp-6, 0x1.540416p-8,
-                            -0x1.a3ea9ap-11, 0x1.494686p-14);
-  const auto q = polynomial(t, 0x1.63e098p-12, 0x1.208978p+0, 0x1.46b92ap-1, 0x1.a65f10p-4, -0x1.65e144p-6,
-                            0x1.8284fep-9, -0x1.871f8ap-13);
-  const auto [shifted, r] = reduce_by_ln2<127>(-q);
-  const auto power = power_of_two(shifted);
-  const auto above = 1.f - power * exp_small(r);
-  return copysign(select(t < 1.f, fma(t, p, t), above), x);
-}
-
-// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h +
-// l, h of the upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
-template <int L>
-SINTER_INLINE floats<L> erfc_float(floats<L> x) {
-  const auto a = min(abs(x), 10.2f);
-  const auto upper = bit_cast<float>(bit_cast<std::int32_t>(a) & ints<L>(std::int32_t(0xfffff000u)));
-  const auto t = 2.f / (a + 2.f);
-  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4,
-                            -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
-  const auto [shifted, r] = reduce_by_ln2(-(upper * upper));
-  const auto tail = t * p * scale(exp_small(r - (a - upper) * (a + upper)), shifted);
-  return select(x < 0.f, 2.f - tail, tail);
-}
-
-}  // namespace detail
-
-#define SINTER_FLOAT_OR_BY_LANE(word)                                          \
-  template <class T, int L>                                                    \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                \
-    if constexpr (std::is_same_v<T, float>) return detail::word##_float(x);    \
-    else return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
-  }
-SINTER_FLOAT_OR_BY_LANE(exp)
-SINTER_FLOAT_OR_BY_LANE(exp2)
-SINTER_FLOAT_OR_BY_LANE(expm1)
-SINTER_FLOAT_OR_BY_LANE(log)
-SINTER_FLOAT_OR_BY_LANE(log2)
-SINTER_FLOAT_OR_BY_LANE(log10)
-SINTER_FLOAT_OR_BY_LANE(log1p)
-SINTER_FLOAT_OR_BY_LANE(sigmoid)
-SINTER_FLOAT_OR_BY_LANE(tanh)
-SINTER_FLOAT_OR_BY_LANE(erf)
-SINTER_FLOAT_OR_BY_LANE(erfc)
-#undef SINTER_FLOAT_OR_BY_LANE
-
-#define SINTER_BY_LANE(word)                                              \
-  template <class T, int L>                                               \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                           \
-    return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
-  }
-SINTER_BY_LANE(cbrt)
-SINTER_BY_LANE(asin)
-SINTER_BY_LANE(acos)
-SINTER_BY_LANE(atan)
-SINTER_BY_LANE(sinh)
-SINTER_BY_LANE(cosh)
-#undef SINTER_BY_LANE
-
-template <class T, int L>
-SINTER_INLINE simd<T, L> pow(simd<T, L> a, simd<T, L> b) {
-  return detail::each_lane<T, L>([](T x, T y) { return math::pow(x, y); }, a, b);
-}
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_FUNCTIONS_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
-// sinter/math/packet_narrow.hpp: reading and writing elements of any type as lanes of the type they are computed in.
-
-namespace sinter::math {
-
-namespace detail {
-
-// The scalar conversions of core/half.hpp in lanes; an instruction where the target has one.
-
-template <int L>
-SINTER_INLINE simd<std::int32_t, L> widened_bits(const void* from) {
-  return simd<std::int32_t, L>(
-      convert<typename simd<std::int32_t, L>::registers>(load<registers<std::int16_t, L>>(from)));
-}
-
-template <int L>
-SINTER_INLINE simd<std::int16_t, L> low_bits(simd<std::int32_t, L> x) {
-  return simd<std::int16_t, L>(convert<typename simd<std::int16_t, L>::registers>(x.r));
-}
-
-template <int L>
-SINTER_INLINE simd<float, L> from_bfloat16(const void* from) {
-  return bit_cast<float>(shift_left<16>(widened_bits<L>(from)));
-}
-
-template <int L>
-SINTER_INLINE simd<std::int16_t, L> to_bfloat16(simd<float, L> x) {
-  using I = simd<std::int32_t, L>;
-  const I all = bit_cast<std::int32_t>(x);
-  const I rounded = all + I(0x7fff) + (shift_right<16>(all) & I(1));
-  return low_bits(shift_right<16>(select(isnan(x), all | I(0x400000), rounded)));
-}
-
-template <int L>
-SINTER_INLINE simd<float, L> from_half(const void* from) {
-#ifdef EIGEN_VECTORIZE_AVX512
-  if constexpr (L == 16)
-    return simd<float, L>(
-        registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
-#endif
-#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
-  if constexpr (L == 8 && native_lanes >= 8)
-    return simd<float, L>(registers<float, L>{_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)))});
-#endif
-  using I = simd<std::int32_t, L>;
-  const I bits = widened_bits<L>(from), sign = bits & I(std::int32_t(0x80000000u));
-  const I rest = shift_left<13>(bits & I(0x7fff)), exponent = rest & I(0x7c00 << 13);
-  const I normal = rest + select(exponent == I(0x7c00 << 13), I(224 << 23), I(112 << 23));
-  const auto tiny = bit_cast<float>(rest + I(113 << 23)) - 0x1p-14f;
-  return bit_cast<float>(sign | select(exponent == I(0), bit_cast<std::int32_t>(tiny), normal));
-}
-
-template <int L>
-SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
-#ifdef EIGEN_VECTORIZE_AVX512
-  if constexpr (L == 16) {
-    simd<std::int16_t, L> y;
-    const __m256i bits = _mm512_maskz_cvtps_ph(0xffff, x.r.v, _MM_FROUND_TO_NEAREST_INT);
-    std::memcpy(&y, &bits, sizeof bits);
-    return y;
-  }
-#endif
-#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
-  if constexpr (L == 8 && native_lanes >= 8) {
-    simd<std::int16_t, L> y;
-    const __m128i bits = _mm256_cvtps_ph(x.r.v, _MM_FROUND_TO_NEAREST_INT);
-    std::memcpy(&y, &bits, sizeof bits);
-    return y;
-  }
-#endif
-  using I = simd<std::int32_t, L>;
-  const I all = bit_cast<std::int32_t>(x), size = all & I(0x7fffffff);
-  const I sign = shift_right<16>(all) & I(0x8000);
-  const I tiny = bit_cast<std::int32_t>(bit_cast<float>(size) + 0.5f) - I(0x3f000000);
-  const I normal = shift_right<13>(size - I(112 << 23) + I(0xfff) + (shift_right<13>(size) & I(1)));
-  const I finite = select(size < I(0x38800000), tiny, select(size < I(0x47800000), normal, I(0x7c00)));
-  const I not_a_number = I(0x7e00) | (shift_right<13>(size) & I(0x3ff));
-  return low_bits(sign | select(size > I(0x7f800000), not_a_number, finite));
-}
-
-template <narrow_element T, int L>
-SINTER_INLINE simd<std::int16_t, L> narrowed(simd<float, L> x) {
-  if constexpr (std::is_same_v<T, half>) return to_half(x);
-  else return to_bfloat16(x);
-}
-
-template <narrow_element T, int L>
-SINTER_INLINE simd<float, L> widened(const void* from) {
-  if constexpr (std::is_same_v<T, half>) return from_half<L>(from);
-  else return from_bfloat16<L>(from);
-}
-
-}  // namespace detail
-
-// L elements of type T, any element type, as lanes of compute_type<T>; and back, rounded.
-template <int L = native_lanes, class T>
-SINTER_INLINE simd<compute_type<T>, L> read(const T* from) {
-  if constexpr (narrow_element<T>) return detail::widened<T, L>(from);
-  else return simd<T, L>::load(from);
-}
-template <class T, int L>
-SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
-  if constexpr (narrow_element<T>) {
-    const auto bits = detail::narrowed<T>(x);
-    std::memcpy(static_cast<void*>(to), &bits.r, sizeof(T) * L);
-  } else {
-    x.store(to);
-  }
-}
-// Past the caches where the target can; `to` is aligned to what is written.
-template <class T, int L>
-SINTER_INLINE void write_past_caches(T* to, simd<compute_type<T>, L> x) {
-  if constexpr (narrow_element<T>) detail::stream(to, detail::narrowed<T>(x).r);
-  else x.stream(to);
-}
-
-// x as a T would hold it.
-template <narrow_element T, int L>
-SINTER_INLINE simd<float, L> rounded(simd<float, L> x) {
-  const auto bits = detail::narrowed<T>(x);
-  return detail::widened<T, L>(&bits.r);
-}
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_NARROW_HPP
-#ifndef SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
-#define SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
-// sinter/math/packet_trigonometry.hpp: sine, cosine and tangent of simd.
-
-namespace sinter::math {
-
-namespace detail {
-
-// x = q pi/2 + r, |r| <= pi/4.
-template <int L>
-struct quarter_turns {
-  ints<L> q;
-  floats<L> r;
-};
-
-// Beyond it, and for NaN, the scalar word answers.
-inline constexpr float trigonometric_limit = 1e6f;
-
-// In double: pi/2 = high + low with high of 33 bits, so that q high is exact for |q| < 2^20.
-template <int L>
-SINTER_INLINE quarter_turns<L> reduce_by_quarter_turn(floats<L> x) {
-  using D = simd<double, L>;
-  constexpr double round52 = 0x1.8p52;
-  const D d = cast<double>(x);
-  const D shifted = fma(d, D(0x1.45f306dc9c883p-1), D(round52));
-  const D n = shifted - round52;
-  const D r = fma(n, D(-0x1.0b4611a626331p-34), fma(n, D(-0x1.921fb544p+0), d));
-  return {cast<std::int32_t>(bit_cast<std::int64_t>(shifted)), cast<float>(r)};
-}
-
-// Both to 2^-28 and 2^-33 of the value, |r| <= pi/4.
-template <int L>
-SINTER_INLINE floats<L> sin_small(floats<L> r) {
-  const auto z = r * r;
-  const auto s = fma(polynomial(z, -0x1.555546p-3, 0x1.110730p-7, -0x1.994062p-13), z * r, r);
-  return select(r == 0.f, r, s);  // keeps -0
-}
-template <int L>
-SINTER_INLINE floats<L> cos_small(floats<L> r) {
-  const auto z = r * r;
-  return fma(polynomial(z, 0x1.55554ap-5, -0x1.6c0c28p-10, 0x1.99e86ap-16), z * z,
-             fma(z, floats<L>(-0.5f), floats<L>(1.f)));
-}
-
-// sin(q pi/2 + r).
-template <int L>
-SINTER_INLINE floats<L> sin_of(ints<L> q, floats<L> r) {
-  const auto value = select((q & ints<L>(1)) == std::int32_t(0), sin_small(r), cos_small(r));
-  return bit_cast<float>(bit_cast<std::int32_t>(value) ^ shift_left<30>(q & ints<L>(2)));
-}
-
-template <int L>
-SINTER_INLINE floats<L> tan_of(ints<L> q, floats<L> r) {
-  const auto even = (q & ints<L>(1)) == std::int32_t(0);
-  const auto s = sin_small(r), c = cos_small(r);
-  return select(even, s, -c) / select(even, c, s);
-}
-
-}  // namespace detail
-
-// Lanes out of range are replaced one by one, so that a result never depends on the other lanes.
-#define SINTER_TRIGONOMETRIC(word, formula)                                                             \
-  template <class T, int L>                                                                             \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                                         \
-    const auto by_lane = [&] { return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); }; \
-    if constexpr (std::is_same_v<T, float>) {                                                           \
-      const auto beyond = logical_not(abs(x) <= detail::trigonometric_limit);                           \
-      const auto [q, r] = detail::reduce_by_quarter_turn(select(beyond, simd<T, L>(0), x));             \
-      const auto result = formula;                                                                      \
-      return any(beyond) ? select(beyond, by_lane(), result) : result;                                  \
-    } else {                                                                                            \
-      return by_lane();                                                                                 \
-    }                                                                                                   \
-  }
-SINTER_TRIGONOMETRIC(sin, detail::sin_of(q, r))
-SINTER_TRIGONOMETRIC(cos, detail::sin_of(q + std::int32_t(1), r))
-SINTER_TRIGONOMETRIC(tan, detail::tan_of(q, r))
-#undef SINTER_TRIGONOMETRIC
-
-}  // namespace sinter::math
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_TRIGONOMETRY_HPP
-#endif  // SINTER_SINGLE_SINTER_MATH_PACKET_HPP
-
-namespace sinter::cpu_impl::detail {
-
-template <class Word>
-void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
-  auto* t = reinterpret_cast<Word*>(to);
-  const auto* f = reinterpret_cast<const Word*>(from);
-  if (from_step == 0) {
-    const Word v = *f;
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
-  } else {
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
-  }
-}
-
-SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size);
-
-/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
-/// Where rows stand side by side there, each line of cache is touched once.
-template <class Word, bool Back>
-void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
-  auto* const t = reinterpret_cast<Word*>(tile);
-  auto* const m = reinterpret_cast<Word*>(there);
-  const auto move = [](Word& in_tile, Word& outside) {
-    if constexpr (Back) outside = in_tile;
-    else in_tile = outside;
-  };
-  if (row_step != 1) {
-    for (index_t r = 0; r < h; ++r)
-      for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r * row_step + c * step]);
-    return;
-  }
-  index_t r = 0;
-  for (; r + 16 <= h; r += 16) {
-    for (index_t c = 0; c < w; ++c) {
-      SINTER_UNROLL
-      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
-    }
-  }
-  for (; r < h; ++r)
-    for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
-}
-
-template <bool Back>
-void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
-  switch (size) {
-    case 1:
-      return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
-    case 2:
-      return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
-    case 4:
-      return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
-    default:
-      return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
-  }
-}
-
-template <class T>
-void add_strided(char* to, index_t step, const char* from, index_t n) {
-  auto* t = reinterpret_cast<T*>(to);
-  const auto* f = reinterpret_cast<const T*>(from);
-  if (step == 0) {
-    double sum = 0;
-    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
-    *t += static_cast<T>(sum);
-    return;
-  }
-  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
-}
-
-// Only gradients are summed; those of narrow elements are gathered in float.
-inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
-  if (size == 4) add_strided<float>(to, step, from, n);
-  else add_strided<double>(to, step, from, n);
-}
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1:
-      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2:
-      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4:
-      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default:
-      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_COPIES_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
-// sinter/cpu/detail/loop_shape.hpp: an index space with its operands, and the kernel function that runs on it.
-
-namespace sinter::cpu_impl {
-
-using sinter::detail::max_operands;
-using sinter::detail::pass_of;
-
-inline constexpr int lanes = math::native_lanes;
-
-/// What remains to be done with the values of a row: value = (what was read - shift) * scale - rest.
-struct row_end {
-  double shift = 0, scale = 1, rest = 0;
-};
-
-/// What a kernel function runs on: whole vectors only.
-struct kernel_args {
-  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
-  index_t first = 0;  ///< row-major index of the first of them
-  const void* const* in = nullptr;
-  const index_t* in_mask = nullptr;
-  const int* in_size = nullptr;
-  void* const* out = nullptr;
-  const index_t* out_mask = nullptr;
-  const int* out_size = nullptr;
-  const bool* out_add = nullptr;
-  bool stream = false;            ///< results go past the cache
-  bool plain = false;             ///< so they do, no mask is 0, and nothing is added to what is there
-  const row_end* made = nullptr;  ///< of the operands that kernel::made stands for
-};
-using kernel_fn = void (*)(const void* plan, const kernel_args&);
-
-/// Results larger than this bypass the cache: they will not be read again before they would have left it.
-inline constexpr index_t stream_bytes = index_t{8} << 20;
-
-struct operand {
-  char* data = nullptr;
-  index_t strides[max_rank] = {};  ///< in elements
-  int size = 0;
-  bool add = false;
-};
-
-/// Bytes that hold one vector of any element type.
-inline constexpr int vector_bytes = lanes * 8;
-
-struct loop {
-  int rank = 0;
-  index_t shape[max_rank] = {};
-  int inputs = 0;
-  int outputs = 0;
-  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
-  operand* out = nullptr;  ///< `outputs` of them
-  kernel_fn fn = nullptr;
-  const void* plan = nullptr;
-
-  index_t numel() const {
-    index_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= shape[i];
-    return n;
-  }
-};
-
-/// Puts the axes into the order in which the operands lie in memory, results first. For a loop whose elements are not
-/// counted.
-SINTER_SHARED void order_by_memory(loop& l);
-
-SINTER_SHARED void coalesce(loop& l);
-
-namespace detail {
-
-/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
-template <class F>
-void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
-  if (l.rank == 0) {
-    f(index_t{0}, index_t{0}, index_t{1});
-    return;
-  }
-  index_t coordinate[max_rank];
-  index_t rest = begin;
-  for (int d = l.rank - 1; d >= 0; --d) {
-    coordinate[d] = rest % l.shape[d];
-    rest /= l.shape[d];
-  }
-  const int last = l.rank - 1;
-  while (n > 0) {
-    index_t offset = 0;
-    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
-    const index_t left = l.shape[last] - coordinate[last];
-    const index_t run = left < n ? left : n;
-    f(offset, strides[last], run);
-    n -= run;
-    coordinate[last] = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      if (++coordinate[d] < l.shape[d]) break;
-      coordinate[d] = 0;
-    }
-  }
-}
-
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums); grows to the largest request.
-template <int Use>
-char* scratch(std::size_t bytes) {
-  struct buffer {
-    char* data = nullptr;
-    std::size_t size = 0;
-    ~buffer() { std::free(data); }
-  };
-  static thread_local buffer b;
-  if (b.size < bytes) {
-    std::free(b.data);
-    b.size = (bytes + 4095) / 4096 * 4096;
-    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
-    if (b.data == nullptr) {
-      b.size = 0;
-      sinter::detail::refuse<out_of_memory>({"cpu: out of memory for a staging buffer of ", bytes, " bytes"});
-    }
-  }
-  return b.data;
-}
-
-/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one
-/// copy of it.
-template <class Place>
-int first_at(const Place& place, int s) {
-  for (int i = 0; i < s; ++i)
-    if (place(i) == place(s)) return i;
-  return s;
-}
-
-/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element
-/// takes the same arithmetic.
-SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
-                            index_t n);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
-                            index_t n) {
-  alignas(64) char in_pad[max_operands][vector_bytes];
-  alignas(64) char out_pad[max_operands][vector_bytes];
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t out_mask[max_operands];
-  for (int s = 0; s < inputs; ++s) {
-    in[s] = a.in[s];
-    if (a.in_mask[s] == 0) continue;
-    std::memset(in_pad[s], 0, vector_bytes);
-    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s],
-                static_cast<std::size_t>(n * a.in_size[s]));
-    in[s] = in_pad[s];
-  }
-  const auto place = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s]; };
-  for (int s = 0; s < outputs; ++s) {
-    const int first = first_at(place, s);
-    out[s] = out_pad[first];
-    out_mask[s] = -1;
-    if (first < s || !a.out_add[s]) continue;
-    std::memset(out_pad[s], 0, vector_bytes);
-    std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
-  }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false, false, a.made});
-  for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void order_by_memory(loop& l) {
-  if (l.rank < 2) return;
-  index_t* strides[2 * max_operands];
-  const int n = l.inputs + l.outputs;
-  for (int s = 0; s < n; ++s) strides[s] = s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides;
-  int order[max_rank];
-  if (!sinter::detail::memory_order(l.shape, l.rank, n, strides, order)) return;
-  for (int s = 0; s < n; ++s) sinter::detail::reorder_axes(order, l.rank, strides[s]);
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
-}
-
-SINTER_SHARED void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
-    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
-  });
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_LOOP_SHAPE_HPP
-
-namespace sinter::cpu_impl {
-
-/// Elements below which a pass stays on the calling thread.
-inline constexpr index_t serial_below = 32768;
-/// Elements of a task, at least; longer rows are cut into several.
-inline constexpr index_t task_elements = 65536;
-
-/// A loop made ready to run any range of its row-major index space.
-class prepared_loop {
- public:
-  static constexpr index_t block = 512;     ///< elements staged at a time
-  static constexpr index_t short_row = 64;  ///< shorter rows are staged
-  static constexpr index_t band = 512;      ///< elements of a band of short rows, at least
-  static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
-  static constexpr index_t tile_columns = 256;
-  static constexpr index_t segment = 65536;  ///< longest kernel call in row mode
-  static constexpr index_t sum_segment =
-      512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
-
-  explicit prepared_loop(const loop& source);
-
-  const loop& shape() const { return l_; }
-  index_t numel() const { return total_; }
-  index_t inner() const { return inner_; }
-  bool by_rows() const { return rows_; }
-  /// Elements of which a range should be made up: whole rows, several where operands are transposed.
-  index_t unit() const {
-    return band_ > 0 ? band_
-           : rows_   ? inner_
-           : tiled_  ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1)
-                     : block;
-  }
-  bool reducing(int s) const { return reducing_[s]; }
-  bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of
-  /// them are in each other's way.
-  void set_stream();
-
-  /// What is left to do with the rows that follow; it is read when they run.
-  void set_row_end(const row_end* end) { made_ = end; }
-
-  /// True when every element of the index space meets its own element of output s, apart from the last axis.
-  bool reduces_only_rows(int s) const {
-    for (int d = 0; d + 1 < l_.rank; ++d)
-      if (l_.out[s].strides[d] == 0) return false;
-    return rows_ && l_.rank > 1;
-  }
-
-  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
-  /// dense array whose first element is number `begin`.
-  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
-    if (band_ > 0 && end - begin >= 4 * band_ && begin % inner_ == 0) run_bands(begin, end, base, add, linear);
-    else if (rows_) run_rows(begin, end, base, add, linear);
-    else if (tiled_ && begin % inner_ == 0 && end % inner_ == 0) run_tiles(begin, end, base, add, linear);
-    else run_blocks(begin, end, base, add, linear);
-  }
-
- private:
-  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
-
-  bool is_dense(const operand& o) const {
-    index_t step = 1;
-    for (int d = l_.rank - 1; d >= 0; --d) {
-      if (o.strides[d] != step) return false;
-      step *= l_.shape[d];
-    }
-    return true;
-  }
-  bool is_repeated(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] != 0) return false;
-    return l_.rank > 0;
-  }
-  /// Do elements that follow each other in memory belong to rows that follow each other?
-  bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
-  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines
-  /// at the same place of a page, or next to it, drive each other out: ten times slower on Zen 3.
-  static bool apart(const operand& a, const operand& b) {
-    if (lanes * std::min(a.size, b.size) >= 64) return true;
-    if (a.size != b.size) return false;  // they meet somewhere
-    const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
-    return distance >= 128 && distance <= 4096 - 128;
-  }
-  bool is_reducing(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] == 0) return true;
-    return false;
-  }
-
-  /// Short rows beside values that every row meets, such as biases: several rows at once make a band, for which these
-  /// values are repeated and their sums are gathered.
-  void find_bands() {
-    if (l_.rank != 2 || inner_ >= band) return;
-    const auto meets_every_row = [](const operand& o) { return o.strides[0] == 0 && o.strides[1] == 1; };
-    for (int s = 0; s < l_.inputs; ++s)
-      if (!dense_in_[s] && !repeated_in_[s] && !meets_every_row(l_.in[s])) return;
-    for (int s = 0; s < l_.outputs; ++s)
-      if (!dense_out_[s] && !meets_every_row(l_.out[s])) return;
-    // A power of two, so that sums can be folded in halves.
-    band_ = inner_;
-    while (band_ < band) band_ *= 2;
-  }
-
-  /// The kernel on a.n elements, of which the last may be less than a vector.
-  void call(kernel_args a) const {
-    const index_t rest = a.n % lanes;
-    a.n -= rest;
-    a.made = made_;
-    if (a.n > 0) l_.fn(l_.plan, a);
-    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
-  }
-
-  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
-
-  template <class T>
-  static void store_sum(char* to, const char* lane_sums, bool add) {
-    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
-    T* p = reinterpret_cast<T*>(to);
-    *p = add ? *p + sum : sum;
-  }
-
-  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
-
-  /// Adds the second half of n elements to the first one, and so on, until `row` elements are left.
-  template <class T>
-  static void fold_band(T* values, index_t n, index_t row) {
-    using vector = math::simd<T, lanes>;
-    for (n /= 2; n >= row; n /= 2) {
-      index_t i = 0;
-      for (; i + lanes <= n; i += lanes) (vector::load(values + i) + vector::load(values + n + i)).store(values + i);
-      for (; i < n; ++i) values[i] += values[n + i];
-    }
-  }
-  template <class T>
-  void store_band(char* to, char* values, bool add) const {
-    T* const v = reinterpret_cast<T*>(values);
-    T* const t = reinterpret_cast<T*>(to);
-    fold_band(v, band_, inner_);
-    for (index_t i = 0; i < inner_; ++i) t[i] = add ? t[i] + v[i] : v[i];
-  }
-
-  void run_bands(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
-
-  /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
-  void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const;
-
-  loop l_;
-  index_t total_ = 0;
-  index_t inner_ = 1;
-  index_t band_ = 0;  ///< elements of a band, whole rows; 0 where there are no bands
-  bool rows_ = false;
-  bool tiled_ = false;
-  bool stream_ = false;
-  bool plain_ = false;
-  bool any_reducing_ = false;
-  const row_end* made_ = nullptr;
-  bool dense_in_[max_operands] = {};
-  bool repeated_in_[max_operands] = {};
-  bool dense_out_[max_operands] = {};
-  bool reducing_[max_operands] = {};
-  int in_size_[max_operands] = {};
-  int out_size_[max_operands] = {};
-};
-
-#if SINTER_DEFINES
-
-SINTER_SHARED prepared_loop::prepared_loop(const loop& source) : l_(source) {
-  coalesce(l_);
-  total_ = l_.numel();
-  inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
-  rows_ = l_.rank <= 1 || inner_ >= short_row;
-  for (int s = 0; s < l_.inputs; ++s) {
-    in_size_[s] = l_.in[s].size;
-    const index_t step = inner_stride(l_.in[s]);
-    rows_ = rows_ && (step == 0 || step == 1);
-    dense_in_[s] = is_dense(l_.in[s]);
-    repeated_in_[s] = is_repeated(l_.in[s]);
-  }
-  for (int s = 0; s < l_.outputs; ++s) {
-    out_size_[s] = l_.out[s].size;
-    const index_t step = inner_stride(l_.out[s]);
-    rows_ = rows_ && (step == 0 || step == 1);
-    dense_out_[s] = is_dense(l_.out[s]);
-    reducing_[s] = is_reducing(l_.out[s]);
-    any_reducing_ = any_reducing_ || reducing_[s];
-  }
-  find_bands();
-  if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
-  for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
-  for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
-}
-
-SINTER_SHARED void prepared_loop::set_stream() {
-  // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
-  // vectors of a row.
-  stream_ = (rows_ || band_ > 0) && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
-  const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
-  for (int s = 0; s < l_.outputs; ++s) {
-    if (!streams(s)) continue;
-    stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
-    for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-    for (int other = 0; other < l_.outputs; ++other) {
-      if (other == s) continue;
-      const bool adds_to_it = l_.out[s].data == l_.out[other].data;
-      stream_ = stream_ && !adds_to_it && (!streams(other) || apart(l_.out[s], l_.out[other]));
-    }
-  }
-  plain_ = stream_;
-  for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
-  for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
-}
-
-SINTER_SHARED void prepared_loop::run_rows(index_t begin, index_t end, char* const* base, const bool* add,
-                                           bool linear) const {
-  alignas(64) char repeated[max_operands][vector_bytes];
-  alignas(64) char sums[max_operands][vector_bytes];
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t in_mask[max_operands];
-  index_t out_mask[max_operands];
-  bool out_add[max_operands];
-  const int last = l_.rank - 1;
-  const index_t longest = any_reducing_ ? sum_segment : segment;
-  for (index_t at = begin; at < end;) {
-    const index_t column = at % inner_;
-    index_t n = inner_ - column;
-    if (n > end - at) n = end - at;
-    if (n > longest) n = longest;
-    index_t coordinate[max_rank];
-    index_t rest = at / inner_;
-    for (int d = last - 1; d >= 0; --d) {
-      coordinate[d] = rest % l_.shape[d];
-      rest /= l_.shape[d];
-    }
-    const auto offset = [&](const operand& o) {
-      index_t x = last >= 0 ? column * o.strides[last] : 0;
-      for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-      return x * o.size;
-    };
-    for (int s = 0; s < l_.inputs; ++s) {
-      const operand& o = l_.in[s];
-      const char* p = o.data + offset(o);
-      in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
-      if (in_mask[s] == 0) {
-        detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
-        p = repeated[s];
-      }
-      in[s] = p;
-    }
-    bool plain = plain_;
-    for (int s = 0; s < l_.outputs; ++s) {
-      const operand& o = l_.out[s];
-      const bool sum = inner_stride(o) == 0;
-      out_mask[s] = sum ? 0 : -1;
-      out_add[s] = sum || add[s];
-      plain = plain && !out_add[s];
-      if (sum) std::memset(sums[s], 0, sizeof sums[s]);
-      out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
-    }
-    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
-    for (int s = 0; s < l_.outputs; ++s) {
-      if (out_mask[s] != 0) continue;
-      char* to = base[s] + offset(l_.out[s]);
-      if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
-      else store_sum<double>(to, sums[s], add[s] || column != 0);
-    }
-    at += n;
-  }
-}
-
-SINTER_SHARED void prepared_loop::run_blocks(index_t begin, index_t end, char* const* base, const bool* add,
-                                             bool linear) const {
-  constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-  char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t in_mask[max_operands];
-  index_t out_mask[max_operands];
-  bool out_add[max_operands];
-  for (int s = 0; s < l_.inputs; ++s) {
-    in_mask[s] = repeated_in_[s] ? 0 : -1;
-    in[s] = staged + static_cast<std::size_t>(s) * bytes;
-    if (repeated_in_[s])
-      detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
-  }
-  for (index_t at = begin; at < end; at += block) {
-    const index_t n = end - at < block ? end - at : block;
-    for (int s = 0; s < l_.inputs; ++s) {
-      const operand& o = l_.in[s];
-      if (repeated_in_[s]) continue;
-      if (dense_in_[s]) {
-        in[s] = o.data + at * o.size;
-        continue;
-      }
-      char* to = staged + static_cast<std::size_t>(s) * bytes;
-      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-        detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
-        to += count * o.size;
-      });
-    }
-    for (int s = 0; s < l_.outputs; ++s) {
-      const operand& o = l_.out[s];
-      out_mask[s] = -1;
-      const bool direct = dense_out_[s] || (linear && s == 0);
-      const int first = reducing_[s] ? s : detail::first_at([base](int i) { return base[i]; }, s);
-      char* const stage = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
-      out_add[s] = add[s] && !reducing_[s];
-      out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size : stage;
-      if (direct || first < s || !out_add[s]) continue;
-      char* to = stage;
-      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-        detail::copy_strided(to, 1, base[s] + offset * o.size, step, count, o.size);
-        to += count * o.size;
-      });
-    }
-    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
-    for (int s = 0; s < l_.outputs; ++s) {
-      const operand& o = l_.out[s];
-      if (dense_out_[s] || (linear && s == 0)) continue;
-      const char* from = static_cast<const char*>(out[s]);
-      detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-        if (add[s] && reducing_[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
-        else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
-        from += count * o.size;
-      });
-    }
-  }
-}
-
-SINTER_SHARED void prepared_loop::run_bands(index_t begin, index_t end, char* const* base, const bool* add,
-                                            bool linear) const {
-  const std::size_t bytes = static_cast<std::size_t>(band_) * 8;
-  char* staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t in_mask[max_operands];
-  index_t out_mask[max_operands];
-  bool out_add[max_operands];
-  bool plain = plain_;
-  for (int s = 0; s < l_.inputs; ++s, staged += bytes) {
-    const operand& o = l_.in[s];
-    in_mask[s] = repeated_in_[s] ? 0 : -1;
-    in[s] = staged;
-    if (repeated_in_[s]) detail::copy_strided(staged, 1, o.data, 0, lanes, o.size);
-    else if (!dense_in_[s])
-      for (index_t i = 0; i < band_; i += inner_)
-        std::memcpy(staged + i * o.size, o.data, static_cast<std::size_t>(inner_ * o.size));
-  }
-  for (int s = 0; s < l_.outputs; ++s, staged += bytes) {
-    out_mask[s] = -1;
-    out[s] = staged;
-    out_add[s] = reducing_[s] || add[s];
-    plain = plain && !out_add[s];
-    if (reducing_[s]) std::memset(staged, 0, bytes);
-  }
-  for (index_t at = begin; at < end; at += band_) {
-    for (int s = 0; s < l_.inputs; ++s)
-      if (dense_in_[s]) in[s] = l_.in[s].data + at * l_.in[s].size;
-    for (int s = 0; s < l_.outputs; ++s)
-      if (!reducing_[s]) out[s] = base[s] + (linear && s == 0 ? at - begin : at) * l_.out[s].size;
-    const index_t n = end - at < band_ ? end - at : band_;
-    call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
-  }
-  for (int s = 0; s < l_.outputs; ++s) {
-    if (!reducing_[s]) continue;
-    char* const sums = static_cast<char*>(out[s]);
-    if (out_size_[s] == 4) store_band<float>(base[s], sums, add[s]);
-    else store_band<double>(base[s], sums, add[s]);
-  }
-}
-
-SINTER_SHARED void prepared_loop::run_tiles(index_t begin, index_t end, char* const* base, const bool* add,
-                                            bool linear) const {
-  constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
-  char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-  char* tile[2 * max_operands];     // where the first row is read or written
-  index_t pitch[2 * max_operands];  // bytes from row to row
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t mask[max_operands];
-  std::fill_n(mask, max_operands, index_t{-1});
-  const int last = l_.rank - 1;
-  index_t h = 0;
-  for (index_t row = begin / inner_; row < end / inner_; row += h) {
-    index_t coordinate[max_rank];
-    index_t rest = row;
-    for (int d = last - 1; d >= 0; --d) {
-      coordinate[d] = rest % l_.shape[d];
-      rest /= l_.shape[d];
-    }
-    h = std::min({tile_rows, l_.shape[last - 1] - coordinate[last - 1], end / inner_ - row});
-    for (index_t column = 0; column < inner_; column += tile_columns) {
-      const index_t w = std::min(tile_columns, inner_ - column);
-      const auto place = [&](const operand& o, char* data) {
-        index_t x = column * o.strides[last];
-        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-        return data + x * o.size;
-      };
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        tile[s] = place(o, o.data);
-        pitch[s] = o.strides[last - 1] * o.size;
-        if (inner_stride(o) == 1) continue;
-        char* const copy = staged + static_cast<std::size_t>(s) * bytes;
-        detail::copy_tile<false>(copy, tile[s], h, w, o.strides[last - 1], inner_stride(o), o.size);
-        tile[s] = copy;
-        pitch[s] = w * o.size;
-      }
-      const auto direct = [&](int s) { return inner_stride(l_.out[s]) == 1 || (linear && s == 0); };
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        const int at = l_.inputs + s;
-        if (linear && s == 0) {
-          tile[at] = base[s] + (row * inner_ + column - begin) * o.size;
-          pitch[at] = inner_ * o.size;
-        } else if (direct(s)) {
-          tile[at] = place(o, base[s]);
-          pitch[at] = o.strides[last - 1] * o.size;
-        } else {
-          const int first = detail::first_at([base](int i) { return base[i]; }, s);
-          tile[at] = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
-          pitch[at] = w * o.size;
-          if (first == s && add[s])
-            detail::copy_tile<false>(tile[at], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
-        }
-      }
-      for (index_t r = 0; r < h; ++r) {
-        for (int s = 0; s < l_.inputs; ++s) in[s] = tile[s] + r * pitch[s];
-        for (int s = 0; s < l_.outputs; ++s) out[s] = tile[l_.inputs + s] + r * pitch[l_.inputs + s];
-        call({w, (row + r) * inner_ + column, in, mask, in_size_, out, mask, out_size_, add});
-      }
-      for (int s = 0; s < l_.outputs; ++s)
-        if (const operand& o = l_.out[s]; !direct(s))
-          detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o),
-                                  o.size);
-    }
-  }
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_PREPARED_LOOP_HPP
-
-namespace sinter::cpu_impl {
-
-namespace detail {
-
-using sinter::detail::temporary;
-
-/// n values of a trivial type in arena memory.
-template <class T>
-class temporary_array {
- public:
-  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T* data() const { return static_cast<T*>(memory_.data()); }
-  T& operator[](index_t i) const { return data()[i]; }
-
- private:
-  temporary<cpu> memory_;
-};
-
-/// Elements between the first and the last that output s touches.
-inline index_t span_of(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
-  return n;
-}
-
-/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
-inline void clear(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
-  if (n > 0) std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
-}
-
-/// to (+)= the sum of `count` parts of n elements, in their order.
-template <class T>
-void add_partials(T* to, const T* parts, index_t n, index_t count, bool add) {
-  for (index_t i = 0; i < n; ++i) {
-    T sum = parts[i];
-    for (index_t k = 1; k < count; ++k) sum += parts[k * n + i];
-    to[i] = add ? to[i] + sum : sum;
-  }
-}
-
-}  // namespace detail
-
-/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
-struct partial_sums {
-  index_t elements[max_operands] = {};
-  index_t total = 0;
-
-  partial_sums(const prepared_loop& p) {
-    const loop& l = p.shape();
-    for (int s = 0; s < l.outputs; ++s)
-      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
-  }
-
-  /// f(output, elements) for those that need parts.
-  template <class F>
-  void each(int outputs, const F& f) const {
-    for (int s = 0; s < outputs; ++s)
-      if (elements[s] > 0) f(s, elements[s]);
-  }
-};
-
-namespace detail {
-
-/// The same of the elements of an output.
-inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
-  const auto run = [=]<class T>(T* of) { add_partials(of, reinterpret_cast<const T*>(parts), n, count, add); };
-  if (o.size == 4) run(reinterpret_cast<float*>(to));
-  else run(reinterpret_cast<double*>(to));
-}
-
-/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
-SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums);
-
-/// Elements whose sums are added one by one: some hundred terms where there is a choice.
-inline index_t piece_size(const partial_sums& sums) {
-  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
-  return std::max(few, 16 * sums.total);
-}
-
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
-/// one.
-SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
-                                     thread_pool& pool);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED index_t task_size(const prepared_loop& p, const partial_sums& sums) {
-  const index_t total = p.numel();
-  index_t grain = total < serial_below ? total : task_elements;
-  if (sums.total > 0) {
-    index_t tasks = total / (8 * sums.total);
-    if (tasks > 256) tasks = 256;
-    if (tasks < 1) tasks = 1;
-    const index_t wanted = (total + tasks - 1) / tasks;
-    if (grain < wanted) grain = wanted;
-  }
-  if (grain >= total) return total;
-  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1)))
-    return (grain + p.inner() - 1) / p.inner() * p.inner();
-  if (p.by_rows()) return grain / lanes * lanes;
-  return (grain + p.unit() - 1) / p.unit() * p.unit();
-}
-
-SINTER_SHARED void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
-                                     thread_pool& pool) {
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  index_t piece = piece_size(sums);
-  const index_t unit = p.unit();
-  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
-  index_t offset[max_operands] = {};
-  index_t bytes = 0;
-  sums.each(l.outputs, [&](int s, index_t n) {
-    offset[s] = bytes;
-    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
-  });
-  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
-  char* const parts = static_cast<char*>(memory.data());
-  pool.parallel_for(tasks, [&](index_t t) {
-    char* base[max_operands];
-    char* sum_of_task[max_operands];
-    bool add[max_operands];
-    for (int s = 0; s < l.outputs; ++s) {
-      base[s] = l.out[s].data;
-      add[s] = l.out[s].add;
-    }
-    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
-    sums.each(l.outputs, [&](int s, index_t n) {
-      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
-      base[s] = of_piece;
-      of_piece += (n * l.out[s].size + 7) / 8 * 8;
-      add[s] = true;
-    });
-    const index_t begin = t * grain;
-    const index_t end = begin + grain < total ? begin + grain : total;
-    for (index_t at = begin; at < end; at += piece) {
-      sums.each(l.outputs,
-                [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
-      p.run(at, at + piece < end ? at + piece : end, base, add);
-      sums.each(l.outputs,
-                [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
-    }
-  });
-  sums.each(l.outputs, [&](int s, index_t n) {
-    add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add);
-  });
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
-SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream = false);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void run_loop(const loop& source, thread_pool& pool, bool stream) {
-  prepared_loop p(source);
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  if (total == 0) {
-    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
-      if (!l.out[s].add) detail::clear(l, l.out[s]);
-    return;
-  }
-  if (stream) p.set_stream();
-  const partial_sums sums(p);
-  const index_t grain = detail::task_size(p, sums);
-  const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums)))
-    return detail::run_with_partials(p, sums, grain, tasks, pool);
-
-  char* base[max_operands];
-  bool add[max_operands];
-  for (int s = 0; s < l.outputs; ++s) {
-    base[s] = l.out[s].data;
-    add[s] = l.out[s].add;
-  }
-  // The sums of a single task go straight to their place, which starts from zero.
-  sums.each(l.outputs, [&](int s, index_t n) {
-    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
-    add[s] = true;
-  });
-  pool.parallel_for(tasks,
-                    [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_LOOP_HPP
-
-namespace sinter::cpu_impl {
-
-template <class T>
-using vector = math::simd<compute_type<T>, lanes>;
-
-/// A row_end in vectors.
-template <class T>
-struct last_step {
-  vector<T> shift, scale, rest;
-  SINTER_INLINE explicit last_step(const row_end& end)
-      : shift(static_cast<compute_type<T>>(end.shift)),
-        scale(static_cast<compute_type<T>>(end.scale)),
-        rest(static_cast<compute_type<T>>(end.rest)) {}
-  SINTER_INLINE vector<T> operator()(vector<T> x) const { return (x - shift) * scale - rest; }
-};
-
-/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another
-/// sign.
-template <class Registers>
-SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
-  if constexpr (!Registers::single) {
-    set_apart(x.lo);
-    set_apart(x.hi);
-  } else {
-#if defined(EIGEN_VECTORIZE_AVX512)
-    asm("" : "+v"(x.v));
-#elif defined(EIGEN_VECTORIZE_SSE)
-    asm("" : "+x"(x.v));
-#endif
-  }
-}
-
-/// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
-template <int Inputs, int Outputs, bool Plain>
-struct vector_machine {
-  const void* in[std::size_t{Inputs > 0 ? Inputs : 1}];
-  index_t in_mask[std::size_t{Inputs > 0 ? Inputs : 1}];
-  void* out[std::size_t{Outputs > 0 ? Outputs : 1}];
-  index_t out_mask[std::size_t{Outputs > 0 ? Outputs : 1}];
-  bool out_add[std::size_t{Outputs > 0 ? Outputs : 1}];
-  bool out_stream[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< overwrites what is there and goes past the caches
-  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];    ///< a sum of narrow elements, gathered in float
-  index_t i = 0;
-  index_t first = 0;
-  row_end made;
-
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first) {
-    for (int s = 0; s < Inputs; ++s) {
-      in[s] = a.in[s];
-      in_mask[s] = a.in_mask[s];
-    }
-    for (int s = 0; s < Outputs; ++s) {
-      out[s] = a.out[s];
-      out_mask[s] = a.out_mask[s];
-      out_add[s] = a.out_add[s];
-      out_stream[s] = a.stream && !a.out_add[s];
-      out_wide[s] = a.out_size[s] == sizeof(float);
-    }
-    if (a.made != nullptr) made = *a.made;
-  }
-
-  template <int S, class T>
-  SINTER_INLINE vector<T> load() const {
-    return math::read<lanes>(static_cast<const T*>(in[S]) + (Plain ? i : i & in_mask[S]));
-  }
-  template <int S, class T>
-  SINTER_INLINE vector<T> load_made() const {
-    vector<T> value = last_step<T>(made)(load<S, compute_type<T>>());
-    set_apart(value.r);
-    if constexpr (!narrow_element<T>) return value;
-    alignas(64) T rounded[lanes];  // as the op's result alone is
-    math::write(rounded, value);
-    return math::read<lanes>(static_cast<const T*>(rounded));
-  }
-  template <class T>
-  SINTER_INLINE vector<T> literal(compute_type<T> x) const {
-    return vector<T>(x);
-  }
-  template <int O, class T, class V>
-  SINTER_INLINE void put(const V& v) const {
-    T* p = static_cast<T*>(out[O]) + i;
-    if constexpr (floating_element<T>) {
-      if (Plain || out_stream[O]) return math::write_past_caches(p, v);
-      math::write(p, v);
-    } else {
-      v.store(p);
-    }
-  }
-  SINTER_INLINE index_t index() const { return first + i; }
-  template <int S, class T, class V>
-  SINTER_INLINE void accumulate(const V& g) const {
-    if constexpr (narrow_element<T>) {
-      if (!Plain && out_wide[S]) return accumulate<S, float>(g);
-    }
-    if (Plain || out_stream[S]) return math::write_past_caches(static_cast<T*>(out[S]) + i, vector<T>(g));
-    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
-    if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
-    else math::write(p, vector<T>(g));
-  }
-};
-
-template <class Pass, bool Plain>
-SINTER_IN_KERNEL void run_vectors(const void* plan, const kernel_args& a) {
-  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs, Plain> m(a);
-  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
-  for (; m.i < n; m.i += lanes) pass(m);
-}
-
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and
-/// branches between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For
-/// several results that loop would take the compiler as long again.
-template <class Pass>
-SINTER_KERNEL void run_pass(const void* plan, const kernel_args& a) {
-  if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
-    if (a.plain) return run_vectors<Pass, true>(plan, a);
-  run_vectors<Pass, false>(plan, a);
-}
-
-template <class K, class T>
-inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
-template <class Roots>
-inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
-template <class K, class T>
-inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
-
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_MACHINE_HPP
-
-namespace sinter::cpu_impl {
-
-using sinter::detail::any_shape;
-using sinter::detail::leaf_ref;
-using sinter::detail::sink_ref;
-
-inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
-  operand o;
-  o.data = static_cast<char*>(leaf.data);
-  o.size = leaf.element_size;
-  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
-  return o;
-}
-
-inline operand to_operand(const sink_ref& sink, int rank) {
-  operand o;
-  o.data = static_cast<char*>(sink.data);
-  o.size = sink.element_size;
-  o.add = sink.add;
-  for (int d = 0; d < rank; ++d) o.strides[d] = sink.strides[d];
-  return o;
-}
-
-/// Moves axis 1 of a loop and its operands behind the others: rows of the matrix (pixels, channels) come one by one.
-inline void put_channels_last(loop& l) {
-  int order[max_rank] = {};
-  for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
-  order[l.rank - 1] = 1;
-  for (int s = 0; s < l.inputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.in[s].strides);
-  for (int s = 0; s < l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, l.out[s].strides);
-  sinter::detail::reorder_axes(order, l.rank, l.shape);
-}
-
-/// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
-class epilogue {
- public:
-  /// Elements [begin, end) of the dense result, in place.
-  void range(index_t begin, index_t end) const;
-  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
-  /// place.
-  class rows {
-   public:
-    /// Values of size bytes; do results go past the cache?
-    rows(const epilogue& e, int size, bool stream) : loop_(reading_made(e, size)) {
-      if (stream) loop_.set_stream();
-      loop_.set_row_end(&end_);
-    }
-    rows(const rows&) = delete;
-    rows& operator=(const rows&) = delete;
-
-    /// Elements [begin, end) of the result, the first of which is made from the value at `made`.
-    void run(index_t begin, index_t end, const void* made, const row_end& what) {
-      for (int s = 0; s < loop_.shape().inputs; ++s)
-        if (is_made_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
-      end_ = what;
-      epilogue::run(loop_, begin, end, out_[0]);
-    }
-
-   private:
-    // A leaf where the result goes can only be the kernel::made, since the result is new.
-    loop reading_made(const epilogue& e, int size) {
-      const loop l = e.copy(in_, out_);
-      for (int s = 0; s < l.inputs; ++s) {
-        is_made_[s] = in_[s].data == out_[0].data;
-        if (is_made_[s]) in_[s].size = size;
-      }
-      return l;
-    }
-
-    operand in_[max_operands];
-    operand out_[1];
-    bool is_made_[max_operands] = {};
-    row_end end_;
-    prepared_loop loop_;
-  };
-
-  /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
-  /// matrix, or of images with the channels last, whose rows are pixels.
-  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const;
-
- protected:
-  loop l_;
-
- private:
-  loop copy(operand* in, operand* out) const {
-    loop l = l_;
-    l.in = in;
-    l.out = out;
-    for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
-    out[0] = *l_.out;
-    return l;
-  }
-  static void run(const prepared_loop& p, index_t begin, index_t end, const operand& out) {
-    char* const base[1] = {out.data};
-    const bool add[1] = {false};
-    p.run(begin, end, base, add);
-  }
-};
-
-template <class T, class K>
-class fused_epilogue : public epilogue {
- public:
-  fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
-    l_.rank = shape.rank;
-    for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];
-    l_.inputs = K::leaves;
-    l_.outputs = 1;
-    l_.in = in_;
-    l_.out = out_;
-    l_.fn = forward_kernel<K, T>;
-    l_.plan = &plan_;
-    out_[0] = to_operand(sink, shape.rank);
-    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape);
-  }
-  fused_epilogue(const fused_epilogue&) = delete;
-  fused_epilogue& operator=(const fused_epilogue&) = delete;
-
- private:
-  K plan_;
-  operand in_[pass_of<K::leaves + 1>];
-  operand out_[1];
-};
-
-inline tile_epilogue tiles_of(const epilogue* after) {
-  if (after == nullptr) return {};
-  return {[](void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
-            static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
-          },
-          const_cast<epilogue*>(after)};
-}
-
-/// Runs `after`, where there is one, on results [begin, end), which are in place.
-inline void finish_range(const epilogue* after, index_t begin, index_t end) {
-  if (after != nullptr) after->range(begin, end);
-}
-
-#if SINTER_DEFINES
-
-SINTER_SHARED void epilogue::range(index_t begin, index_t end) const {
-  operand in[max_operands];
-  operand out[1];
-  run(prepared_loop(copy(in, out)), begin, end, out[0]);
-}
-
-SINTER_SHARED void epilogue::tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-  operand in[max_operands];
-  operand out[1];
-  loop l = copy(in, out);
-  put_channels_last(l);
-  const auto use_columns = [&](operand& o) { o.data += c0 * o.strides[l.rank - 1] * o.size; };
-  for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
-  use_columns(out[0]);
-  const index_t width = l.shape[l.rank - 1] = c1 - c0;
-  run(prepared_loop(l), r0 * width, r1 * width, out[0]);
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-#endif  // SINTER_SINGLE_SINTER_CPU_EPILOGUE_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
-#define SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
-// sinter/cpu/instruction_set.hpp: the set of vector instructions for which the parts of a program that exist for
-// several are run, and what the library was compiled for.
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
-namespace sinter {
-
-/// Sets of vector instructions, from the smallest.
-enum class instruction_set { baseline, avx2, avx512 };
-
-inline const char* name_of(instruction_set set) {
-  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
-  return names[static_cast<int>(set)];
-}
-
-namespace detail {
-
-/// Does this processor, and its operating system, have the set?
-inline bool processor_has([[maybe_unused]] instruction_set set) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;  // not every compiler knows its name
-  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (set == instruction_set::avx2) return avx2;
-  if (set == instruction_set::avx512)
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#endif
-  return set == instruction_set::baseline;
-}
-
-/// What SINTER_ISA names, else the largest set that this processor has. Ends the program with a line on the standard
-/// error where the processor lacks what SINTER_ISA names, as it runs before main, where nothing catches exceptions.
-inline instruction_set choose_instruction_set() {
-  constexpr instruction_set all[] = {instruction_set::avx512, instruction_set::avx2, instruction_set::baseline};
-  const char* const wanted = std::getenv("SINTER_ISA");
-  bool is_known = false;
-  for (const instruction_set set : all) {
-    if (wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, name_of(set)) != 0) continue;
-    if (processor_has(set)) return set;
-    is_known = true;
-  }
-  std::fprintf(stderr, "sinter: SINTER_ISA is '%s', which %s; it has", wanted,
-               is_known ? "this processor does not have" : "is none of the sets that this processor may have");
-  for (const instruction_set set : all)
-    if (processor_has(set)) std::fprintf(stderr, " %s", name_of(set));
-  std::fprintf(stderr, "\n");
-  std::_Exit(1);
-}
-
-/// Set by the parts of the program that exist for several sets; null where there are none.
-inline const char*& chosen_instruction_set() {
-  static constinit const char* name = nullptr;
-  return name;
-}
-
-}  // namespace detail
-
-/// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
-///
-///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
-inline std::string build_info() {
-  std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
-  const char* const chosen = detail::chosen_instruction_set();
-  if (chosen == nullptr) return text + "; kernels for the same";
-  return text + "; kernels for " + chosen;
-}
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_CPU_INSTRUCTION_SET_HPP
-
-namespace sinter::cpu_impl {
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in);
-
-/// One output that is a dense array, wherever the range that is run starts.
-inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
-  l.outputs = 1;
-  l.out = out;
-  out[0] = to_operand(sink, 0);
-  sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
-}
-
-/// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
-struct map_call {
-  kernel_fn fn;
-  const void* plan;
-  const leaf_ref* leaves;
-  int inputs;
-  const sink_ref* sinks;
-  int outputs;
-  bool counts;  ///< does the formula ask for the number of an element?
-};
-
-template <int Most>
-void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  operand in[std::size_t{Most}], out[std::size_t{Most}];
-  const auto [fn, plan, leaves, inputs, sinks, outputs, counts] = call;
-  loop l = make_loop(fn, plan, shape, leaves, inputs, in);
-  l.outputs = outputs;
-  l.out = out;
-  bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
-  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
-  for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
-  if (!counts) order_by_memory(l);
-  run_loop(l, pool, stream);
-}
-
-inline void run_map(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  constexpr int few = 8;
-  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
-  else run_map_of<max_operands>(call, shape, pool);
-}
-
-/// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
-template <class E, class F>
-void with_producer(const E& e, const F& f) {
-  using K = sinter::detail::lowered<false, E>;
-  using T = compute_type<element_of<E>>;
-  const sinter::detail::leaves_of<E> leaves(e);
-  operand in[pass_of<K::leaves + 1>];
-  operand out[1];
-  const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, T>, &plan, {e.shape().data(), E::rank}, leaves, K::leaves, in);
-  sink_ref dense;
-  dense.element_size = sizeof(T);
-  set_dense_output(l, dense, out);
-  f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
-}
-
-#if SINTER_DEFINES
-
-SINTER_SHARED loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
-                             operand* in) {
-  loop l;
-  l.rank = shape.rank;
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
-  l.inputs = inputs;
-  l.in = in;
-  l.fn = fn;
-  l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
-  return l;
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cpu_v<D>
-struct backend<D> {
-  using epilogue = cpu_impl::epilogue;
-  template <class T, class K, int>
-  using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
-
-  static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
-  /// Null where nothing was chosen.
-  static const char* chosen_instructions() { return chosen_instruction_set(); }
-
-  /// out = K(leaves) over the index space `shape`.
-  template <class T, class K>
-  static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
-    static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1, kernel::counts<K>}, shape,
-                      pool());
-  }
-
-  /// Several results in one pass over `shape`; see kernel::roots.
-  template <class Roots>
-  static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
-    static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs, false},
-                      shape, pool());
-  }
-
-  /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
-  template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
-                     const flat_values (&outputs)[K::outputs]) {
-    [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
-    leaf_ref in[K::leaves];
-    sink_ref out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
-    for (int i = 0; i < K::outputs; ++i) {
-      out[i].data = outputs[i].data;
-      out[i].strides[0] = 1;
-      out[i].element_size = outputs[i].element_size;
-    }
-    map_many(plan, {&n, 1}, in, out);
-  }
-
-  /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
-  /// kernel::reads_result<K>, the result.
-  template <class T, bool = false, class K>
-  static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
-    constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks, kernel::counts<K>}, shape,
-                      pool());
-  }
-};
-
-static_assert(is_backend<backend<cpu>, cpu>);
-
-}  // namespace sinter::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_BACKEND_HPP
 // sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
 
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
@@ -32037,8 +25919,6 @@ using ops::index_range;
 
 }  // namespace detail
 }  // namespace sinter::cpu_impl
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
 // sinter/cpu/detail/gemm_kernel.hpp: the innermost product, a tile of C held in vector registers.
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -32230,9 +26110,6 @@ void compute_rows_in_place(index_t k_count, const T* const* rows, const T* b, T*
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_KERNEL_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
 // sinter/cpu/detail/gemm_pack.hpp: copies a strip of a matrix into the order in which the kernels read it.
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -32320,9 +26197,6 @@ void pack_strip(T* dst, index_t width, strip_source<T> s, index_t k_count) {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_PACK_HPP
-#ifndef SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
-#define SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
 // sinter/cpu/detail/gemm_scratch.hpp: per-thread packing buffers, kept from one product to the next.
 
 namespace sinter::cpu_impl::detail {
@@ -32364,7 +26238,6 @@ T* scratch(int slot, std::size_t count) {
 }
 
 }  // namespace sinter::cpu_impl::detail
-#endif  // SINTER_SINGLE_SINTER_CPU_DETAIL_GEMM_SCRATCH_HPP
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -37927,177 +31800,6 @@ struct kernels<ops::matmul_op<R>, D> : product_kernels<R, D> {
 };
 
 }  // namespace sinter::detail
-#if SINTER_WITH_SEQUENCES
-// sinter/cpu/linear_cross_entropy.hpp: the losses of rows of scores, and their slopes, on the host.
-
-namespace sinter::cpu_impl {
-
-/// A row of scores, to which a bias is added where there is one.
-template <bool Biased, class T>
-struct row_of_scores {
-  const T* x;
-  const T* bias;
-  index_t n;
-
-  template <class Place>
-  SINTER_INLINE vector<T> operator()(Place i) const {
-    if constexpr (Biased) return load_row<T>(x, i, n) + load_row<T>(bias, i, n);
-    else return load_row<T>(x, i, n);
-  }
-  SINTER_INLINE compute_type<T> at(index_t i) const {
-    using C = compute_type<T>;
-    if constexpr (Biased) return C(x[i]) + C(bias[i]);
-    else return C(x[i]);
-  }
-};
-
-template <bool Biased, class T>
-SINTER_KERNEL void class_loss_of_row(const ops::class_loss& what, const row_of_scores<Biased, T>& v, std::int64_t label,
-                                     const T* next, T* loss, compute_type<T>* parts) {
-  using C = compute_type<T>;
-  const row_folds<T> r{v.n};
-  const C shift = ops::row_shift(r.max(v));
-  const C sum = row_sum_of_long<T>(v.n, [&](auto i) SINTER_INLINE_LAMBDA {
-    __builtin_prefetch(next + i.first);
-    return within_row<T>(i, v.n, math::exp(v(i) - vector<T>(shift)), C(0));
-  });
-  const C rest = math::log(sum);
-  parts[0] = shift;
-  parts[1] = rest;
-  if (label == what.ignored) {
-    *loss = T(0);
-    return;
-  }
-  C below = 0;
-  if (what.smooths())
-    below = row_sum<T>(
-        v.n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, v.n, v(i) - vector<T>(shift), C(0)); });
-  *loss = static_cast<T>(what.loss(shift, rest, v.at(label), below, v.n));
-}
-
-template <bool Biased, class T>
-SINTER_KERNEL void class_slopes_of_row(const ops::class_loss& what, const row_of_scores<Biased, T>& v,
-                                       std::int64_t label, const compute_type<T>* parts, compute_type<T> g, T* to) {
-  using C = compute_type<T>;
-  if (label == what.ignored) return std::fill(to, to + v.n, T(0));
-  const C at_label = what.slope_at_label(parts[0], parts[1], v.at(label), v.n) * g;
-  const vector<T> shift(parts[0]), rest(parts[1]), factor(what.factor(parts[0], parts[1]) * g);
-  if (what.smooths()) {
-    const vector<T> share(what.template share<C>(v.n) * g);
-    put_row(to, v.n, false,
-            [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((v(i) - shift) - rest) * factor - share; });
-  } else {
-    put_row(to, v.n, false, [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((v(i) - shift) - rest) * factor; });
-  }
-  to[label] = static_cast<T>(at_label);
-}
-
-template <class T>
-void class_losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels, T* loss,
-                  compute_type<T>* parts, thread_pool& pool) {
-  in_row_groups(s.count, s.n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const T *const x = s.scores + at * s.n, *const next = at + 1 < s.count ? x + s.n : x;
-      if (s.bias == nullptr)
-        class_loss_of_row<false, T>(what, {x, nullptr, s.n}, labels[at], next, loss + at, parts + 2 * at);
-      else class_loss_of_row<true, T>(what, {x, s.bias, s.n}, labels[at], next, loss + at, parts + 2 * at);
-    }
-  });
-}
-
-template <class T>
-void class_slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                  const compute_type<T>* parts, const T* g, T* to, thread_pool& pool) {
-  in_row_groups(s.count, s.n, pool, [&](index_t first, index_t last) {
-    for (index_t at = first; at < last; ++at) {
-      const T* const x = s.scores + at * s.n;
-      const auto g_of_row = compute_type<T>(g[at]);
-      if (s.bias == nullptr)
-        class_slopes_of_row<false, T>(what, {x, nullptr, s.n}, labels[at], parts + 2 * at, g_of_row, to + at * s.n);
-      else class_slopes_of_row<true, T>(what, {x, s.bias, s.n}, labels[at], parts + 2 * at, g_of_row, to + at * s.n);
-    }
-  });
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cpu_v<D>
-struct kernels<ops::class_loss, D> {
-  using indices = tensor<std::int64_t, 1, D>;
-
-  template <class T>
-  static void losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                     T* loss, compute_type<T>* parts) {
-    cpu_impl::class_losses<T>(what, s, labels, loss, parts, cpu_impl::pool_of<D>());
-  }
-  template <class T>
-  static void slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                     const compute_type<T>* parts, const T* g, T* to) {
-    cpu_impl::class_slopes<T>(what, s, labels, parts, g, to, cpu_impl::pool_of<D>());
-  }
-  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
-    for (index_t i = 0; i < labels.numel(); ++i) {
-      const std::int64_t label = labels.data()[i];
-      if (label != what.ignored && (label < 0 || label >= n)) refuse_index({op, "target"}, label, i, n);
-    }
-  }
-  template <class T>
-  static double mean_factor(const ops::class_loss& what, const indices& labels) {
-    index_t count = 0;
-    for (index_t i = 0; i < labels.numel(); ++i) count += labels.data()[i] != what.ignored;
-    return count > 0 ? static_cast<double>(labels.numel()) / static_cast<double>(count) : 0;
-  }
-};
-
-}  // namespace sinter::detail
-// sinter/cpu/recurrent.hpp: the elementwise work of recurrent ops on the host.
-
-namespace sinter::cpu_impl {
-
-/// F on the vectors at place i of row `at` of the matrices.
-template <class F, class T, class Place>
-SINTER_INLINE void run_units_at(Place i, index_t at, index_t columns, const ops::matrix_rows* in,
-                                const ops::matrix_rows* out) {
-  vector<T> x[std::size_t{F::inputs}], y[std::size_t{F::outputs}];
-  for (int k = 0; k < F::inputs; ++k)
-    x[k] = load_row(static_cast<const T*>(in[k].data) + at * in[k].stride, i, columns);
-  F::run(x, y);
-  for (int k = 0; k < F::outputs; ++k) store_row(static_cast<T*>(out[k].data) + at * out[k].stride, i, columns, y[k]);
-}
-/// A unit_pass over rows [first, last).
-template <class F, class T>
-SINTER_KERNEL void run_units_of(index_t first, index_t last, index_t columns, const ops::matrix_rows* in,
-                                const ops::matrix_rows* out) {
-  for (index_t at = first; at < last; ++at) {
-    index_t i = 0;
-    for (; i + lanes <= columns; i += lanes) run_units_at<F, T>(inside{i}, at, columns, in, out);
-    if (i < columns) run_units_at<F, T>(at_end{i}, at, columns, in, out);
-  }
-}
-
-}  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cpu_v<D>
-struct kernels<ops::unit_pass, D> {
-  template <class F, class T>
-  static void run(index_t rows, index_t columns, const ops::matrix_rows* in, const ops::matrix_rows* out) {
-    constexpr index_t wanted = 4096;  // elements of a task
-    const index_t each = columns < wanted ? wanted / columns : 1;
-    cpu_impl::pool_of<D>().parallel_for((rows + each - 1) / each, [&](index_t task) {
-      const index_t first = task * each, last = first + each < rows ? first + each : rows;
-      cpu_impl::run_units_of<F, T>(first, last, columns, in, out);
-    });
-  }
-};
-
-}  // namespace sinter::detail
-#endif
 // sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
 // vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
 
@@ -39144,6 +32846,1548 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+#if SINTER_WITH_SEQUENCES
+// sinter/cpu/attention.hpp: attention on the host devices.
+
+// sinter/cpu/detail/attention_backward.hpp: the gradients of attention, block by block.
+//
+// With the greatest score m and the sum l of a row, p = exp(s - m) / l. The division goes to the gradient g of the
+// result, which is packed as g / l, so that weights are exp(s - m) here, as in forward:
+//   dv = exp(s - m)^T (g / l), ds = exp(s - m) ((g / l) v^T - D / l) with D = sum(g y), dq = scale ds k,
+//   dk = ds^T (scale q).
+// A task owns some blocks of keys of a head, and goes over all queries that see them: it adds up dk and dv of its keys,
+// and its part of dq. Parts are added in the order of the keys. How many there are follows from the shape alone, and so
+// do all bits of the results.
+
+// sinter/cpu/detail/attention_blocks.hpp: what forward and backward of attention share: blocks, panels and operands.
+
+// sinter/cpu/detail/attention_rows.hpp: what happens to the scores of attention between its products, row by row.
+
+// sinter/cpu/detail/attention_pack.hpp: from the operands of attention to strips, and from strips to its results.
+
+// sinter/cpu/detail/attention_tile.hpp: the products of attention, tiles of matrices that lie in strips of columns.
+//
+// A matrix (rows, columns) in strips: element (r, c) lies at (c / W * rows + r) * W + c % W, where W, `strip`, is the
+// width of a tile. A strip is what a tile reads of its right side; the left side is read by rows, as scores are that
+// meet values, or by columns, as those of a transposed matrix. So scores are written once and read as they lie by every
+// product of the backward pass.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+template <class T>
+inline constexpr index_t strip = tile_shape<T>::max_columns;
+
+/// Elements of a matrix in strips.
+template <class T>
+constexpr index_t strips_size(index_t rows, index_t columns) {
+  return ceil_div(columns, strip<T>) * strip<T> * rows;
+}
+
+/// The rows of a tile whose left side is read by columns: a divisor of `strip`.
+template <class T>
+inline constexpr int tile_columns = smaller(tile_shape<T>::max_rows >= 14 ? 8 : 4, strip<T>);
+
+/// c(Rows, Packets * lanes) = [c +] a(Rows, k) b(k, Packets * lanes). The rows of b and c lie strip<T> elements apart.
+/// ByRow: so do those of a, and its next strip a_step elements behind the first. Otherwise a is the transpose of a
+/// matrix in strips, of which one holds all of its rows.
+template <class T, int Rows, int Packets, bool ByRow, int... I>
+void multiply_strips(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add,
+                     std::integer_sequence<int, I...> all) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  constexpr index_t w = strip<T>;
+  packet sum[std::size_t{Rows * Packets}];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
+    packet right[std::size_t{Packets}];
+    for (int p = 0; p < Packets; ++p) {
+      right[p] = ei::pload<packet>(b + at * w + p * lanes);
+      read_once(right[p]);
+    }
+    const auto left = [&](int row)
+                          SINTER_INLINE_LAMBDA { return ei::pset1<packet>(ByRow ? a[row * w + at] : a[at * w + row]); };
+    ((sum[I] = ei::pmadd(left(I / Packets), right[I % Packets], sum[I])), ...);
+  };
+  while (k_count > 0) {
+    const index_t here = ByRow && k_count > w ? w : k_count;
+    index_t k = 0;
+    for (; k + 2 <= here; k += 2) {
+      multiply(0);
+      multiply(1);
+      a += ByRow ? 2 : 2 * w;
+      b += 2 * w;
+    }
+    if (k < here) {
+      multiply(0);
+      a += ByRow ? 1 : w;
+      b += w;
+    }
+    if constexpr (ByRow) a += a_step - here;
+    k_count -= here;
+  }
+  store_tile<Packets>(sum, c, w, add, all);
+}
+
+template <class T, int Rows, int Packets, bool ByRow>
+void strip_tile(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add) {
+  multiply_strips<T, Rows, Packets, ByRow>(k_count, a, a_step, b, c, add,
+                                           std::make_integer_sequence<int, Rows * Packets>{});
+}
+
+template <class T>
+using strip_function = void (*)(index_t k_count, const T* a, index_t a_step, const T* b, T* c, bool add);
+
+/// The kernels by rows for tiles of an even number of rows and of one packet or two.
+template <class T>
+strip_function<T> row_tile(index_t rows, bool narrow) {
+  return []<int... I>(index_t index, bool one, std::integer_sequence<int, I...>) {
+    static constexpr strip_function<T> table[][2] = {
+        {&strip_tile<T, 2 * I + 2, 2, true>, &strip_tile<T, 2 * I + 2, 1, true>}...};
+    return table[index][one];
+  }(rows / 2 - 1, narrow, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+}
+
+/// A matrix in strips, or part of one: `step` elements lie between two strips.
+template <class T>
+struct strips_of {
+  T* data;
+  index_t step;
+
+  T* row(index_t r) const { return data + r * strip<T>; }
+  strips_of from_row(index_t r) const { return {row(r), step}; }
+  T* column(index_t c) const { return data + c / strip<T> * step + c % strip<T>; }
+};
+
+/// c(rows, columns) = [c +] a(rows, k) b(k, columns); rows is even and at most that of a tile. c has room for whole
+/// packets.
+template <class T>
+void multiply_rows(index_t rows, index_t k, index_t columns, strips_of<const T> a, strips_of<const T> b, strips_of<T> c,
+                   bool add) {
+  for (index_t first = 0; first < columns; first += strip<T>) {
+    const bool narrow = columns - first <= tile_shape<T>::lanes;
+    row_tile<T>(rows, narrow)(k, a.data, a.step, b.column(first), c.column(first), add);
+  }
+}
+
+/// c(lines, columns) += a(k, lines)^T b(k, columns) of one strip of a: `lines` is strip<T>. Rows of c are lines.
+template <class T>
+void multiply_columns(index_t k, index_t columns, const T* a, strips_of<const T> b, strips_of<T> c) {
+  constexpr int rows = tile_columns<T>;
+  static_assert(strip<T> % rows == 0);
+  for (index_t first = 0; first < columns; first += strip<T>) {
+    const auto tile =
+        columns - first <= tile_shape<T>::lanes ? &strip_tile<T, rows, 1, false> : &strip_tile<T, rows, 2, false>;
+    for (index_t line = 0; line < strip<T>; line += rows)
+      tile(k, a + line, 0, b.column(first), c.column(first) + line * strip<T>, true);
+  }
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// Lanes of a vector of the type that attention computes in: a strip holds whole vectors.
+template <class C>
+inline constexpr int strip_lanes = smaller(math::native_lanes, strip<C>);
+template <class C>
+using strip_vector = math::simd<C, strip_lanes<C>>;
+
+/// A matrix in memory.
+template <class T>
+struct matrix_of {
+  T* data;
+  index_t row, column;  ///< strides
+
+  matrix_of from_row(index_t r) const { return {data + r * row, row, column}; }
+};
+
+/// Elements first, ... of a row of n, up to a vector; zeros behind them.
+template <class T>
+SINTER_INLINE strip_vector<compute_type<T>> read_some(const T* row, index_t step, index_t first, index_t n) {
+  using C = compute_type<T>;
+  constexpr int lanes = strip_lanes<C>;
+  if (step == 1 && first + lanes <= n) return math::read<lanes>(row + first);
+  alignas(64) C some[lanes] = {};
+  for (index_t i = 0; i < lanes && first + i < n; ++i) some[i] = row[(first + i) * step];
+  return strip_vector<C>::load(some);
+}
+
+/// Finds out whether all values are finite.
+template <class C>
+struct finite_check {
+  strip_vector<C> zero{C(0)};
+  SINTER_INLINE void see(strip_vector<C> x) { zero = math::fma(x, strip_vector<C>(C(0)), zero); }
+  bool all() const { return math::hsum(zero) == C(0); }
+};
+
+/// to = factor from, `rows` of them and zeros up to `padded`. Tells whether all are finite.
+template <class T, class C = compute_type<T>>
+bool pack_rows(const matrix_of<const T>& from, index_t rows, index_t padded, index_t columns, C factor,
+               strips_of<C> to) {
+  constexpr index_t lanes = strip_lanes<C>;
+  const strip_vector<C> scale(factor);
+  finite_check<C> watch;
+  for (index_t r = 0; r < padded; ++r)
+    for (index_t first = 0; first < columns; first += strip<C>) {
+      C* const place = to.column(first) + r * strip<C>;
+      for (index_t c = 0; c < strip<C>; c += lanes) {
+        strip_vector<C> x(C(0));
+        if (r < rows) x = read_some(from.data + r * from.row, from.column, first + c, columns) * scale;
+        watch.see(x);
+        x.store(place + c);
+      }
+    }
+  return watch.all();
+}
+
+/// One strip of the transposed matrix (columns, lines) of strip<C> lines that lie in strips.
+template <class C>
+void transpose_lines(strips_of<const C> from, index_t columns, C* to) {
+  for (index_t first = 0; first < columns; first += strip<C>)
+    pack_strip(to + first * strip<C>, strip<C>, strip_source<C>{from.column(first), strip<C>, 1, strip<C>, strip<C>},
+               smaller(columns - first, strip<C>));
+}
+
+/// A row of strips (+)= the first columns of a row of the result, times a factor.
+template <class T, class C = compute_type<T>>
+void write_row(const C* from, index_t step, C factor, T* to, index_t to_step, index_t columns, bool add) {
+  constexpr index_t lanes = strip_lanes<C>;
+  const strip_vector<C> scale(factor);
+  for (index_t c = 0; c < columns; c += lanes) {
+    strip_vector<C> x = strip_vector<C>::load(from + c / strip<C> * step + c % strip<C>) * scale;
+    if (add) x = x + read_some<T>(to, to_step, c, columns);
+    if (to_step == 1 && c + lanes <= columns) {
+      math::write(to + c, x);
+    } else {
+      alignas(64) C some[lanes];
+      x.store(some);
+      for (index_t i = 0; i < lanes && c + i < columns; ++i) to[(c + i) * to_step] = static_cast<T>(some[i]);
+    }
+  }
+}
+template <class T, class C = compute_type<T>>
+void write_rows(strips_of<const C> from, C factor, const matrix_of<T>& to, index_t rows, index_t columns, bool add) {
+  for (index_t r = 0; r < rows; ++r)
+    write_row(from.row(r), from.step, factor, to.data + r * to.row, to.column, columns, add);
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter::cpu_impl::detail {
+
+/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
+template <class M>
+struct mask_of {
+  const M* data = nullptr;
+  index_t batch = 0, head = 0, query = 0, key = 0;
+};
+
+/// A query: where its scores stand, and which keys it may see.
+template <class M>
+struct query_place {
+  index_t batch, head, query;
+  key_range keys;
+  const M* mask;  ///< of key 0
+};
+
+/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask.
+template <class Score, class Dropout, class M>
+struct score_rule {
+  using mask_type = M;
+  static constexpr bool draws = !std::is_same_v<Dropout, ops::no_dropout>;
+  static constexpr bool plain = std::is_same_v<Score, ops::plain_score> && std::is_void_v<M>;
+
+  ops::attention_extents e;
+  Score score;
+  Dropout dropout;
+  mask_of<M> mask;
+  bool causal;
+
+  /// Outside of it queries [first, last) see nothing.
+  key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
+    key_range r{0, causal ? smaller(last + e.keys - e.queries, e.keys) : e.keys};
+    if constexpr (requires { score.keys(batch, head, first, last); }) {
+      const key_range of_score = score.keys(batch, head, first, last);
+      if (of_score.begin > r.begin) r.begin = of_score.begin;
+      r.end = smaller(r.end, of_score.end);
+    }
+    if (r.end < r.begin) r.end = r.begin;
+    return r;
+  }
+  query_place<M> at(index_t batch, index_t head, index_t query) const {
+    const M* row = nullptr;
+    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
+    return {batch, head, query, keys(batch, head, query, query + 1), row};
+  }
+
+  template <class C>
+  SINTER_INLINE score_place<strip_vector<C>> place(const query_place<M>& q, index_t key) const {
+    using V = strip_vector<C>;
+    return {q.batch, q.head, q.query, key, V(static_cast<C>(q.query)), lanes_of<V>() + V(static_cast<C>(key))};
+  }
+  /// The value of scores of keys that are all there.
+  template <class V>
+  SINTER_INLINE V value(V s, const query_place<M>& q, const score_place<V>& at) const {
+    using C = math::element_t<V>;
+    V v = score.apply(s, at);
+    if constexpr (std::is_same_v<M, bool>)
+      v = math::select(mask_lanes<V>(q, at.key_index), v, V(-std::numeric_limits<C>::infinity()));
+    else if constexpr (!std::is_void_v<M>) v = v + read_lanes<V>(q.mask + at.key_index * mask.key);
+    return v;
+  }
+  /// The same where some are not: these are hidden.
+  template <class V>
+  SINTER_INLINE V value_at_edge(V s, const query_place<M>& q, const score_place<V>& at) const {
+    using C = math::element_t<V>;
+    const V hidden(-std::numeric_limits<C>::infinity()), lane = lanes_of<V>();
+    V v = score.apply(s, at);
+    if constexpr (!std::is_void_v<M>) v = masked_at_edge(v, q, at.key_index);
+    const auto seen = math::logical_and(lane >= V(static_cast<C>(q.keys.begin - at.key_index)),
+                                        lane < V(static_cast<C>(q.keys.end - at.key_index)));
+    return math::select(seen, v, hidden);
+  }
+  /// What weights of these keys are multiplied with.
+  template <class V>
+  SINTER_INLINE V factors(const query_place<M>& q, index_t key) const {
+    return dropout.template factors<V>(((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key);
+  }
+
+ private:
+  template <class C>
+  struct counts {
+    C of[strip_lanes<C>];
+    constexpr counts() : of() {
+      for (int i = 0; i < strip_lanes<C>; ++i) of[i] = static_cast<C>(i);
+    }
+  };
+  template <class V>
+  SINTER_INLINE static V lanes_of() {
+    alignas(64) static constexpr counts<math::element_t<V>> lane{};
+    return V::load(lane.of);
+  }
+  /// Under the mask where only some keys are there: it is read for these alone.
+  template <class V>
+  V masked_at_edge(V v, const query_place<M>& q, index_t first) const {
+    using C = math::element_t<V>;
+    alignas(64) C one[math::lanes_v<V>];
+    v.store(one);
+    for (index_t i = 0; i < math::lanes_v<V>; ++i) {
+      if (first + i < q.keys.begin || first + i >= q.keys.end) continue;
+      const auto m = q.mask[(first + i) * mask.key];
+      if constexpr (!std::is_same_v<M, bool>) one[i] += static_cast<C>(m);
+      else if (!m) one[i] = -std::numeric_limits<C>::infinity();
+    }
+    return V::load(one);
+  }
+  template <class V>
+  SINTER_INLINE math::simd<bool, math::lanes_v<V>> mask_lanes(const query_place<M>& q, index_t key) const {
+    constexpr int lanes = math::lanes_v<V>;
+    if (mask.key == 1) return math::simd<bool, lanes>::load(q.mask + key);
+    alignas(64) bool some[lanes];
+    for (int i = 0; i < lanes; ++i) some[i] = q.mask[(key + i) * mask.key];
+    return math::simd<bool, lanes>::load(some);
+  }
+  template <class V, class E>
+  SINTER_INLINE V read_lanes(const E* from) const {
+    constexpr int lanes = math::lanes_v<V>;
+    using C = math::element_t<V>;
+    if (mask.key == 1) return math::read<lanes>(from);
+    alignas(64) C some[lanes];
+    for (int i = 0; i < lanes; ++i) some[i] = from[i * mask.key];
+    return V::load(some);
+  }
+};
+
+/// e^x for x <= 0. Weights of e^-87 and less are 0: those near the smallest number would take many times as long.
+template <class V>
+SINTER_INLINE V weight_of(V x) {
+  using C = math::element_t<V>;
+  constexpr C least = sizeof(C) == 4 ? C(-87) : C(-708);
+  if constexpr (std::is_same_v<C, float>) {
+    const auto [shifted, r] = math::detail::reduce_by_ln2<127>(x);
+    const V p = math::detail::exp_small(r) * math::detail::power_of_two(shifted);
+    return math::select(x < V(least), V(C(0)), p);
+  } else {
+    return math::select(x < V(least), V(C(0)), math::exp(x));
+  }
+}
+
+/// A row of a block of scores: columns [begin, end), whole strips, of which column 0 is key `first`.
+template <class C>
+struct score_row {
+  C* data;
+  index_t step;  ///< between strips
+  index_t begin, end, first;
+
+  /// f(vector of scores, key of its first lane, all keys are seen or masked one by one)
+  template <class Range, class F>
+  SINTER_INLINE void each(const Range& keys, const F& f) const {
+    constexpr index_t lanes = strip_lanes<C>;
+    for (index_t c = begin; c < end; c += strip<C>) {
+      C* const s = data + c / strip<C> * step;
+      for (index_t i = 0; i < strip<C>; i += lanes) {
+        const index_t key = first + c + i;
+        f(s + i, key, key >= keys.begin && key + lanes <= keys.end);
+      }
+    }
+  }
+  void clear() const {
+    for (index_t c = begin; c < end; c += strip<C>)
+      for (index_t i = 0; i < strip<C>; ++i) data[c / strip<C> * step + i] = C(0);
+  }
+};
+
+/// The greatest score of a row so far, and the sum of exponentials behind it, in lanes.
+template <class C>
+struct softmax_state {
+  C greatest = -std::numeric_limits<C>::infinity();
+  strip_vector<C> sum{C(0)};
+};
+
+/// Scores of a row to weights exp(score - greatest). Returns what earlier weights are to be multiplied with.
+template <class C, class Rule>
+SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
+                            softmax_state<C>& state) {
+  using V = strip_vector<C>;
+  V most(-std::numeric_limits<C>::infinity());
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    V v = V::load(s);
+    if (!inside) {
+      v = rule.value_at_edge(v, q, rule.template place<C>(q, key));
+      v.store(s);
+    } else if constexpr (!Rule::plain) {
+      v = rule.value(v, q, rule.template place<C>(q, key));
+      v.store(s);
+    }
+    most = math::max(v, most);
+  });
+  C again(1);
+  if (!math::all(most <= V(state.greatest))) {  // greater, or NaN
+    const C before = state.greatest;
+    state.greatest = math::max(before, math::hmax(most));
+    again = math::exp(before - state.greatest);
+    state.sum = state.sum * V(again);
+  }
+  if (state.greatest == -std::numeric_limits<C>::infinity()) {
+    row.clear();
+    return again;
+  }
+  const V shift(state.greatest);
+  V sum(C(0));
+  row.each(q.keys, [&](C* s, [[maybe_unused]] index_t key, bool) SINTER_INLINE_LAMBDA {
+    V p = weight_of(V::load(s) - shift);
+    sum = sum + p;
+    if constexpr (Rule::draws) p = p * rule.template factors<V>(q, key);
+    p.store(s);
+  });
+  state.sum = state.sum + sum;
+  return again;
+}
+
+/// Backward: scores to weights, and the gradients of weights to those of scores, or of what the mask adds to them.
+template <bool OfMask, class C, class Rule>
+void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
+                    C* gradients, C greatest, C mean) {
+  using V = strip_vector<C>;
+  const V shift(greatest), delta(mean), zero(C(0));
+  const index_t apart = gradients - row.data;
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    const V x = V::load(s);
+    const auto at = rule.template place<C>(q, key);
+    const V v = inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
+    const V p = weight_of(v - shift);
+    V g = V::load(s + apart), kept = p;
+    if constexpr (Rule::draws) {
+      const V z = rule.template factors<V>(q, key);
+      g = g * z;
+      kept = p * z;
+    }
+    kept.store(s);
+    g = p * (g - delta);
+    if constexpr (!OfMask) g = rule.score.grad(g, x, v, at);
+    math::select(p == zero, zero, g).store(s + apart);
+  });
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter::cpu_impl {
+
+/// An operand or result of attention.
+template <class T>
+struct heads_of {
+  T* data;
+  index_t batch, head, row, column;  ///< strides
+
+  detail::matrix_of<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
+};
+
+namespace detail {
+
+/// Keys of a block: its part of keys and values and a panel's scores stay in the L1 and L2 caches.
+template <class C>
+inline constexpr index_t key_block = 512 / static_cast<index_t>(sizeof(C));
+/// Queries of a block: whole tiles.
+template <class C>
+inline constexpr index_t query_block = 112 / tile_shape<C>::max_rows * tile_shape<C>::max_rows;
+template <class C>
+inline constexpr index_t reverse_query_block = 56 / tile_shape<C>::max_rows * tile_shape<C>::max_rows;
+
+constexpr index_t round_up(index_t n, index_t to) { return ceil_div(n, to) * to; }
+
+/// The rows of a block in panels, each at most as high as a tile, of an even height, all as equal as can be.
+struct row_panels {
+  index_t rows, count;
+
+  template <class C>
+  static row_panels of(index_t n) {
+    return {n, ceil_div(n, tile_shape<C>::max_rows)};
+  }
+  index_t begin(index_t panel) const { return 2 * share_begin(ceil_div(rows, 2), count, panel); }
+  index_t end(index_t panel) const { return begin(panel + 1); }
+  index_t last_row(index_t panel) const { return smaller(end(panel), rows); }
+};
+
+/// Heads that are packed at the same time: one for each thread, or as many as stay in its L2 cache until they are read.
+inline index_t heads_at_once(index_t heads, index_t bytes_of_one, int threads) {
+  constexpr index_t in_cache = index_t{1} << 20;
+  const index_t of_thread = bytes_of_one > 0 ? in_cache / bytes_of_one : 1;
+  return smaller(heads, threads * (of_thread > 1 ? of_thread : 1));
+}
+
+/// c(rows, columns) += a(rows, k) b(k, columns), where b may hold numbers that are not finite: they meet no zero of a.
+template <class T>
+SINTER_COLD void multiply_rows_with_care(index_t rows, index_t k, index_t columns, strips_of<const T> a,
+                                         strips_of<const T> b, strips_of<T> c) {
+  for (index_t r = 0; r < rows; ++r)
+    for (index_t i = 0; i < k; ++i) {
+      const T x = a.column(i)[r * strip<T>];
+      if (x == T(0)) continue;
+      for (index_t j = 0; j < columns; ++j) c.column(j)[r * strip<T>] += x * b.column(j)[i * strip<T>];
+    }
+}
+/// The same of c(lines, columns) += a(k, lines)^T b(k, columns).
+template <class T>
+SINTER_COLD void multiply_columns_with_care(index_t k, index_t columns, const T* a, strips_of<const T> b,
+                                            strips_of<T> c) {
+  for (index_t i = 0; i < k; ++i)
+    for (index_t line = 0; line < strip<T>; ++line) {
+      const T x = a[i * strip<T> + line];
+      if (x == T(0)) continue;
+      for (index_t j = 0; j < columns; ++j) c.column(j)[line * strip<T>] += x * b.column(j)[i * strip<T>];
+    }
+}
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl::detail {
+
+/// Where a gradient goes. Without `data` nobody asks for it.
+template <class T>
+struct gradient_of {
+  heads_of<T> to = {};
+  bool add = false;
+  explicit operator bool() const { return to.data != nullptr; }
+};
+
+template <class T, class Rule, bool OfMask = false>
+struct attention_backward {
+  using C = compute_type<T>;
+  static constexpr index_t w = strip<C>, block = key_block<C>, rows_of_block = reverse_query_block<C>;
+
+  const Rule& rule;
+  heads_of<const T> q, k, v, y, g;
+  const C* saved;
+  gradient_of<T> dq, dk, dv;
+  C scale;
+  thread_pool& pool;
+
+  const ops::attention_extents& e = rule.e;
+  index_t group = e.key_heads > 0 ? e.heads / e.key_heads : 0;
+  index_t key_blocks = ceil_div(e.keys, block), key_rows = round_up(e.keys, w);
+  index_t query_blocks = ceil_div(e.queries, rows_of_block), query_rows = round_up(e.queries, 2);
+  index_t key_size = strips_size<C>(key_rows, e.size), key_size_across = key_rows * e.size;
+  index_t value_size_across = key_rows * e.value_size;
+  index_t query_size = strips_size<C>(query_rows, e.size), result_size = strips_size<C>(query_rows, e.value_size);
+  index_t of_keys = key_size + key_size_across + value_size_across;  ///< packed, of a head
+  index_t of_queries = query_size + result_size + round_up(query_rows, w);
+  index_t parts = parts_of(e.batch * e.key_heads, e.keys);
+  C *packed = nullptr, *query_parts = nullptr;
+  bool *finite_keys = nullptr, *finite_queries = nullptr;
+
+  bool needs_scores_gradient() const { return OfMask || dq || dk; }
+
+  /// Parts of a head's keys: few, since each has room for the gradient of all queries.
+  static index_t parts_of(index_t heads, index_t keys) {
+    constexpr index_t tasks = 32, most = 8, least_keys = 256;
+    const index_t wanted = ceil_div(tasks, heads > 0 ? heads : 1);
+    return smaller(smaller(wanted, most), ceil_div(keys > 0 ? keys : 1, least_keys));
+  }
+
+  C* packed_keys(index_t place) const { return packed + place * (of_keys + group * of_queries); }
+  C* packed_queries(index_t place, index_t in_group) const {
+    return packed_keys(place) + of_keys + in_group * of_queries;
+  }
+
+  void compute() {
+    const index_t heads = e.batch * e.key_heads, of_parts = dq && parts > 1 ? group * parts * query_size : 0;
+    const index_t size = of_keys + group * of_queries;
+    const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), pool.size());
+    const temporary_array<C> memory(at_once * (size + of_parts));
+    const temporary_array<bool> are_finite(at_once * (key_blocks + group * query_blocks));
+    packed = memory.data();
+    query_parts = packed + at_once * size;
+    finite_keys = are_finite.data();
+    finite_queries = finite_keys + at_once * key_blocks;
+    for (index_t first = 0; first < heads; first += at_once) {
+      const index_t count = smaller(at_once, heads - first), each = key_blocks + group * query_blocks;
+      pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
+      pool.parallel_for(count * parts,
+                        [&](index_t task) { run_part(first + task / parts, task / parts, task % parts); });
+      if (of_parts > 0)
+        pool.parallel_for(count * group * query_blocks, [&](index_t task) {
+          add_parts(first + task / query_blocks / group, task / query_blocks / group, task / query_blocks % group,
+                    task % query_blocks);
+        });
+    }
+  }
+
+ protected:
+  static constexpr index_t score_size = rows_of_block * block;
+
+  void pack(index_t head, index_t place, index_t task) const {
+    const index_t batch = head / e.key_heads, h = head % e.key_heads;
+    if (task < key_blocks) pack_keys(k.of(batch, h), v.of(batch, h), place, task);
+    else pack_queries(batch, h, place, (task - key_blocks) / query_blocks, (task - key_blocks) % query_blocks);
+  }
+  void pack_keys(const matrix_of<const T>& keys, const matrix_of<const T>& values, index_t place, index_t b) const {
+    const index_t first = b * block, count = smaller(block, e.keys - first), padded = round_up(count, w);
+    C *const rows = packed_keys(place), *const across = rows + key_size,
+             *const values_across = across + key_size_across;
+    const auto to = strips_of<C>{rows, key_rows * w}.from_row(first);
+    finite_keys[place * key_blocks + b] = pack_rows(keys.from_row(first), count, padded, e.size, C(1), to);
+    C* const some = scratch<C>(0, static_cast<std::size_t>(strips_size<C>(w, e.value_size)));
+    for (index_t i = 0; i < padded; i += w) {
+      const auto lines = to.from_row(i);
+      transpose_lines<C>({lines.data, lines.step}, e.size, across + (first + i) * e.size);
+      if (!needs_scores_gradient()) continue;
+      pack_rows(values.from_row(first + i), smaller(w, count - i), w, e.value_size, C(1), strips_of<C>{some, w * w});
+      transpose_lines<C>({some, w * w}, e.value_size, values_across + (first + i) * e.value_size);
+    }
+  }
+  void pack_queries(index_t batch, index_t key_head, index_t place, index_t in_group, index_t b) const {
+    const index_t head = key_head * group + in_group, first = b * rows_of_block;
+    const index_t count = smaller(rows_of_block, e.queries - first), padded = round_up(count, 2);
+    C *const rows = packed_queries(place, in_group), *const gradients = rows + query_size;
+    C* const mean = gradients + result_size;
+    bool finite = pack_rows(q.of(batch, head).from_row(first), count, padded, e.size, scale,
+                            strips_of<C>{rows, query_rows * w}.from_row(first));
+    const auto from = g.of(batch, head).from_row(first), results = y.of(batch, head).from_row(first);
+    const strips_of<C> to{gradients, query_rows * w};
+    for (index_t r = 0; r < padded; ++r) {
+      const C factor = r < count ? row_saved(batch, head, first + r)[1] : C(0);
+      const auto row = to.from_row(first + r);
+      if (factor == C(0)) {
+        for (index_t c = 0; c < e.value_size; c += w) std::memset(row.column(c), 0, sizeof(C) * std::size_t{w});
+        mean[first + r] = 0;
+        continue;
+      }
+      finite &= pack_rows(from.from_row(r), 1, 1, e.value_size, factor, row);
+      strip_vector<C> sum(C(0));
+      for (index_t c = 0; c < e.value_size; c += strip_lanes<C>)
+        sum = math::fma(read_some(results.data + r * results.row, results.column, c, e.value_size),
+                        strip_vector<C>::load(row.column(c)), sum);
+      mean[first + r] = math::hsum(sum);
+    }
+    finite_queries[(place * group + in_group) * query_blocks + b] = finite;
+  }
+  const C* row_saved(index_t batch, index_t head, index_t query) const {
+    return saved + 2 * ((batch * e.heads + head) * e.queries + query);
+  }
+
+  /// What a task works on.
+  struct work {
+    index_t batch, key_head, place;
+    C *scores, *gradients;  ///< of a block: strips of rows_of_block rows
+    C *keys, *values;       ///< dk and dv of a block of keys
+    C* queries;             ///< dq of all queries of the group
+    C* mask = nullptr;      ///< the gradient of the mask, where that is asked for
+    index_t mask_query = 0, mask_key = 0;
+  };
+
+  void run_part(index_t head, index_t place, index_t part) const {
+    const index_t of_all_queries = group * query_size, keys_gradient = strips_size<C>(block, e.size);
+    const index_t values_gradient = strips_size<C>(block, e.value_size);
+    const bool has_own_queries = dq && parts == 1;
+    C* const room = scratch<C>(0, static_cast<std::size_t>(2 * score_size + keys_gradient + values_gradient +
+                                                           (has_own_queries ? of_all_queries : 0)));
+    work t{head / e.key_heads, head % e.key_heads,    place,   room,
+           room + score_size,  room + 2 * score_size, nullptr, nullptr};
+    t.values = t.keys + keys_gradient;
+    t.queries = has_own_queries ? t.values + values_gradient : query_parts + (place * parts + part) * of_all_queries;
+    if (dq) std::memset(t.queries, 0, static_cast<std::size_t>(of_all_queries) * sizeof(C));
+
+    const index_t end = share_begin(key_blocks, parts, part + 1);
+    for (index_t b = share_begin(key_blocks, parts, part); b < end; ++b) {
+      std::memset(t.keys, 0, static_cast<std::size_t>(keys_gradient + values_gradient) * sizeof(C));
+      for (index_t h = 0; h < group; ++h)
+        for (index_t of_rows = 0; of_rows < query_blocks; ++of_rows) run_block(t, b, h, of_rows);
+      const index_t first = b * block, count = smaller(block, e.keys - first);
+      if (dk)
+        write_rows<T>(strips_of<const C>{t.keys, block * w}, C(1), dk.to.of(t.batch, t.key_head).from_row(first), count,
+                      e.size, dk.add);
+      if (dv)
+        write_rows<T>(strips_of<const C>{t.values, block * w}, C(1), dv.to.of(t.batch, t.key_head).from_row(first),
+                      count, e.value_size, dv.add);
+    }
+    if (has_own_queries)
+      for (index_t h = 0; h < group; ++h)
+        write_rows<T>(strips_of<const C>{t.queries + h * query_size, query_rows * w}, scale,
+                      dq.to.of(t.batch, t.key_head * group + h), e.queries, e.size, dq.add);
+  }
+
+  /// Rows that have scores in a strip of keys, hulls over the panels.
+  struct rows_seen {
+    index_t begin = rows_of_block, end = 0;
+  };
+
+  void run_block(const work& t, index_t b, index_t in_group, index_t of_rows) const {
+    const index_t head = t.key_head * group + in_group, first = of_rows * rows_of_block;
+    const index_t rows = smaller(rows_of_block, e.queries - first), key = b * block;
+    const key_range all = rule.keys(t.batch, head, first, first + rows);
+    const index_t low = all.begin > key ? (all.begin - key) / w * w : 0, high = smaller(all.end - key, block);
+    if (low >= high) return;
+    const auto panels = row_panels::of<C>(rows);
+    const bool finite = finite_queries[(t.place * group + in_group) * query_blocks + of_rows];
+    const C *const q_rows = packed_queries(t.place, in_group), *const g_rows = q_rows + query_size;
+    const C *const k_rows = packed_keys(t.place), *const k_across = k_rows + key_size;
+    const C* const v_across = k_across + key_size_across;
+    rows_seen seen_rows[std::size_t{block / w}];
+
+    for (index_t p = 0; p < panels.count; ++p) {
+      const index_t begin = panels.begin(p), height = panels.end(p) - begin, last = panels.last_row(p);
+      const key_range seen = rule.keys(t.batch, head, first + begin, first + last);
+      const index_t from = seen.begin > key ? (seen.begin - key) / w * w : 0, to = smaller(seen.end - key, block);
+      for (index_t s = low; s < high; s += w) {
+        C *const x = t.scores + s * rows_of_block + begin * w, *const dx = t.gradients + s * rows_of_block + begin * w;
+        if (s < from || s >= to) {
+          std::memset(x, 0, static_cast<std::size_t>(height * w) * sizeof(C));
+          std::memset(dx, 0, static_cast<std::size_t>(height * w) * sizeof(C));
+          continue;
+        }
+        rows_seen& r = seen_rows[s / w];
+        if (begin < r.begin) r.begin = begin;
+        r.end = panels.end(p);
+        row_tile<C>(height, false)(e.size, q_rows + (first + begin) * w, query_rows * w, k_across + (key + s) * e.size,
+                                   x, false);
+        if (needs_scores_gradient())
+          row_tile<C>(height, false)(e.value_size, g_rows + (first + begin) * w, query_rows * w,
+                                     v_across + (key + s) * e.value_size, dx, false);
+      }
+      if (from >= to) continue;
+      for (index_t r = begin; r < panels.end(p); ++r) {
+        const score_row<C> row{t.scores + r * w, rows_of_block * w, from, round_up(to, w), key};
+        const score_row<C> gradients{t.gradients + r * w, rows_of_block * w, from, round_up(to, w), key};
+        if (r < rows) {
+          reverse_scores<OfMask>(rule, rule.at(t.batch, head, first + r), row, gradients.data,
+                                 row_saved(t.batch, head, first + r)[0], g_rows[result_size + first + r]);
+          if constexpr (OfMask) add_to_mask(gradients, t.mask + (first + r) * t.mask_query, t.mask_key);
+        } else {
+          row.clear();
+          gradients.clear();
+        }
+      }
+      if (dq) {
+        const strips_of<const C> left{t.gradients + from * rows_of_block + begin * w, rows_of_block * w};
+        const auto right = strips_of<const C>{k_rows, key_rows * w}.from_row(key + from);
+        const auto sum = strips_of<C>{t.queries + in_group * query_size, query_rows * w}.from_row(first + begin);
+        if (finite_keys[t.place * key_blocks + b]) multiply_rows<C>(height, to - from, e.size, left, right, sum, true);
+        else multiply_rows_with_care<C>(height, to - from, e.size, left, right, sum);
+      }
+    }
+
+    for (index_t s = low; s < high; s += w) {
+      const index_t begin = seen_rows[s / w].begin, end = seen_rows[s / w].end;
+      if (begin >= end) continue;
+      const auto add = [&](const C* left, const C* right, index_t size, C* to) {
+        const C* const a = left + s * rows_of_block + begin * w;
+        const auto b_rows = strips_of<const C>{right, query_rows * w}.from_row(first + begin);
+        const auto sum = strips_of<C>{to, block * w}.from_row(s);
+        if (finite) multiply_columns<C>(end - begin, size, a, b_rows, sum);
+        else multiply_columns_with_care<C>(end - begin, size, a, b_rows, sum);
+      };
+      if (dv) add(t.scores, g_rows, e.value_size, t.values);
+      if (dk) add(t.gradients, q_rows, e.size, t.keys);
+    }
+  }
+
+  void add_to_mask(const score_row<C>& row, C* to, index_t step) const {
+    constexpr index_t lanes = strip_lanes<C>;
+    const index_t end = smaller(row.end, e.keys - row.first);
+    for (index_t c = row.begin; c < end; c += lanes) {
+      const C* const from = row.data + c / w * row.step + c % w;
+      C* const place = to + (row.first + c) * step;
+      if (step == 1 && c + lanes <= end) (strip_vector<C>::load(place) + strip_vector<C>::load(from)).store(place);
+      else
+        for (index_t i = 0; i < lanes && c + i < end; ++i) place[i * step] += from[i];
+    }
+  }
+
+  void add_parts(index_t head, index_t place, index_t in_group, index_t b) const {
+    const index_t first = b * rows_of_block, rows = smaller(rows_of_block, e.queries - first);
+    const auto to = dq.to.of(head / e.key_heads, head % e.key_heads * group + in_group).from_row(first);
+    for (index_t part = 0; part < parts; ++part) {
+      const C* const from = query_parts + (place * parts + part) * group * query_size + in_group * query_size;
+      write_rows<T>(strips_of<const C>{from, query_rows * w}.from_row(first), scale, to, rows, e.size,
+                    dq.add || part > 0);
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/attention_few.hpp: attention of few queries: keys and values are read once, where they are.
+//
+// What decoding does: a product of as many multiply-adds as there are numbers to read. The queries of all heads that
+// share keys go together. Long rows of keys are cut into parts, which are merged by their greatest scores and sums; how
+// many there are follows from the shape alone.
+
+namespace sinter::cpu_impl::detail {
+
+/// A block of rows as the kernels read them: whole vectors side by side, in memory or copied.
+template <class T>
+struct rows_in_vectors {
+  using C = compute_type<T>;
+  const C* data;
+  index_t step;
+
+  rows_in_vectors(const matrix_of<const T>& from, index_t rows, index_t columns, C* room) {
+    constexpr index_t lanes = strip_lanes<C>;
+    if constexpr (std::is_same_v<T, C>) {
+      if (from.column == 1 && columns % lanes == 0) {
+        data = from.data;
+        step = from.row;
+        return;
+      }
+    }
+    data = room;
+    step = round_up(columns, lanes);
+    for (index_t r = 0; r < rows; ++r)
+      for (index_t c = 0; c < columns; c += lanes)
+        read_some(from.data + r * from.row, from.column, c, columns).store(room + r * step + c);
+  }
+};
+
+template <class T, class Rule>
+struct attention_of_few {
+  using C = compute_type<T>;
+  using V = strip_vector<C>;
+  static constexpr index_t lanes = strip_lanes<C>, block = key_block<C>, most_rows = 8, at_once = 4;
+
+  const Rule& rule;
+  heads_of<const T> q, k, v;
+  heads_of<T> y;
+  C* saved;
+  C scale;
+  thread_pool& pool;
+
+  const ops::attention_extents& e = rule.e;
+  index_t group = e.heads / e.key_heads, rows = group * e.queries;  ///< that share a head of keys
+  index_t size = round_up(e.size, lanes), value_size = round_up(e.value_size, lanes);
+  index_t parts = parts_of(e.batch * e.key_heads, e.keys);
+  softmax_state<C>* states = nullptr;
+  C* results = nullptr;
+
+  static bool suits(const ops::attention_extents& e) {
+    return e.key_heads > 0 && e.heads / e.key_heads * e.queries <= most_rows;
+  }
+  static index_t parts_of(index_t heads, index_t keys) {
+    constexpr index_t tasks = 64, least_keys = 512;
+    const index_t wanted = ceil_div(tasks, heads > 0 ? heads : 1);
+    return smaller(wanted, ceil_div(keys > 0 ? keys : 1, least_keys));
+  }
+
+  void compute() {
+    const index_t heads = e.batch * e.key_heads, of_part = rows * value_size;
+    const temporary_array<softmax_state<C>> all_states(heads * parts * rows);
+    const temporary_array<C> all_results(heads * parts * of_part);
+    states = all_states.data();
+    results = all_results.data();
+    pool.parallel_for(heads * parts, [&](index_t task) {
+      attend(task / parts, task % parts, states + task * rows, results + task * of_part);
+    });
+    pool.parallel_for(heads, [&](index_t head) { merge(head); });
+  }
+
+ private:
+  index_t head_of(index_t key_head, index_t row) const { return key_head * group + row / e.queries; }
+
+  void attend(index_t head, index_t part, softmax_state<C>* state, C* result) const {
+    const index_t batch = head / e.key_heads, key_head = head % e.key_heads;
+    C* const queries = scratch<C>(0, static_cast<std::size_t>(rows * (size + block + value_size) +
+                                                              block * (size > value_size ? size : value_size)));
+    C *const scores = queries + rows * size, *const before = scores + rows * block,
+             *const room = before + rows * value_size;
+    const V factor(scale);
+    for (index_t r = 0; r < rows; ++r) {
+      const auto from = q.of(batch, head_of(key_head, r)).from_row(r % e.queries);
+      for (index_t c = 0; c < size; c += lanes)
+        (read_some(from.data, from.column, c, e.size) * factor).store(queries + r * size + c);
+      state[r] = {};
+    }
+    std::memset(result, 0, static_cast<std::size_t>(rows * value_size) * sizeof(C));
+
+    key_range all{e.keys, 0};
+    for (index_t h = 0; h < group; ++h) {
+      const key_range one = rule.keys(batch, key_head * group + h, 0, e.queries);
+      all = {smaller(all.begin, one.begin), one.end > all.end ? one.end : all.end};
+    }
+    const index_t blocks = ceil_div(e.keys, block), end = share_begin(blocks, parts, part + 1);
+    for (index_t b = share_begin(blocks, parts, part); b < end; ++b) {
+      const index_t first = b * block, count = smaller(block, e.keys - first);
+      if (first + count <= all.begin || first >= all.end) continue;
+      const rows_in_vectors<T> keys(k.of(batch, key_head).from_row(first), count, e.size, room);
+      in_groups([&]<int N>(index_t r) { score<N>(queries + r * size, keys, count, scores + r * block); });
+      for (index_t r = 0; r < rows; ++r) {
+        const score_row<C> row{scores + r * block, strip<C>, 0, round_up(count, strip<C>), first};
+        const C again = take_scores(rule, rule.at(batch, head_of(key_head, r), r % e.queries), row, state[r]);
+        if (again != C(1)) multiply(result + r * value_size, again);
+      }
+      const rows_in_vectors<T> values(v.of(batch, key_head).from_row(first), count, e.value_size, room);
+      std::memcpy(before, result, static_cast<std::size_t>(rows * value_size) * sizeof(C));
+      in_groups([&]<int N>(index_t r) { add<N>(scores + r * block, values, count, result + r * value_size); });
+      finite_check<C> watch;
+      for (index_t i = 0; i < rows * value_size; i += lanes) watch.see(V::load(result + i));
+      if (!watch.all()) add_with_care(before, scores, values, count, result);
+    }
+  }
+
+  /// f.operator()<N>(row) for all rows, N at once.
+  template <class F>
+  void in_groups(const F& f) const {
+    index_t r = 0;
+    for (; r + at_once <= rows; r += at_once) f.template operator()<at_once>(r);
+    for (; r < rows; ++r) f.template operator()<1>(r);
+  }
+
+  template <int N>
+  void score(const C* queries, const rows_in_vectors<T>& keys, index_t count, C* scores) const {
+    for (index_t j = 0; j < count; ++j) {
+      const C* const key = keys.data + j * keys.step;
+      V sum[N];
+      for (int n = 0; n < N; ++n) sum[n] = V(C(0));
+      for (index_t c = 0; c < size; c += lanes) {
+        const V x = V::load(key + c);
+        for (int n = 0; n < N; ++n) sum[n] = math::fma(x, V::load(queries + n * size + c), sum[n]);
+      }
+      for (int n = 0; n < N; ++n) scores[n * block + j] = math::hsum(sum[n]);
+    }
+    for (index_t j = count; j < round_up(count, strip<C>); ++j)
+      for (int n = 0; n < N; ++n) scores[n * block + j] = C(0);
+  }
+  template <int N>
+  void add(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result) const {
+    index_t c = 0;
+    for (; c + 4 * lanes <= value_size; c += 4 * lanes) add_columns<N, 4>(weights, values, count, result, c);
+    for (; c < value_size; c += lanes) add_columns<N, 1>(weights, values, count, result, c);
+  }
+  template <int N, int Columns>
+  void add_columns(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result, index_t c) const {
+    V sum[N][Columns];
+    for (int n = 0; n < N; ++n)
+      for (int i = 0; i < Columns; ++i) sum[n][i] = V::load(result + n * value_size + c + i * lanes);
+    for (index_t j = 0; j < count; ++j) {
+      const C* const value = values.data + j * values.step + c;
+      V x[Columns];
+      for (int i = 0; i < Columns; ++i) x[i] = V::load(value + i * lanes);
+      for (int n = 0; n < N; ++n) {
+        const V p(weights[n * block + j]);
+        for (int i = 0; i < Columns; ++i) sum[n][i] = math::fma(p, x[i], sum[n][i]);
+      }
+    }
+    for (int n = 0; n < N; ++n)
+      for (int i = 0; i < Columns; ++i) sum[n][i].store(result + n * value_size + c + i * lanes);
+  }
+  /// A value that is not finite meets no weight of 0.
+  SINTER_COLD void add_with_care(const C* before, const C* weights, const rows_in_vectors<T>& values, index_t count,
+                                 C* result) const {
+    std::memcpy(result, before, static_cast<std::size_t>(rows * value_size) * sizeof(C));
+    for (index_t r = 0; r < rows; ++r)
+      for (index_t j = 0; j < count; ++j)
+        if (const C p = weights[r * block + j]; p != C(0))
+          for (index_t c = 0; c < e.value_size; ++c) result[r * value_size + c] += p * values.data[j * values.step + c];
+  }
+  void multiply(C* row, C factor) const {
+    const V by(factor);
+    for (index_t c = 0; c < value_size; c += lanes) (V::load(row + c) * by).store(row + c);
+  }
+
+  void merge(index_t head) const {
+    const index_t batch = head / e.key_heads, key_head = head % e.key_heads;
+    for (index_t r = 0; r < rows; ++r) {
+      const auto state = [&](index_t part) -> softmax_state<C>& { return states[(head * parts + part) * rows + r]; };
+      const auto result = [&](index_t part) { return results + ((head * parts + part) * rows + r) * value_size; };
+      C greatest = state(0).greatest, sum = 0;
+      for (index_t p = 1; p < parts; ++p) greatest = math::max(greatest, state(p).greatest);
+      for (index_t p = 0; p < parts; ++p) {
+        const C of_part = math::hsum(state(p).sum);
+        if (of_part == C(0)) continue;  // it sees nothing there
+        const C factor = parts == 1 ? C(1) : math::exp(state(p).greatest - greatest);
+        sum += of_part * factor;
+        if (factor != C(1)) multiply(result(p), factor);
+        if (p == 0) continue;
+        for (index_t c = 0; c < value_size; c += lanes)
+          (V::load(result(0) + c) + V::load(result(p) + c)).store(result(0) + c);
+      }
+      const bool sees = sum != C(0);
+      const C factor = sees ? C(1) / sum : C(0);
+      const index_t h = head_of(key_head, r), i = r % e.queries;
+      const auto to = y.of(batch, h).from_row(i);
+      write_row<T>(result(0), strip<C>, factor, to.data, to.column, e.value_size, false);
+      C* const of_row = saved + 2 * ((batch * e.heads + h) * e.queries + i);
+      of_row[0] = sees ? greatest : std::numeric_limits<C>::infinity();
+      of_row[1] = factor;
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/attention_forward.hpp: attention block by block, with a running maximum and sum for each query.
+//
+// Keys and values of a head are packed once, into strips. A task owns a block of queries of one head. For each block of
+// keys and each panel of its queries: scores, a tile high; their softmax so far, in the L1 cache; and their product
+// with the values, added to what earlier blocks gave, which is scaled down where a greater score came.
+
+namespace sinter::cpu_impl::detail {
+
+/// T: elements of the operands; C: those that are computed in.
+template <class T, class Rule>
+struct attention_forward {
+  using C = compute_type<T>;
+  static constexpr index_t w = strip<C>, block = 2 * key_block<C>, rows_of_task = query_block<C>;
+
+  const Rule& rule;
+  heads_of<const T> q, k, v;
+  heads_of<T> y;
+  C* saved;  ///< of each query its greatest score, and 1 / the sum
+  C scale;
+  thread_pool& pool;
+
+  const ops::attention_extents& e = rule.e;
+  index_t key_blocks = ceil_div(e.keys, block), key_rows = round_up(e.keys, w);
+  index_t keys_size = key_rows * e.size, values_size = strips_size<C>(key_rows, e.value_size);
+  C *keys = nullptr, *values = nullptr;
+  bool* finite = nullptr;  ///< of each block of values
+
+  void compute() {
+    const index_t heads = e.batch * e.key_heads;
+    const index_t at_once =
+        heads_at_once(heads, (keys_size + values_size) * static_cast<index_t>(sizeof(C)), pool.size());
+    const temporary_array<C> packed(at_once * (keys_size + values_size));
+    const temporary_array<bool> are_finite(at_once * key_blocks);
+    keys = packed.data();
+    values = keys + at_once * keys_size;
+    finite = are_finite.data();
+    const index_t group = e.key_heads > 0 ? e.heads / e.key_heads : 0, blocks = ceil_div(e.queries, rows_of_task);
+    for (index_t first = 0; first < heads; first += at_once) {
+      const index_t count = smaller(at_once, heads - first);
+      pool.parallel_for(count * key_blocks,
+                        [&](index_t task) { pack(first + task / key_blocks, task / key_blocks, task % key_blocks); });
+      // The last queries see most keys where not all are seen: they come first.
+      pool.parallel_for(count * group * blocks, [&](index_t task) {
+        const index_t head = task / blocks, place = head / group;
+        const index_t of_keys = first + place, batch = of_keys / e.key_heads;
+        const index_t of_queries = of_keys % e.key_heads * group + head % group;
+        attend(batch, of_queries, place, blocks - 1 - task % blocks);
+      });
+    }
+  }
+
+  void pack(index_t head, index_t place, index_t b) {
+    const index_t first = b * block, count = smaller(block, e.keys - first), batch = head / e.key_heads;
+    const auto from_keys = k.of(batch, head % e.key_heads), from_values = v.of(batch, head % e.key_heads);
+    C* const rows = scratch<C>(0, static_cast<std::size_t>(strips_size<C>(w, e.size)));
+    for (index_t i = 0; i < count; i += w) {
+      pack_rows(from_keys.from_row(first + i), smaller(w, count - i), w, e.size, C(1), strips_of<C>{rows, w * w});
+      transpose_lines<C>({rows, w * w}, e.size, keys + place * keys_size + (first + i) * e.size);
+    }
+    finite[place * key_blocks + b] =
+        pack_rows(from_values.from_row(first), count, round_up(count, w), e.value_size, C(1),
+                  strips_of<C>{values + place * values_size, key_rows * w}.from_row(first));
+  }
+
+  void attend(index_t batch, index_t head, index_t place, index_t task) const {
+    const index_t first = task * rows_of_task, rows = smaller(rows_of_task, e.queries - first);
+    const auto panels = row_panels::of<C>(rows);
+    const index_t padded = panels.end(panels.count - 1);
+    const index_t of_queries = strips_size<C>(padded, e.size), of_results = strips_size<C>(padded, e.value_size);
+    C* const queries =
+        scratch<C>(0, static_cast<std::size_t>(of_queries + of_results + tile_shape<C>::max_rows * block));
+    C* const results = queries + of_queries;
+    C* const scores = results + of_results;
+    pack_rows(q.of(batch, head).from_row(first), rows, padded, e.size, scale, strips_of<C>{queries, padded * w});
+    std::memset(results, 0, static_cast<std::size_t>(of_results) * sizeof(C));
+    softmax_state<C> state[std::size_t{rows_of_task}];
+
+    const key_range all = rule.keys(batch, head, first, first + rows);
+    for (index_t b = all.begin / block; b * block < all.end; ++b)
+      for (index_t p = 0; p < panels.count; ++p) {
+        const index_t begin = panels.begin(p), height = panels.end(p) - begin, there = panels.last_row(p) - begin;
+        const key_range seen = rule.keys(batch, head, first + begin, first + begin + there);
+        const index_t low = seen.begin > b * block ? (seen.begin - b * block) / w * w : 0;
+        const index_t high = smaller(seen.end - b * block, block);
+        if (low >= high) continue;
+        for (index_t s = low; s < high; s += w)
+          row_tile<C>(height, false)(e.size, queries + begin * w, padded * w,
+                                     keys + place * keys_size + (b * block + s) * e.size, scores + s * height, false);
+        const strips_of<C> to{results + begin * w, padded * w};
+        for (index_t r = 0; r < there; ++r)
+          add_row(batch, head, first + begin + r, {scores + r * w, height * w, low, round_up(high, w), b * block},
+                  state[begin + r], to.from_row(r));
+        const strips_of<const C> weights{scores + low * height, height * w};
+        const strips_of<const C> right =
+            strips_of<const C>{values + place * values_size, key_rows * w}.from_row(b * block + low);
+        if (finite[place * key_blocks + b])
+          multiply_rows<C>(height, high - low, e.value_size, weights, right, to, true);
+        else multiply_rows_with_care<C>(there, high - low, e.value_size, weights, right, to);
+      }
+
+    const auto to = y.of(batch, head);
+    for (index_t r = 0; r < rows; ++r) {
+      const C sum = math::hsum(state[r].sum);
+      const bool sees = sum != C(0);
+      const C factor = sees ? C(1) / sum : C(0);
+      write_row<T>(results + r * w, padded * w, factor, to.data + (first + r) * to.row, to.column, e.value_size, false);
+      C* const of_row = saved + 2 * ((batch * e.heads + head) * e.queries + first + r);
+      of_row[0] = sees ? state[r].greatest : std::numeric_limits<C>::infinity();
+      of_row[1] = factor;
+    }
+  }
+
+  void add_row(index_t batch, index_t head, index_t query, const score_row<C>& row, softmax_state<C>& state,
+               strips_of<C> result) const {
+    const C again = take_scores(rule, rule.at(batch, head, query), row, state);
+    if (again == C(1)) return;
+    const strip_vector<C> factor(again);
+    for (index_t c = 0; c < e.value_size; c += w)
+      for (index_t i = 0; i < w; i += strip_lanes<C>) {
+        C* const some = result.column(c) + i;
+        (strip_vector<C>::load(some) * factor).store(some);
+      }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/attention_mask_backward.hpp: the gradient of a mask that is added to the scores of attention.
+//
+// It is that of the scores, summed over what the mask is broadcast along. Scores are made once more for it, since here
+// a task owns a part of the mask, and not of the keys: it adds what all heads give in their order.
+
+namespace sinter::cpu_impl::detail {
+
+/// Where it goes; axes that the mask is broadcast along have the extent 1.
+template <class T>
+struct mask_gradient_of {
+  heads_of<T> to;
+  index_t batch, heads, queries, keys;
+  bool add;
+};
+
+template <class T, class Rule>
+struct attention_mask_backward : attention_backward<T, Rule, true> {
+  using base = attention_backward<T, Rule, true>;
+  using typename base::C;
+  mask_gradient_of<T> mask;
+  C* sums = nullptr;
+
+  void compute() {
+    const index_t of_head = mask.queries * mask.keys, n = mask.batch * mask.heads * of_head;
+    const index_t heads = this->e.batch * this->e.key_heads, size = this->of_keys + this->group * this->of_queries;
+    const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), this->pool.size());
+    const index_t each = this->key_blocks + this->group * this->query_blocks;
+    const temporary_array<C> memory(at_once * size), gradient(n);
+    const temporary_array<bool> are_finite(at_once * each);
+    this->packed = memory.data();
+    this->finite_keys = are_finite.data();
+    this->finite_queries = this->finite_keys + at_once * this->key_blocks;
+    sums = gradient.data();
+    std::memset(sums, 0, static_cast<std::size_t>(n) * sizeof(C));
+    const index_t rows = mask.queries > 1 ? this->query_blocks : 1, columns = mask.keys > 1 ? this->key_blocks : 1;
+    for (index_t first = 0; first < heads; first += at_once) {
+      const index_t count = smaller(at_once, heads - first);
+      this->pool.parallel_for(count * each,
+                              [&](index_t task) { this->pack(first + task / each, task / each, task % each); });
+      this->pool.parallel_for(rows * columns, [&](index_t task) {
+        for (index_t place = 0; place < count; ++place) add_part(first + place, place, task / columns, task % columns);
+      });
+    }
+    const index_t lines = mask.batch * mask.heads * mask.queries;
+    this->pool.parallel_for(lines, [&](index_t line) {
+      const index_t head = line / mask.queries;
+      const auto to = mask.to.of(head / mask.heads, head % mask.heads).from_row(line % mask.queries);
+      for (index_t j = 0; j < mask.keys; ++j) {
+        const C sum = sums[line * mask.keys + j];
+        T& element = to.data[j * to.column];
+        element = static_cast<T>(mask.add ? static_cast<C>(element) + sum : sum);
+      }
+    });
+  }
+
+ private:
+  /// Block `row` of the queries, or all where the mask has one row; likewise of the keys.
+  void add_part(index_t head, index_t place, index_t row, index_t column) const {
+    C* const room = scratch<C>(0, static_cast<std::size_t>(2 * base::score_size));
+    typename base::work t{head / this->e.key_heads,
+                          head % this->e.key_heads,
+                          place,
+                          room,
+                          room + base::score_size,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+    t.mask_query = mask.queries > 1 ? mask.keys : 0;
+    t.mask_key = mask.keys > 1 ? 1 : 0;
+    const index_t last_row = mask.queries > 1 ? row + 1 : this->query_blocks;
+    const index_t last_column = mask.keys > 1 ? column + 1 : this->key_blocks;
+    for (index_t h = 0; h < this->group; ++h) {
+      const index_t of_mask =
+          (mask.batch > 1 ? t.batch * mask.heads : 0) + (mask.heads > 1 ? t.key_head * this->group + h : 0);
+      t.mask = sums + of_mask * mask.queries * mask.keys;
+      for (index_t b = column; b < last_column; ++b)
+        for (index_t r = row; r < last_row; ++r) this->run_block(t, b, h, r);
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter::cpu_impl {
+
+/// A tensor (batch, heads, rows, columns), or one without heads.
+template <class T, int R, device D>
+heads_of<T> heads_in(const tensor<T, R, D>& x) {
+  return {x.data(), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
+}
+template <class T, int R, device D>
+heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
+  const auto [data, batch, head, row, column] = heads_in(x);
+  return {data, batch, head, row, column};
+}
+
+template <ops::attention_mask Mask, class Score, class Dropout>
+detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
+                                                        const ops::attention_extents& e, int) {
+  return {e, op.score, op.dropout, {}, op.options.causal};
+}
+/// R: the rank of the queries.
+template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
+detail::score_rule<Score, Dropout, M> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
+                                                     const ops::attention_extents& e, int R,
+                                                     const tensor<M, RM, D>& mask) {
+  const auto stride = [&](int from_last) -> index_t {
+    const int axis = RM - 1 - from_last;
+    return axis < 0 || mask.shape()[axis] == 1 ? 0 : mask.strides()[axis];
+  };
+  return {e,
+          op.score,
+          op.dropout,
+          {mask.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+          op.options.causal};
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <ops::attention_mask Mask, class Score, class Dropout, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
+  using op_type = ops::attention_op<Mask, Score, Dropout>;
+
+  template <class T, int R, class Epilogue, class... M>
+  static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
+                                               const tensor<T, R, D>& q, const tensor<T, R, D>& k,
+                                               const tensor<T, R, D>& v, const M&... mask) {
+    using C = compute_type<T>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
+    const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
+    if (y.numel() == 0) {  // as rows that see nothing
+      for (index_t i = 0; i < saved.numel(); ++i)
+        saved.data()[i] = i % 2 == 0 ? std::numeric_limits<C>::infinity() : C(0);
+      return saved;
+    }
+    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
+    const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
+      Kernel{rule,
+             cpu_impl::const_heads_in(q),
+             cpu_impl::const_heads_in(k),
+             cpu_impl::const_heads_in(v),
+             cpu_impl::heads_in(y),
+             saved.data(),
+             static_cast<C>(op.scale(e)),
+             cpu_impl::pool_of<D>()}
+          .compute();
+    };
+    using Rule = bare<decltype(rule)>;
+    using few = cpu_impl::detail::attention_of_few<T, Rule>;
+    if (few::suits(e)) run(std::type_identity<few>());
+    else run(std::type_identity<cpu_impl::detail::attention_forward<T, Rule>>());
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::none) reverse_with(op, b);
+    else reverse_with(op, b, b.template operand<3>());
+  }
+
+ private:
+  template <class Backward, class... M>
+  static void reverse_with(const op_type& op, const Backward& b, const M&... mask) {
+    const auto& q = b.template operand<0>();
+    const auto& k = b.template operand<1>();
+    using T = element_of<decltype(q)>;
+    using C = compute_type<T>;
+    constexpr int R = rank_of<decltype(q)>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
+    const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
+    using cpu_impl::const_heads_in, cpu_impl::heads_of, cpu_impl::pool_of;
+    heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
+    if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
+      read_v = const_heads_in(b.template operand<2>());
+    const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_y = const_heads_in(b.result()),
+               read_g = const_heads_in(b.gradient());
+    const C scale = static_cast<C>(op.scale(e));
+    using Rule = bare<decltype(rule)>;
+    if (b.template wants<0>() || b.template wants<1>() || b.template wants<2>())
+      cpu_impl::detail::attention_backward<T, Rule>{rule,
+                                                    read_q,
+                                                    read_k,
+                                                    read_v,
+                                                    read_y,
+                                                    read_g,
+                                                    b.saved.data(),
+                                                    gradient<0, T>(b),
+                                                    gradient<1, T>(b),
+                                                    gradient<2, T>(b),
+                                                    scale,
+                                                    pool_of<D>()}
+          .compute();
+    if constexpr (Mask == ops::attention_mask::additive)
+      if (wants_mask(b))
+        cpu_impl::detail::attention_mask_backward<T, Rule>{
+            {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
+            mask_gradient<R, T>(b)}
+            .compute();
+  }
+  template <class Backward>
+  static bool wants_mask(const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
+    else return false;
+  }
+  template <int R, class T, class Backward>
+  static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {
+    const auto place = b.template place_of<3>();
+    const auto& to = place.to;
+    constexpr int r = rank_of<decltype(to)>;
+    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
+    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    return {{to.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+            extent(R - 1),
+            R == 4 ? extent(2) : 1,
+            extent(1),
+            extent(0),
+            place.add};
+  }
+  template <int I, class T, class Backward>
+  static cpu_impl::detail::gradient_of<T> gradient(const Backward& b) {
+    if (!b.template wants<I>()) return {};
+    const auto place = b.template place_of<I>();
+    return {cpu_impl::heads_in(place.to), place.add};
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/linear_cross_entropy.hpp: the losses of rows of scores, and their slopes, on the host.
+
+namespace sinter::cpu_impl {
+
+/// A row of scores, to which a bias is added where there is one.
+template <bool Biased, class T>
+struct row_of_scores {
+  const T* x;
+  const T* bias;
+  index_t n;
+
+  template <class Place>
+  SINTER_INLINE vector<T> operator()(Place i) const {
+    if constexpr (Biased) return load_row<T>(x, i, n) + load_row<T>(bias, i, n);
+    else return load_row<T>(x, i, n);
+  }
+  SINTER_INLINE compute_type<T> at(index_t i) const {
+    using C = compute_type<T>;
+    if constexpr (Biased) return C(x[i]) + C(bias[i]);
+    else return C(x[i]);
+  }
+};
+
+template <bool Biased, class T>
+SINTER_KERNEL void class_loss_of_row(const ops::class_loss& what, const row_of_scores<Biased, T>& v, std::int64_t label,
+                                     const T* next, T* loss, compute_type<T>* parts) {
+  using C = compute_type<T>;
+  const row_folds<T> r{v.n};
+  const C shift = ops::row_shift(r.max(v));
+  const C sum = row_sum_of_long<T>(v.n, [&](auto i) SINTER_INLINE_LAMBDA {
+    __builtin_prefetch(next + i.first);
+    return within_row<T>(i, v.n, math::exp(v(i) - vector<T>(shift)), C(0));
+  });
+  const C rest = math::log(sum);
+  parts[0] = shift;
+  parts[1] = rest;
+  if (label == what.ignored) {
+    *loss = T(0);
+    return;
+  }
+  C below = 0;
+  if (what.smooths())
+    below = row_sum<T>(
+        v.n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, v.n, v(i) - vector<T>(shift), C(0)); });
+  *loss = static_cast<T>(what.loss(shift, rest, v.at(label), below, v.n));
+}
+
+template <bool Biased, class T>
+SINTER_KERNEL void class_slopes_of_row(const ops::class_loss& what, const row_of_scores<Biased, T>& v,
+                                       std::int64_t label, const compute_type<T>* parts, compute_type<T> g, T* to) {
+  using C = compute_type<T>;
+  if (label == what.ignored) return std::fill(to, to + v.n, T(0));
+  const C at_label = what.slope_at_label(parts[0], parts[1], v.at(label), v.n) * g;
+  const vector<T> shift(parts[0]), rest(parts[1]), factor(what.factor(parts[0], parts[1]) * g);
+  if (what.smooths()) {
+    const vector<T> share(what.template share<C>(v.n) * g);
+    put_row(to, v.n, false,
+            [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((v(i) - shift) - rest) * factor - share; });
+  } else {
+    put_row(to, v.n, false, [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((v(i) - shift) - rest) * factor; });
+  }
+  to[label] = static_cast<T>(at_label);
+}
+
+template <class T>
+void class_losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels, T* loss,
+                  compute_type<T>* parts, thread_pool& pool) {
+  in_row_groups(s.count, s.n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const T *const x = s.scores + at * s.n, *const next = at + 1 < s.count ? x + s.n : x;
+      if (s.bias == nullptr)
+        class_loss_of_row<false, T>(what, {x, nullptr, s.n}, labels[at], next, loss + at, parts + 2 * at);
+      else class_loss_of_row<true, T>(what, {x, s.bias, s.n}, labels[at], next, loss + at, parts + 2 * at);
+    }
+  });
+}
+
+template <class T>
+void class_slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                  const compute_type<T>* parts, const T* g, T* to, thread_pool& pool) {
+  in_row_groups(s.count, s.n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const T* const x = s.scores + at * s.n;
+      const auto g_of_row = compute_type<T>(g[at]);
+      if (s.bias == nullptr)
+        class_slopes_of_row<false, T>(what, {x, nullptr, s.n}, labels[at], parts + 2 * at, g_of_row, to + at * s.n);
+      else class_slopes_of_row<true, T>(what, {x, s.bias, s.n}, labels[at], parts + 2 * at, g_of_row, to + at * s.n);
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::class_loss, D> {
+  using indices = tensor<std::int64_t, 1, D>;
+
+  template <class T>
+  static void losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                     T* loss, compute_type<T>* parts) {
+    cpu_impl::class_losses<T>(what, s, labels, loss, parts, cpu_impl::pool_of<D>());
+  }
+  template <class T>
+  static void slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                     const compute_type<T>* parts, const T* g, T* to) {
+    cpu_impl::class_slopes<T>(what, s, labels, parts, g, to, cpu_impl::pool_of<D>());
+  }
+  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
+    for (index_t i = 0; i < labels.numel(); ++i) {
+      const std::int64_t label = labels.data()[i];
+      if (label != what.ignored && (label < 0 || label >= n)) refuse_index({op, "target"}, label, i, n);
+    }
+  }
+  template <class T>
+  static double mean_factor(const ops::class_loss& what, const indices& labels) {
+    index_t count = 0;
+    for (index_t i = 0; i < labels.numel(); ++i) count += labels.data()[i] != what.ignored;
+    return count > 0 ? static_cast<double>(labels.numel()) / static_cast<double>(count) : 0;
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/recurrent.hpp: the elementwise work of recurrent ops on the host.
+
+namespace sinter::cpu_impl {
+
+/// F on the vectors at place i of row `at` of the matrices.
+template <class F, class T, class Place>
+SINTER_INLINE void run_units_at(Place i, index_t at, index_t columns, const ops::matrix_rows* in,
+                                const ops::matrix_rows* out) {
+  vector<T> x[std::size_t{F::inputs}], y[std::size_t{F::outputs}];
+  for (int k = 0; k < F::inputs; ++k)
+    x[k] = load_row(static_cast<const T*>(in[k].data) + at * in[k].stride, i, columns);
+  F::run(x, y);
+  for (int k = 0; k < F::outputs; ++k) store_row(static_cast<T*>(out[k].data) + at * out[k].stride, i, columns, y[k]);
+}
+/// A unit_pass over rows [first, last).
+template <class F, class T>
+SINTER_KERNEL void run_units_of(index_t first, index_t last, index_t columns, const ops::matrix_rows* in,
+                                const ops::matrix_rows* out) {
+  for (index_t at = first; at < last; ++at) {
+    index_t i = 0;
+    for (; i + lanes <= columns; i += lanes) run_units_at<F, T>(inside{i}, at, columns, in, out);
+    if (i < columns) run_units_at<F, T>(at_end{i}, at, columns, in, out);
+  }
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::unit_pass, D> {
+  template <class F, class T>
+  static void run(index_t rows, index_t columns, const ops::matrix_rows* in, const ops::matrix_rows* out) {
+    constexpr index_t wanted = 4096;  // elements of a task
+    const index_t each = columns < wanted ? wanted / columns : 1;
+    cpu_impl::pool_of<D>().parallel_for((rows + each - 1) / each, [&](index_t task) {
+      const index_t first = task * each, last = first + each < rows ? first + each : rows;
+      cpu_impl::run_units_of<F, T>(first, last, columns, in, out);
+    });
+  }
+};
+
+}  // namespace sinter::detail
+#endif
 // sinter/expr.hpp: expressions, lowering, evaluation.
 
 // sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
@@ -47608,199 +42852,6 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
 };
 
 }  // namespace sinter::detail
-#if SINTER_WITH_SEQUENCES
-// sinter/cuda/linear_cross_entropy.hpp: the losses of rows of scores, and their slopes, on GPUs: the threads of a group
-// share a row.
-
-namespace sinter::cuda_impl {
-
-/// A row of scores, to which a bias is added where there is one.
-template <class T>
-struct row_of_scores {
-  using C = compute_type<T>;
-  memory_row<T> x, bias;
-
-  SINTER_WORD auto operator()(int c, int valid) const {
-    auto v = x(c, valid);
-    if (bias.data == nullptr) return v;
-    const auto b = bias(c, valid);
-    SINTER_UNROLL
-    for (int i = 0; i < row_lanes<T>; ++i) v.value[i] += b.value[i];
-    return v;
-  }
-  SINTER_WORD C at(index_t i) const {
-    const C v = static_cast<C>(x.data[i]);
-    return bias.data == nullptr ? v : v + static_cast<C>(bias.data[i]);
-  }
-};
-
-/// What both passes over rows of scores know of them.
-template <class T>
-struct class_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
-  using C = compute_type<T>;
-  static constexpr int lanes = row_lanes<T>;
-  ops::class_loss what;
-  const T *scores, *bias;
-  const std::int64_t* labels;
-  bool whole;
-
-  class_rows_body(const ops::class_loss& w, const ops::class_loss::rows<T>& s, const std::int64_t* label, const T* to,
-                  int rooms)
-      : row_groups<C, lanes>(s.count, s.n, rooms), what(w), scores(s.scores), bias(s.bias), labels(label) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(scores) | reinterpret_cast<std::uintptr_t>(bias) |
-                      reinterpret_cast<std::uintptr_t>(to);
-    whole = bits % 16 == 0 && s.n % lanes == 0;
-  }
-  SINTER_WORD row_of_scores<T> row_at(index_t row) const { return {{scores + row * this->n, whole}, {bias, whole}}; }
-  SINTER_WORD bool is_class(std::int64_t label) const { return label >= 0 && label < this->n; }
-};
-
-/// The loss of each row, and in parts[2 row] shift and rest of logsumexp; see ops::class_loss.
-template <class T>
-struct class_losses_body : class_rows_body<T> {
-  using C = compute_type<T>;
-  T* loss;
-  C* parts;
-
-  class_losses_body(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels, T* to,
-                    C* kept)
-      : class_rows_body<T>(what, s, labels, nullptr, 1), loss(to), parts(kept) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      const row_of_scores<T> scores = this->row_at(row);
-      const auto v = team.keep(scores);
-      const auto [shift, sum] = sum_of_exp<C>(team, v);
-      const C most = shift, rest = math::log(sum);
-      const C below = this->what.smooths() ? team.sum(over(v, [=](C a) { return a - most; })) : C(0);
-      if (!there || team.place != 0) return;
-      parts[2 * row] = most;
-      parts[2 * row + 1] = rest;
-      const std::int64_t label = this->labels[row];
-      if (label == this->what.ignored) loss[row] = T(0);
-      else if (!this->is_class(label)) loss[row] = static_cast<T>(std::numeric_limits<C>::quiet_NaN());
-      else loss[row] = static_cast<T>(this->what.loss(most, rest, scores.at(label), below, this->n));
-    });
-  }
-};
-
-/// to = g[row] times the derivative; see ops::class_loss.
-template <class T>
-struct class_slopes_body : class_rows_body<T> {
-  using C = compute_type<T>;
-  static constexpr int lanes = row_lanes<T>;
-  const C* parts;
-  const T* g_of_loss;
-  T* to;
-
-  class_slopes_body(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                    const C* kept, const T* gradient, T* out)
-      : class_rows_body<T>(what, s, labels, out, 0), parts(kept), g_of_loss(gradient), to(out) {}
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    this->each_row(g, [&](index_t row, const auto& team, bool there) {
-      if (!there) return;
-      const std::int64_t label = this->labels[row];
-      const C shift = parts[2 * row], rest = parts[2 * row + 1];
-      const C scale = label == this->what.ignored ? C(0) : static_cast<C>(g_of_loss[row]);
-      const C factor = this->what.factor(shift, rest), share = this->what.template share<C>(this->n);
-      T* const out = to + row * this->n;
-      team.each(this->row_at(row), [&](index_t column, int valid, auto v) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const C slope = column + i == label ? this->what.slope_at_label(shift, rest, v.value[i], this->n)
-                                              : math::exp((v.value[i] - shift) - rest) * factor - share;
-          v.value[i] = label == this->what.ignored ? C(0) : slope * scale;
-        }
-        write_chunk<T, lanes>(out + column, this->whole && valid == lanes, valid, sizeof(T), false, v);
-      });
-    });
-  }
-};
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cuda_v<D>
-struct kernels<ops::class_loss, D> {
-  using indices = tensor<std::int64_t, 1, D>;
-
-  template <class T>
-  static void losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                     T* loss, compute_type<T>* parts) {
-    if (s.count == 0) return;
-    const cuda_impl::class_losses_body<T> body(what, s, labels, loss, parts);
-    cuda_impl::launch_on<D>({"linear_cross_entropy", extents<2>{{s.count, s.n}}}, body, body.launch());
-  }
-  template <class T>
-  static void slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
-                     const compute_type<T>* parts, const T* g, T* to) {
-    if (s.count * s.n == 0) return;
-    const cuda_impl::class_slopes_body<T> body(what, s, labels, parts, g, to);
-    cuda_impl::launch_on<D>({"backward of linear_cross_entropy", extents<2>{{s.count, s.n}}}, body, body.launch());
-  }
-  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
-    check_indices({op, "target"}, eval(where(labels != what.ignored, labels, 0)), n);
-  }
-  template <class T>
-  static tensor<T, 0, D> mean_factor(const ops::class_loss& what, const indices& labels) {
-    using C = compute_type<T>;
-    const auto count = eval(sum(cast<C>(labels != what.ignored)));
-    return cast<T>(where(count > 0, static_cast<C>(labels.numel()) / count, C(0)));
-  }
-};
-
-}  // namespace sinter::detail
-// sinter/cuda/recurrent.hpp: the elementwise work of recurrent ops on GPUs.
-
-namespace sinter::cuda_impl {
-
-/// A unit_pass: a thread per element.
-template <class F, class T>
-struct units_body {
-  index_t rows, columns;
-  ops::matrix_rows in[std::size_t{F::inputs}], out[std::size_t{F::outputs}];
-
-  SINTER_WORD index_t numel() const { return rows * columns; }
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    using C = compute_type<T>;
-    for (index_t i = g.block() * g.threads() + g.thread(); i < numel(); i += g.blocks() * g.threads()) {
-      const index_t row = i / columns, column = i - row * columns;
-      C x[std::size_t{F::inputs}], y[std::size_t{F::outputs}];
-      for (int k = 0; k < F::inputs; ++k)
-        x[k] = static_cast<C>(static_cast<const T*>(in[k].data)[row * in[k].stride + column]);
-      F::run(x, y);
-      for (int k = 0; k < F::outputs; ++k)
-        static_cast<T*>(out[k].data)[row * out[k].stride + column] = static_cast<T>(y[k]);
-    }
-  }
-};
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::detail {
-
-template <device D>
-  requires is_cuda_v<D>
-struct kernels<ops::unit_pass, D> {
-  template <class F, class T>
-  static void run(index_t rows, index_t columns, const ops::matrix_rows* in, const ops::matrix_rows* out) {
-    cuda_impl::units_body<F, T> body{rows, columns, {}, {}};
-    for (int k = 0; k < F::inputs; ++k) body.in[k] = in[k];
-    for (int k = 0; k < F::outputs; ++k) body.out[k] = out[k];
-    const extents<2> shape{{rows, columns}};
-    cuda_impl::launch_on<D>({"a step of a recurrence", shape}, body,
-                            {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
-  }
-};
-
-}  // namespace sinter::detail
-#endif
 // sinter/cuda/resample.hpp: pad and interpolate on GPUs: a thread for each element that is written. Plain kernels, not
 // tuned. What is counted along the axes stands in arrays whose indices are constants once loops are unrolled.
 
@@ -48388,6 +43439,199 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+#if SINTER_WITH_SEQUENCES
+// sinter/cuda/linear_cross_entropy.hpp: the losses of rows of scores, and their slopes, on GPUs: the threads of a group
+// share a row.
+
+namespace sinter::cuda_impl {
+
+/// A row of scores, to which a bias is added where there is one.
+template <class T>
+struct row_of_scores {
+  using C = compute_type<T>;
+  memory_row<T> x, bias;
+
+  SINTER_WORD auto operator()(int c, int valid) const {
+    auto v = x(c, valid);
+    if (bias.data == nullptr) return v;
+    const auto b = bias(c, valid);
+    SINTER_UNROLL
+    for (int i = 0; i < row_lanes<T>; ++i) v.value[i] += b.value[i];
+    return v;
+  }
+  SINTER_WORD C at(index_t i) const {
+    const C v = static_cast<C>(x.data[i]);
+    return bias.data == nullptr ? v : v + static_cast<C>(bias.data[i]);
+  }
+};
+
+/// What both passes over rows of scores know of them.
+template <class T>
+struct class_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  ops::class_loss what;
+  const T *scores, *bias;
+  const std::int64_t* labels;
+  bool whole;
+
+  class_rows_body(const ops::class_loss& w, const ops::class_loss::rows<T>& s, const std::int64_t* label, const T* to,
+                  int rooms)
+      : row_groups<C, lanes>(s.count, s.n, rooms), what(w), scores(s.scores), bias(s.bias), labels(label) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(scores) | reinterpret_cast<std::uintptr_t>(bias) |
+                      reinterpret_cast<std::uintptr_t>(to);
+    whole = bits % 16 == 0 && s.n % lanes == 0;
+  }
+  SINTER_WORD row_of_scores<T> row_at(index_t row) const { return {{scores + row * this->n, whole}, {bias, whole}}; }
+  SINTER_WORD bool is_class(std::int64_t label) const { return label >= 0 && label < this->n; }
+};
+
+/// The loss of each row, and in parts[2 row] shift and rest of logsumexp; see ops::class_loss.
+template <class T>
+struct class_losses_body : class_rows_body<T> {
+  using C = compute_type<T>;
+  T* loss;
+  C* parts;
+
+  class_losses_body(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels, T* to,
+                    C* kept)
+      : class_rows_body<T>(what, s, labels, nullptr, 1), loss(to), parts(kept) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const row_of_scores<T> scores = this->row_at(row);
+      const auto v = team.keep(scores);
+      const auto [shift, sum] = sum_of_exp<C>(team, v);
+      const C most = shift, rest = math::log(sum);
+      const C below = this->what.smooths() ? team.sum(over(v, [=](C a) { return a - most; })) : C(0);
+      if (!there || team.place != 0) return;
+      parts[2 * row] = most;
+      parts[2 * row + 1] = rest;
+      const std::int64_t label = this->labels[row];
+      if (label == this->what.ignored) loss[row] = T(0);
+      else if (!this->is_class(label)) loss[row] = static_cast<T>(std::numeric_limits<C>::quiet_NaN());
+      else loss[row] = static_cast<T>(this->what.loss(most, rest, scores.at(label), below, this->n));
+    });
+  }
+};
+
+/// to = g[row] times the derivative; see ops::class_loss.
+template <class T>
+struct class_slopes_body : class_rows_body<T> {
+  using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
+  const C* parts;
+  const T* g_of_loss;
+  T* to;
+
+  class_slopes_body(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                    const C* kept, const T* gradient, T* out)
+      : class_rows_body<T>(what, s, labels, out, 0), parts(kept), g_of_loss(gradient), to(out) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      if (!there) return;
+      const std::int64_t label = this->labels[row];
+      const C shift = parts[2 * row], rest = parts[2 * row + 1];
+      const C scale = label == this->what.ignored ? C(0) : static_cast<C>(g_of_loss[row]);
+      const C factor = this->what.factor(shift, rest), share = this->what.template share<C>(this->n);
+      T* const out = to + row * this->n;
+      team.each(this->row_at(row), [&](index_t column, int valid, auto v) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const C slope = column + i == label ? this->what.slope_at_label(shift, rest, v.value[i], this->n)
+                                              : math::exp((v.value[i] - shift) - rest) * factor - share;
+          v.value[i] = label == this->what.ignored ? C(0) : slope * scale;
+        }
+        write_chunk<T, lanes>(out + column, this->whole && valid == lanes, valid, sizeof(T), false, v);
+      });
+    });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::class_loss, D> {
+  using indices = tensor<std::int64_t, 1, D>;
+
+  template <class T>
+  static void losses(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                     T* loss, compute_type<T>* parts) {
+    if (s.count == 0) return;
+    const cuda_impl::class_losses_body<T> body(what, s, labels, loss, parts);
+    cuda_impl::launch_on<D>({"linear_cross_entropy", extents<2>{{s.count, s.n}}}, body, body.launch());
+  }
+  template <class T>
+  static void slopes(const ops::class_loss& what, const ops::class_loss::rows<T>& s, const std::int64_t* labels,
+                     const compute_type<T>* parts, const T* g, T* to) {
+    if (s.count * s.n == 0) return;
+    const cuda_impl::class_slopes_body<T> body(what, s, labels, parts, g, to);
+    cuda_impl::launch_on<D>({"backward of linear_cross_entropy", extents<2>{{s.count, s.n}}}, body, body.launch());
+  }
+  static void check_targets(const char* op, const ops::class_loss& what, const indices& labels, index_t n) {
+    check_indices({op, "target"}, eval(where(labels != what.ignored, labels, 0)), n);
+  }
+  template <class T>
+  static tensor<T, 0, D> mean_factor(const ops::class_loss& what, const indices& labels) {
+    using C = compute_type<T>;
+    const auto count = eval(sum(cast<C>(labels != what.ignored)));
+    return cast<T>(where(count > 0, static_cast<C>(labels.numel()) / count, C(0)));
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/recurrent.hpp: the elementwise work of recurrent ops on GPUs.
+
+namespace sinter::cuda_impl {
+
+/// A unit_pass: a thread per element.
+template <class F, class T>
+struct units_body {
+  index_t rows, columns;
+  ops::matrix_rows in[std::size_t{F::inputs}], out[std::size_t{F::outputs}];
+
+  SINTER_WORD index_t numel() const { return rows * columns; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    for (index_t i = g.block() * g.threads() + g.thread(); i < numel(); i += g.blocks() * g.threads()) {
+      const index_t row = i / columns, column = i - row * columns;
+      C x[std::size_t{F::inputs}], y[std::size_t{F::outputs}];
+      for (int k = 0; k < F::inputs; ++k)
+        x[k] = static_cast<C>(static_cast<const T*>(in[k].data)[row * in[k].stride + column]);
+      F::run(x, y);
+      for (int k = 0; k < F::outputs; ++k)
+        static_cast<T*>(out[k].data)[row * out[k].stride + column] = static_cast<T>(y[k]);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::unit_pass, D> {
+  template <class F, class T>
+  static void run(index_t rows, index_t columns, const ops::matrix_rows* in, const ops::matrix_rows* out) {
+    cuda_impl::units_body<F, T> body{rows, columns, {}, {}};
+    for (int k = 0; k < F::inputs; ++k) body.in[k] = in[k];
+    for (int k = 0; k < F::outputs; ++k) body.out[k] = out[k];
+    const extents<2> shape{{rows, columns}};
+    cuda_impl::launch_on<D>({"a step of a recurrence", shape}, body,
+                            {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+  }
+};
+
+}  // namespace sinter::detail
+#endif
 // sinter/cuda/native.hpp: the stream and the memory behind tensors on a GPU, for kernels and libraries of the caller's
 // own.
 
@@ -58272,91 +53516,6 @@ SINTER_SHARED double cosine_lr::operator()(double base, index_t epoch) const {
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 
-#if SINTER_WITH_SEQUENCES
-// sinter/random/attention_dropout.hpp: attention whose weights are dropped at random.
-
-namespace sinter {
-namespace detail {
-
-/// The factors of weights, by the numbers that a draw of the shape of the scores would give them.
-template <class C>
-struct weight_dropout {
-  bernoulli_numbers<C> keep;
-  random_key key;
-
-  /// Of neighbouring weights, the first of which has this number.
-  template <class V>
-  SINTER_WORD V factors(index_t first) const {
-    if (keep.limit >> 32 != 0) return V(keep.yes);
-    std::uint32_t words[std::size_t{math::lanes_v<V>}];
-    random_words<1>(key, first, words);
-    return keep.template make<V, math::lanes_v<V>>(words);
-  }
-};
-
-template <class Q, class K>
-auto weight_dropout_of(const attention_options& o, const Q& q, const K& k, generator& gen) {
-  check_defined("attention", q);
-  check_defined("attention", k);
-  using C = compute_type<element_of<Q>>;
-  extents<rank_of<Q>> scores = q.shape();
-  scores[rank_of<Q> - 1] = k.shape()[rank_of<K> - 2];
-  return weight_dropout<C>{kept_numbers<C>("attention", o.dropout), next_key<device_of<Q>>("attention", gen, scores)};
-}
-template <class Q, class... M>
-using dropping_attention =
-    typename attention_op_of<ops::plain_score, weight_dropout<compute_type<element_of<Q>>>, M...>::type;
-
-}  // namespace detail
-
-/// attention whose weights are zeroed with probability options.dropout, else multiplied by 1 / (1 - dropout): those
-/// that dropout() of the weights would zero, had they been made. Drawn when the expression is built and never stored:
-/// backward draws the same again. N. Srivastava et al., JMLR 15 (2014).
-///
-///     variable y = attention(q, k, v, {.causal = true, .dropout = 0.1}, gen);
-template <class Q, class K, class V>
-  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
-detail::kernel_of<detail::dropping_attention<Q>, Q, K, V> attention(Q&& q, K&& k, V&& v,
-                                                                    const attention_options& options, generator& gen) {
-  const detail::dropping_attention<Q> op(options, {}, detail::weight_dropout_of(options, q, k, gen));
-  return detail::make_kernel(op, std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v));
-}
-/// The same with a mask.
-template <class Q, class K, class V, class M>
-  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
-detail::kernel_of<detail::dropping_attention<Q, M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask,
-                                                                          const attention_options& options,
-                                                                          generator& gen) {
-  const detail::dropping_attention<Q, M> op(options, {}, detail::weight_dropout_of(options, q, k, gen));
-  return detail::make_kernel(op, std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask));
-}
-
-/// torch's name for it.
-template <class Q, class K, class V>
-  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
-detail::kernel_of<detail::dropping_attention<Q>, Q, K, V> scaled_dot_product_attention(Q&& q, K&& k, V&& v,
-                                                                                       const attention_options& options,
-                                                                                       generator& gen) {
-  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), options, gen);
-}
-template <class Q, class K, class V, class M>
-  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
-detail::kernel_of<detail::dropping_attention<Q, M>, Q, K, V, M> scaled_dot_product_attention(
-    Q&& q, K&& k, V&& v, M&& mask, const attention_options& options, generator& gen) {
-  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask), options, gen);
-}
-template <class Q, class K, class V,
-          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
-void attention(Q&&, K&&, V&&, const attention_options&, generator&) = delete;
-template <class Q, class K, class V, class M,
-          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
-          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
-  requires expression<M>
-void attention(Q&&, K&&, V&&, M&&, const attention_options&, generator&) = delete;
-
-}  // namespace sinter
-#endif
 // sinter/random/instances.hpp: random tensors of common types, which a program with sinter::compiled makes once.
 
 #if SINTER_COMPILED
@@ -58582,6 +53741,91 @@ auto draw_in_window(const char* op, generator& gen, const Numbers& numbers, cons
 }
 
 }  // namespace sinter::detail
+#if SINTER_WITH_SEQUENCES
+// sinter/random/attention_dropout.hpp: attention whose weights are dropped at random.
+
+namespace sinter {
+namespace detail {
+
+/// The factors of weights, by the numbers that a draw of the shape of the scores would give them.
+template <class C>
+struct weight_dropout {
+  bernoulli_numbers<C> keep;
+  random_key key;
+
+  /// Of neighbouring weights, the first of which has this number.
+  template <class V>
+  SINTER_WORD V factors(index_t first) const {
+    if (keep.limit >> 32 != 0) return V(keep.yes);
+    std::uint32_t words[std::size_t{math::lanes_v<V>}];
+    random_words<1>(key, first, words);
+    return keep.template make<V, math::lanes_v<V>>(words);
+  }
+};
+
+template <class Q, class K>
+auto weight_dropout_of(const attention_options& o, const Q& q, const K& k, generator& gen) {
+  check_defined("attention", q);
+  check_defined("attention", k);
+  using C = compute_type<element_of<Q>>;
+  extents<rank_of<Q>> scores = q.shape();
+  scores[rank_of<Q> - 1] = k.shape()[rank_of<K> - 2];
+  return weight_dropout<C>{kept_numbers<C>("attention", o.dropout), next_key<device_of<Q>>("attention", gen, scores)};
+}
+template <class Q, class... M>
+using dropping_attention =
+    typename attention_op_of<ops::plain_score, weight_dropout<compute_type<element_of<Q>>>, M...>::type;
+
+}  // namespace detail
+
+/// attention whose weights are zeroed with probability options.dropout, else multiplied by 1 / (1 - dropout): those
+/// that dropout() of the weights would zero, had they been made. Drawn when the expression is built and never stored:
+/// backward draws the same again. N. Srivastava et al., JMLR 15 (2014).
+///
+///     variable y = attention(q, k, v, {.causal = true, .dropout = 0.1}, gen);
+template <class Q, class K, class V>
+  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
+detail::kernel_of<detail::dropping_attention<Q>, Q, K, V> attention(Q&& q, K&& k, V&& v,
+                                                                    const attention_options& options, generator& gen) {
+  const detail::dropping_attention<Q> op(options, {}, detail::weight_dropout_of(options, q, k, gen));
+  return detail::make_kernel(op, std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v));
+}
+/// The same with a mask.
+template <class Q, class K, class V, class M>
+  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::dropping_attention<Q, M>, Q, K, V, M> attention(Q&& q, K&& k, V&& v, M&& mask,
+                                                                          const attention_options& options,
+                                                                          generator& gen) {
+  const detail::dropping_attention<Q, M> op(options, {}, detail::weight_dropout_of(options, q, k, gen));
+  return detail::make_kernel(op, std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask));
+}
+
+/// torch's name for it.
+template <class Q, class K, class V>
+  requires detail::takes_operands<detail::plain_attention<>, Q, K, V>
+detail::kernel_of<detail::dropping_attention<Q>, Q, K, V> scaled_dot_product_attention(Q&& q, K&& k, V&& v,
+                                                                                       const attention_options& options,
+                                                                                       generator& gen) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), options, gen);
+}
+template <class Q, class K, class V, class M>
+  requires(expression<M> && detail::takes_operands<detail::plain_attention<M>, Q, K, V, M>)
+detail::kernel_of<detail::dropping_attention<Q, M>, Q, K, V, M> scaled_dot_product_attention(
+    Q&& q, K&& k, V&& v, M&& mask, const attention_options& options, generator& gen) {
+  return attention(std::forward<Q>(q), std::forward<K>(k), std::forward<V>(v), std::forward<M>(mask), options, gen);
+}
+template <class Q, class K, class V,
+          class Problem = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<>, Q, K, V>::fix>
+void attention(Q&&, K&&, V&&, const attention_options&, generator&) = delete;
+template <class Q, class K, class V, class M,
+          class Problem = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::problem,
+          class Fix = typename detail::kernel_check<detail::plain_attention<M>, Q, K, V, M>::fix>
+  requires expression<M>
+void attention(Q&&, K&&, V&&, M&&, const attention_options&, generator&) = delete;
+
+}  // namespace sinter
+#endif
 #if SINTER_WITH_PARALLEL
 // sinter/parallel.hpp: models over several devices.
 

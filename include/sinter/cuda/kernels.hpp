@@ -13,11 +13,11 @@
 #include "sinter/cuda/matmul.hpp"
 #include "sinter/cuda/moments.hpp"
 #include "sinter/cuda/pooling.hpp"
-#if SINTER_WITH_SEQUENCES
-#include "sinter/cuda/linear_cross_entropy.hpp"
-#include "sinter/cuda/recurrent.hpp"
-#endif
 #include "sinter/cuda/resample.hpp"
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/unfold.hpp"
+#if SINTER_WITH_SEQUENCES
+#include "sinter/cuda/linear_cross_entropy.hpp"
+#include "sinter/cuda/recurrent.hpp"
+#endif
