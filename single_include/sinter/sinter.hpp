@@ -21166,13 +21166,13 @@ struct linear_cross_entropy_kernels {
     gradient_place<matrix<T>> dx;
     if (b.template wants<0>()) dx = b.template place_of<0>();
     sum_of_products<T, D> dw, db;
-    if (b.template wants<1>()) dw = {b.template place_of<1>(), blocks};
+    if (b.template wants<1>()) dw = sum_of_products<T, D>(b.template place_of<1>(), blocks);
     matrix<T> ones;
     if constexpr (Biased) {
       bias = access::data(b.template operand<2>());
       if (b.template wants<2>()) {
         const auto place = b.template place_of<2>();
-        db = {{place.to.unsqueeze(0), place.add}, blocks};
+        db = sum_of_products<T, D>({place.to.unsqueeze(0), place.add}, blocks);
         ones = matrix<T>::uninitialized({{1, each}});
         write(constant_expr<T>{1}, ones);
       }
@@ -21253,10 +21253,9 @@ bool is_recorded_of(const A&... a) {
   return recording() && (bool(prologue_state(a)) || ...);
 }
 
+/// The loss that linear_cross_entropy() gives.
 template <class R, class L, class X, class W, class... B>
-linear_cross_entropy_value<R, rank_of<L>, X, W, B...> linear_cross_entropy_of(const linear_cross_entropy_options& o,
-                                                                              const L& targets, X&& x, W&& w,
-                                                                              B&&... b) {
+auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& targets, X&& x, W&& w, B&&... b) {
   constexpr const char* name = "linear_cross_entropy";
   constexpr int rank = rank_of<L>;
   using T = element_of<X>;
@@ -21307,14 +21306,14 @@ template <class X, class W, class B, class L, detail::loss_reduction R = reducti
   requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(
     X&& x, W&& w, B&& b, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
-  return detail::linear_cross_entropy_of<R>(options, targets, std::forward<X>(x), std::forward<W>(w),
-                                            std::forward<B>(b));
+  return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w),
+                                         std::forward<B>(b));
 }
 template <class X, class W, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>)
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
     X&& x, W&& w, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
-  return detail::linear_cross_entropy_of<R>(options, targets, std::forward<X>(x), std::forward<W>(w));
+  return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B, class L, class R = reduction::mean_t,
           class Problem = typename detail::linear_cross_entropy_mistake<L, X, W, B>::problem,
