@@ -193,8 +193,8 @@ struct tail_backward final : sinter::detail::elementwise_backward, tail_entry<T,
   using entry = tail_entry<T, D, tail_formula<F>::act>;
   static constexpr activation act = tail_formula<F>::act;
 
-  tail_backward(const sinter::detail::formula_derivative& code, const void* plan)
-      : statement_type(code, plan), entry{*this, {}} {
+  tail_backward(const sinter::detail::formula_derivative& of, const void* plan)
+      : statement_type(of, plan), entry{*this, {}} {
     if constexpr (act == activation::none) sums_with_db<T, D>.require();
     else slope_with_da<T, D, act>.require();
     if constexpr (act == activation::gelu_tanh) gelu_tanh_from_argument<T, D>.require();

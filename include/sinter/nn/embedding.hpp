@@ -196,23 +196,12 @@ struct embedding_bag : detail::table_of_rows<embedding_bag<T, D, Kind>, embeddin
     return embedding_bag(rows, freeze, how);
   }
 
-  using base::operator();
-  /// The same of ids and offsets, ids and weights, or ids, offsets and weights.
-  template <expression I, class... More>
-    requires(sizeof...(More) > 0 && sizeof...(More) < 3 &&
-             sinter::detail::is_fitting<detail::bag_input_mistake<table, I, More...>>)
-  auto operator()(const I& ids, const More&... more) const {
-    return forward(ids, more...);
-  }
-  template <class I, class... More, class Problem = typename detail::bag_input_mistake<table, I, More...>::problem,
-            class Fix = typename detail::bag_input_mistake<table, I, More...>::fix>
-    requires(sizeof...(More) > 0 && sizeof...(More) < 3)
-  void operator()(const I&, const More&...) const = delete;
-
-  template <class X>
+  template <class I, class... More>
+    requires(sizeof...(More) < 3)
   static constexpr auto mistake() {
-    return detail::bag_input_mistake<table, X>{};
+    return detail::bag_input_mistake<table, I, More...>{};
   }
+  /// Of ids alone, of ids and offsets, ids and weights, or ids, offsets and weights.
   template <class I>
   auto forward(const I& ids) const {
     return sinter::embedding_bag(ids, rows_for(ids), options());

@@ -104,7 +104,8 @@ using no_tensor =
     std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
                        sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
 
-/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
+/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>(), or of several inputs
+/// mistake<X, ...>(), is fitting<T>, or a
 /// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
@@ -139,6 +140,8 @@ constexpr auto find_inputs_mistake() {
     return sinter::detail::mistake<
         module_fed_from_another_device<typename first_elsewhere<M, bare<X>, bare<More>...>::type, device_of<M>>,
         copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<bare<X>, bare<More>...>(); })
+    return M::template mistake<bare<X>, bare<More>...>();
   else if constexpr (requires(const M& m, X&& x, More&&... more) {
                        m.forward(std::forward<X>(x), std::forward<More>(more)...);
                      })

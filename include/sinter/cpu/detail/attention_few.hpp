@@ -129,7 +129,7 @@ struct attention_of_few {
   void score(const C* queries, const rows_in_vectors<T>& keys, index_t count, C* scores) const {
     for (index_t j = 0; j < count; ++j) {
       const C* const key = keys.data + j * keys.step;
-      V sum[N];
+      V sum[std::size_t{N}];
       for (int n = 0; n < N; ++n) sum[n] = V(C(0));
       for (index_t c = 0; c < size; c += lanes) {
         const V x = V::load(key + c);
@@ -148,12 +148,12 @@ struct attention_of_few {
   }
   template <int N, int Columns>
   void add_columns(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result, index_t c) const {
-    V sum[N][Columns];
+    V sum[std::size_t{N}][std::size_t{Columns}];
     for (int n = 0; n < N; ++n)
       for (int i = 0; i < Columns; ++i) sum[n][i] = V::load(result + n * value_size + c + i * lanes);
     for (index_t j = 0; j < count; ++j) {
       const C* const value = values.data + j * values.step + c;
-      V x[Columns];
+      V x[std::size_t{Columns}];
       for (int i = 0; i < Columns; ++i) x[i] = V::load(value + i * lanes);
       for (int n = 0; n < N; ++n) {
         const V p(weights[n * block + j]);

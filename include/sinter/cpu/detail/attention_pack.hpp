@@ -28,7 +28,7 @@ SINTER_INLINE strip_vector<compute_type<T>> read_some(const T* row, index_t step
   using C = compute_type<T>;
   constexpr int lanes = strip_lanes<C>;
   if (step == 1 && first + lanes <= n) return math::read<lanes>(row + first);
-  alignas(64) C some[lanes] = {};
+  alignas(64) C some[std::size_t{lanes}] = {};
   for (index_t i = 0; i < lanes && first + i < n; ++i) some[i] = row[(first + i) * step];
   return strip_vector<C>::load(some);
 }
@@ -80,7 +80,7 @@ void write_row(const C* from, index_t step, C factor, T* to, index_t to_step, in
     if (to_step == 1 && c + lanes <= columns) {
       math::write(to + c, x);
     } else {
-      alignas(64) C some[lanes];
+      alignas(64) C some[std::size_t{lanes}];
       x.store(some);
       for (index_t i = 0; i < lanes && c + i < columns; ++i) to[(c + i) * to_step] = static_cast<T>(some[i]);
     }

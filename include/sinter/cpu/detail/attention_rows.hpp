@@ -117,7 +117,7 @@ struct score_rule {
   SINTER_INLINE math::simd<bool, math::lanes_v<V>> mask_lanes(const query_place<M>& q, index_t key) const {
     constexpr int lanes = math::lanes_v<V>;
     if (mask.key == 1) return math::simd<bool, lanes>::load(q.mask + key);
-    alignas(64) bool some[lanes];
+    alignas(64) bool some[std::size_t{lanes}];
     for (int i = 0; i < lanes; ++i) some[i] = q.mask[(key + i) * mask.key];
     return math::simd<bool, lanes>::load(some);
   }
@@ -126,7 +126,7 @@ struct score_rule {
     constexpr int lanes = math::lanes_v<V>;
     using C = math::element_t<V>;
     if (mask.key == 1) return math::read<lanes>(from);
-    alignas(64) C some[lanes];
+    alignas(64) C some[std::size_t{lanes}];
     for (int i = 0; i < lanes; ++i) some[i] = from[i * mask.key];
     return V::load(some);
   }

@@ -175,9 +175,9 @@ SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a
 #if SINTER_DEFINES
 
 SINTER_SHARED void order_by_memory(loop& l) {
-  if (l.rank < 2) return;
-  index_t* strides[2 * max_operands];
   const int n = l.inputs + l.outputs;
+  if (l.rank < 2 || n < 1) return;
+  index_t* strides[2 * max_operands];
   for (int s = 0; s < n; ++s) strides[s] = s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides;
   int order[max_rank];
   if (!sinter::detail::memory_order(l.shape, l.rank, n, strides, order)) return;
