@@ -7980,7 +7980,8 @@ using no_tensor =
     std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
                        sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
 
-/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>() is fitting<T>, or a
+/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>(), or of several inputs
+/// mistake<X, ...>(), is fitting<T>, or a
 /// mistake. Else it takes what its forward does.
 template <class X, class M>
 constexpr auto find_input_mistake() {
@@ -8015,6 +8016,8 @@ constexpr auto find_inputs_mistake() {
     return sinter::detail::mistake<
         module_fed_from_another_device<typename first_elsewhere<M, bare<X>, bare<More>...>::type, device_of<M>>,
         copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<bare<X>, bare<More>...>(); })
+    return M::template mistake<bare<X>, bare<More>...>();
   else if constexpr (requires(const M& m, X&& x, More&&... more) {
                        m.forward(std::forward<X>(x), std::forward<More>(more)...);
                      })
@@ -24693,9 +24696,9 @@ SINTER_SHARED void run_tail(kernel_fn fn, const void* plan, const kernel_args& a
 #if SINTER_DEFINES
 
 SINTER_SHARED void order_by_memory(loop& l) {
-  if (l.rank < 2) return;
-  index_t* strides[2 * max_operands];
   const int n = l.inputs + l.outputs;
+  if (l.rank < 2 || n < 1) return;
+  index_t* strides[2 * max_operands];
   for (int s = 0; s < n; ++s) strides[s] = s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides;
   int order[max_rank];
   if (!sinter::detail::memory_order(l.shape, l.rank, n, strides, order)) return;
@@ -33016,7 +33019,7 @@ SINTER_INLINE strip_vector<compute_type<T>> read_some(const T* row, index_t step
   using C = compute_type<T>;
   constexpr int lanes = strip_lanes<C>;
   if (step == 1 && first + lanes <= n) return math::read<lanes>(row + first);
-  alignas(64) C some[lanes] = {};
+  alignas(64) C some[std::size_t{lanes}] = {};
   for (index_t i = 0; i < lanes && first + i < n; ++i) some[i] = row[(first + i) * step];
   return strip_vector<C>::load(some);
 }
@@ -33068,7 +33071,7 @@ void write_row(const C* from, index_t step, C factor, T* to, index_t to_step, in
     if (to_step == 1 && c + lanes <= columns) {
       math::write(to + c, x);
     } else {
-      alignas(64) C some[lanes];
+      alignas(64) C some[std::size_t{lanes}];
       x.store(some);
       for (index_t i = 0; i < lanes && c + i < columns; ++i) to[(c + i) * to_step] = static_cast<T>(some[i]);
     }
@@ -33192,7 +33195,7 @@ struct score_rule {
   SINTER_INLINE math::simd<bool, math::lanes_v<V>> mask_lanes(const query_place<M>& q, index_t key) const {
     constexpr int lanes = math::lanes_v<V>;
     if (mask.key == 1) return math::simd<bool, lanes>::load(q.mask + key);
-    alignas(64) bool some[lanes];
+    alignas(64) bool some[std::size_t{lanes}];
     for (int i = 0; i < lanes; ++i) some[i] = q.mask[(key + i) * mask.key];
     return math::simd<bool, lanes>::load(some);
   }
@@ -33201,7 +33204,7 @@ struct score_rule {
     constexpr int lanes = math::lanes_v<V>;
     using C = math::element_t<V>;
     if (mask.key == 1) return math::read<lanes>(from);
-    alignas(64) C some[lanes];
+    alignas(64) C some[std::size_t{lanes}];
     for (int i = 0; i < lanes; ++i) some[i] = from[i * mask.key];
     return V::load(some);
   }
@@ -33783,7 +33786,7 @@ struct attention_of_few {
   void score(const C* queries, const rows_in_vectors<T>& keys, index_t count, C* scores) const {
     for (index_t j = 0; j < count; ++j) {
       const C* const key = keys.data + j * keys.step;
-      V sum[N];
+      V sum[std::size_t{N}];
       for (int n = 0; n < N; ++n) sum[n] = V(C(0));
       for (index_t c = 0; c < size; c += lanes) {
         const V x = V::load(key + c);
@@ -33802,12 +33805,12 @@ struct attention_of_few {
   }
   template <int N, int Columns>
   void add_columns(const C* weights, const rows_in_vectors<T>& values, index_t count, C* result, index_t c) const {
-    V sum[N][Columns];
+    V sum[std::size_t{N}][std::size_t{Columns}];
     for (int n = 0; n < N; ++n)
       for (int i = 0; i < Columns; ++i) sum[n][i] = V::load(result + n * value_size + c + i * lanes);
     for (index_t j = 0; j < count; ++j) {
       const C* const value = values.data + j * values.step + c;
-      V x[Columns];
+      V x[std::size_t{Columns}];
       for (int i = 0; i < Columns; ++i) x[i] = V::load(value + i * lanes);
       for (int n = 0; n < N; ++n) {
         const V p(weights[n * block + j]);
@@ -43913,8 +43916,8 @@ struct tail_backward final : sinter::detail::elementwise_backward, tail_entry<T,
   using entry = tail_entry<T, D, tail_formula<F>::act>;
   static constexpr activation act = tail_formula<F>::act;
 
-  tail_backward(const sinter::detail::formula_derivative& code, const void* plan)
-      : statement_type(code, plan), entry{*this, {}} {
+  tail_backward(const sinter::detail::formula_derivative& of, const void* plan)
+      : statement_type(of, plan), entry{*this, {}} {
     if constexpr (act == activation::none) sums_with_db<T, D>.require();
     else slope_with_da<T, D, act>.require();
     if constexpr (act == activation::gelu_tanh) gelu_tanh_from_argument<T, D>.require();
@@ -50628,23 +50631,12 @@ struct embedding_bag : detail::table_of_rows<embedding_bag<T, D, Kind>, embeddin
     return embedding_bag(rows, freeze, how);
   }
 
-  using base::operator();
-  /// The same of ids and offsets, ids and weights, or ids, offsets and weights.
-  template <expression I, class... More>
-    requires(sizeof...(More) > 0 && sizeof...(More) < 3 &&
-             sinter::detail::is_fitting<detail::bag_input_mistake<table, I, More...>>)
-  auto operator()(const I& ids, const More&... more) const {
-    return forward(ids, more...);
-  }
-  template <class I, class... More, class Problem = typename detail::bag_input_mistake<table, I, More...>::problem,
-            class Fix = typename detail::bag_input_mistake<table, I, More...>::fix>
-    requires(sizeof...(More) > 0 && sizeof...(More) < 3)
-  void operator()(const I&, const More&...) const = delete;
-
-  template <class X>
+  template <class I, class... More>
+    requires(sizeof...(More) < 3)
   static constexpr auto mistake() {
-    return detail::bag_input_mistake<table, X>{};
+    return detail::bag_input_mistake<table, I, More...>{};
   }
+  /// Of ids alone, of ids and offsets, ids and weights, or ids, offsets and weights.
   template <class I>
   auto forward(const I& ids) const {
     return sinter::embedding_bag(ids, rows_for(ids), options());
