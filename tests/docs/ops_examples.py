@@ -29,6 +29,9 @@ SURROUNDINGS = """
   const tensor<bool, 2> is_word;
   const float* const slopes = nullptr;
   const tensor<float, 3> tokens;
+  const tensor<float, 2> w_ih, w_hh, h0, c0, h;
+  const tensor<float, 1> b_hh;
+  const tensor<std::int64_t, 1> targets;
   const tensor<float, 1> rare;
   const tensor<std::int32_t, 2> ids;
   const tensor<std::int32_t, 1> words, offsets;

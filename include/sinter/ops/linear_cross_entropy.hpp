@@ -367,8 +367,8 @@ auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& 
 /// Errors: shape_error, value_error for options out of range, index_error for a target outside [0, C) that is not
 /// ignored, on a GPU where the host next waits for it.
 ///
-///     variable loss = linear_cross_entropy(h, w, b, targets);  // (N,256), (10000,256), (10000), (N) => a number
-///     variable same = linear_cross_entropy(h, w, b, targets, {.recompute = true});
+///     variable loss = linear_cross_entropy(h, w, bias, targets);  // (N,256), (10000,256), (10000), (N) => a number
+///     variable same = linear_cross_entropy(h, w, bias, targets, {.recompute = true});
 template <class X, class W, class B, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(
