@@ -104,55 +104,41 @@ using no_tensor =
     std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
                        sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
 
-/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>(), or of several inputs
-/// mistake<X, ...>(), is fitting<T>, or a
-/// mistake. Else it takes what its forward does.
-template <class X, class M>
+/// The device of the first of these that is an expression elsewhere than M.
+template <class M, class X, class... More>
+struct first_elsewhere : first_elsewhere<M, More...> {};
+template <class M, class X, class... More>
+  requires(expression<X> && !same_device<X, M>)
+struct first_elsewhere<M, X, More...> {
+  using type = device_of<X>;
+};
+
+/// What is wrong with a call of M with X and, of a module with several inputs, more. A module may say it, as kernel ops
+/// do: mistake<X, ...>() is fitting<T>, or a mistake. Else it takes what its forward does.
+template <class M, class X, class... More>
 constexpr auto find_input_mistake() {
+  using sinter::detail::mistake;
   using E = bare<X>;
   if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
-  else if constexpr (!same_device<E, M>)
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
-                                   copy_the_input_with_dot_to>{};
-  else if constexpr (requires { M::template mistake<E>(); }) return M::template mistake<E>();
-  else if constexpr (requires(const M& m, X&& x) { m.forward(std::forward<X>(x)); })
-    return sinter::detail::fitting<element_of<E>>{};
-  else
-    return sinter::detail::mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
-                                   use_the_element_type_and_rank_that_its_forward_takes>{};
-}
-template <class X, class M>
-using input_check = decltype(find_input_mistake<X, M>());
-/// The device of the first of these that is an expression elsewhere than on D.
-template <class D, class X, class... More>
-struct first_elsewhere : first_elsewhere<D, More...> {};
-template <class D, class X, class... More>
-  requires(expression<X> && !same_device<X, D>)
-struct first_elsewhere<D, X, More...> {
-  using type = device_of<X>;
-};
-template <class M, class X, class... More>
-constexpr auto find_inputs_mistake() {
-  if constexpr (sizeof...(More) == 0) return find_input_mistake<X, M>();
-  else if constexpr (!expression<X>) return no_tensor<bare<X>>{};
-  else if constexpr (!same_device<bare<X>, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
-    return sinter::detail::mistake<
-        module_fed_from_another_device<typename first_elsewhere<M, bare<X>, bare<More>...>::type, device_of<M>>,
-        copy_the_input_with_dot_to>{};
-  else if constexpr (requires { M::template mistake<bare<X>, bare<More>...>(); })
-    return M::template mistake<bare<X>, bare<More>...>();
+  else if constexpr (!same_device<E, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
+    return mistake<module_fed_from_another_device<typename first_elsewhere<M, E, bare<More>...>::type, device_of<M>>,
+                   copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<E, bare<More>...>(); })
+    return M::template mistake<E, bare<More>...>();
   else if constexpr (requires(const M& m, X&& x, More&&... more) {
                        m.forward(std::forward<X>(x), std::forward<More>(more)...);
                      })
-    return sinter::detail::fitting<element_of<X>>{};
-  else
-    return sinter::detail::mistake<inputs_that_the_module_does_not_take<bare<X>, bare<More>...>,
-                                   use_what_its_forward_takes>{};
+    return sinter::detail::fitting<element_of<E>>{};
+  else if constexpr (sizeof...(More) == 0)
+    return mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
+                   use_the_element_type_and_rank_that_its_forward_takes>{};
+  else return mistake<inputs_that_the_module_does_not_take<E, bare<More>...>, use_what_its_forward_takes>{};
 }
-/// What is wrong with a call of M with these inputs, or fitting<T>.
+template <class X, class M>
+using input_check = decltype(find_input_mistake<M, X>());
 template <class M, class... X>
-using inputs_check = decltype(find_inputs_mistake<M, X...>());
+using inputs_check = decltype(find_input_mistake<M, X...>());
 
 }  // namespace detail
 
