@@ -67,6 +67,10 @@ TEST_CASE("max_norm on a GPU", "[cuda]") {
     CHECK(compare::distance(eval(infer(there)(places.to<g0>())), y) < 1e-6);
     CHECK(compare::distance(there.weight.value(), here.weight.value()) < 1e-6);
   }
+  // Squares that are beyond what a float holds.
+  const auto large = nn::embedding<>::from_pretrained(full<float>({7, 300}, 1e25f), false, {.max_norm = 1.0}).to<g0>();
+  const tensor y = tensor(infer(large)(places.to<g0>())).to<cpu>();
+  CHECK(eval(max(abs(norm(y, -1) - 1))).item() < 1e-5);
 }
 
 TEST_CASE("an id out of range on a GPU is an error where the host next waits, and reads and writes nothing", "[cuda]") {

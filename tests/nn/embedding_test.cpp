@@ -347,6 +347,11 @@ TEST_CASE("max_norm is a write to the table, unless rows are short enough", "[nn
   CHECK_THROWS_WITH(reads.backward(), Contains("modified in place"));
 }
 
+TEST_CASE("max_norm takes rows whose squares no double holds", "[nn][embedding]") {
+  const auto words = nn::embedding<double>::from_pretrained(full<double>({2, 4}, 1e200), false, {.max_norm = 1e200});
+  CHECK(tensor(infer(words)(ids{1}))(0, 0) == Approx(0.5e200));
+}
+
 TEST_CASE("a pretrained table is shared, and frozen unless asked otherwise", "[nn][embedding]") {
   generator gen(7);
   const auto table = randn<float>(gen, {5, 3});

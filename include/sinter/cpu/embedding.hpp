@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "sinter/cpu/rows.hpp"
 #include "sinter/ops/embedding.hpp"
@@ -183,19 +182,6 @@ void sum_at_ids(const id_places& places, const table_view<T>& to, bool add, bool
                  });
 }
 
-/// The norm of a row, in double.
-template <class T>
-double norm_of_row(const table_view<T>& table, index_t v, double p) {
-  double total = 0;
-  const T* const x = table.row(v);
-  for (index_t c = 0; c < table.columns; ++c) {
-    const double size = std::abs(static_cast<double>(x[c * table.column_stride]));
-    if (std::isinf(p)) total = std::max(total, size);
-    else total += p == 2 ? size * size : p == 1 ? size : std::pow(size, p);
-  }
-  return std::isinf(p) || p == 1 ? total : p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
-}
-
 /// Scales the rows that op says; false if nothing changed.
 template <class T>
 bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_places& ids, thread_pool& pool) {
@@ -206,9 +192,11 @@ bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_place
     wrote[task] = 0;
     for (index_t v = task * grain; v < std::min((task + 1) * grain, table.rows); ++v) {
       if (ids.count(v) == 0) continue;
-      const C factor = op.factor(static_cast<C>(norm_of_row(table, v, op.norm_type)));
-      if (factor == 1) continue;
       T* const row = table.row(v);
+      ops::renorm_op::state norm = ops::renorm_op::squares::identity();
+      for (index_t c = 0; c < table.columns; ++c) op.push(norm, static_cast<double>(row[c * table.column_stride]));
+      const C factor = op.factor(static_cast<C>(op.finish(norm)));
+      if (factor == 1) continue;
       for (index_t c = 0; c < table.columns; ++c) {
         T& x = row[c * table.column_stride];
         const T scaled = static_cast<T>(static_cast<C>(x) * factor);

@@ -103,6 +103,7 @@ struct row_term {
 template <class T>
 struct renorm_body {
   using C = compute_type<T>;
+  using state = ops::renorm_op::state;
   ops::renorm_op op;
   table_view<T> table;
   index_t n;
@@ -110,20 +111,21 @@ struct renorm_body {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    C* const parts = g.template shared<C>();
+    state* const parts = g.template shared<state>();
     for (index_t i = g.block(); i < n; i += g.blocks()) {
       const std::uint64_t key = keys[i];
       if (key == static_cast<std::uint64_t>(table.rows) || (i > 0 && keys[i - 1] == key)) continue;
       const auto v = static_cast<index_t>(key);
-      C part = 0;
-      for (index_t c = g.thread(); c < table.columns; c += g.threads()) part = joined(part, power(table.at(v, c)));
+      state part = ops::renorm_op::squares::identity();
+      for (index_t c = g.thread(); c < table.columns; c += g.threads())
+        op.push(part, static_cast<double>(static_cast<C>(table.at(v, c))));
       parts[g.thread()] = part;
       for (int step = g.threads() / 2; step > 0; step /= 2) {
         g.sync();
-        if (g.thread() < step) parts[g.thread()] = joined(parts[g.thread()], parts[g.thread() + step]);
+        if (g.thread() < step) parts[g.thread()] = op.merge(parts[g.thread()], parts[g.thread() + step]);
       }
       g.sync();
-      const C factor = op.factor(root(parts[0]));
+      const C factor = op.factor(static_cast<C>(op.finish(parts[0])));
       g.sync();
       if (factor == 1) continue;
       for (index_t c = g.thread(); c < table.columns; c += g.threads()) {
@@ -131,19 +133,6 @@ struct renorm_body {
         x = static_cast<T>(static_cast<C>(x) * factor);
       }
     }
-  }
-
- private:
-  SINTER_WORD bool is_largest() const { return op.norm_type > std::numeric_limits<double>::max(); }
-  SINTER_WORD C joined(C a, C b) const { return !is_largest() ? a + b : a < b ? b : a; }
-  SINTER_WORD C power(C x) const {
-    const C size = x < 0 ? -x : x;
-    if (is_largest() || op.norm_type == 1) return size;
-    return op.norm_type == 2 ? size * size : math::pow(size, static_cast<C>(op.norm_type));
-  }
-  SINTER_WORD C root(C sum) const {
-    if (is_largest() || op.norm_type == 1) return sum;
-    return op.norm_type == 2 ? math::sqrt(sum) : math::pow(sum, static_cast<C>(1 / op.norm_type));
   }
 };
 
@@ -223,7 +212,7 @@ struct kernels<ops::renorm_op, D> {
     const auto rows = cuda_impl::view_of_table(table);
     const auto pairs = cuda_impl::sorted_ids<D>("renorm", access::data(ids), n, rows.rows, no_padding);
     cuda_impl::launch_on<D>({"renorm", &n, 1}, body{op, rows, n, pairs.keys()},
-                            {cuda_impl::blocks_for(n), sizeof(typename body::C) * cuda_impl::block_threads});
+                            {cuda_impl::blocks_for(n), sizeof(ops::renorm_op::state) * cuda_impl::block_threads});
     return true;
   }
 };

@@ -1,8 +1,11 @@
 // sinter/ops/embedding.hpp: rows of a table, looked up by ids.
 #pragma once
 
+#include <limits>
 #include <optional>
 
+#include "sinter/expr/reducer.hpp"
+#include "sinter/math/scalar.hpp"
 #include "sinter/ops/gather.hpp"
 
 namespace sinter {
@@ -107,6 +110,25 @@ struct renorm_op {
   template <class C>
   SINTER_WORD C factor(C norm) const {
     return norm > static_cast<C>(max_norm) ? static_cast<C>(max_norm / (static_cast<double>(norm) + 1e-7)) : C(1);
+  }
+
+  /// The norm of a row: its elements are pushed into states, which are merged, and finished. Of other norms than the
+  /// Euclidean one a state has one number.
+  using squares = sinter::detail::norm_reducer<double>;
+  using state = squares::state;
+  SINTER_WORD bool is_largest() const { return norm_type > std::numeric_limits<double>::max(); }
+  SINTER_WORD void push(state& s, double x) const {
+    if (norm_type == 2) return squares::push(s, x, 0);
+    const double size = math::abs(x);
+    s = merge(s, {0, is_largest() || norm_type == 1 ? size : math::pow(size, norm_type), 0});
+  }
+  SINTER_WORD state merge(const state& a, const state& b) const {
+    if (is_largest()) return a.middle < b.middle ? b : a;
+    return squares::merge(a, b);
+  }
+  SINTER_WORD double finish(const state& s) const {
+    if (norm_type == 2) return squares::finish(s);
+    return is_largest() || norm_type == 1 ? s.middle : math::pow(s.middle, 1 / norm_type);
   }
 };
 
