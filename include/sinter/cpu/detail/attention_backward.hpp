@@ -71,8 +71,8 @@ struct attention_backward {
     finite_keys = are_finite.data();
     finite_queries = finite_keys + at_once * key_blocks;
     for (index_t first = 0; first < heads; first += at_once) {
-      const index_t count = smaller(at_once, heads - first), each = key_blocks + group * query_blocks;
-      pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
+      const index_t count = smaller(at_once, heads - first);
+      pack_heads(first, count);
       pool.parallel_for(count * parts,
                         [&](index_t task) { run_part(first + task / parts, task / parts, task % parts); });
       if (of_parts > 0)
@@ -86,6 +86,10 @@ struct attention_backward {
  protected:
   static constexpr index_t score_size = rows_of_block * block;
 
+  void pack_heads(index_t first, index_t count) const {
+    const index_t each = key_blocks + group * query_blocks;
+    pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
+  }
   void pack(index_t head, index_t place, index_t task) const {
     const index_t batch = head / e.key_heads, h = head % e.key_heads;
     if (task < key_blocks) pack_keys(k.of(batch, h), v.of(batch, h), place, task);

@@ -194,14 +194,10 @@ struct attention_of_few {
         for (index_t c = 0; c < value_size; c += lanes)
           (V::load(result(0) + c) + V::load(result(p) + c)).store(result(0) + c);
       }
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
       const index_t h = head_of(key_head, r), i = r % e.queries;
+      const C factor = keep_row(greatest, sum, saved + 2 * ((batch * e.heads + h) * e.queries + i));
       const auto to = y.of(batch, h).from_row(i);
       write_row<T>(result(0), strip<C>, factor, to.data, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + h) * e.queries + i);
-      of_row[0] = sees ? greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
     }
   }
 };

@@ -103,13 +103,9 @@ struct attention_forward {
 
     const auto to = y.of(batch, head);
     for (index_t r = 0; r < rows; ++r) {
-      const C sum = math::hsum(state[r].sum);
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
+      const C factor = keep_row(state[r].greatest, math::hsum(state[r].sum),
+                                saved + 2 * ((batch * e.heads + head) * e.queries + first + r));
       write_row<T>(results + r * w, padded * w, factor, to.data + (first + r) * to.row, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + head) * e.queries + first + r);
-      of_row[0] = sees ? state[r].greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
     }
   }
 

@@ -27,9 +27,8 @@ struct attention_mask_backward : attention_backward<T, Rule, true> {
     const index_t of_head = mask.queries * mask.keys, n = mask.batch * mask.heads * of_head;
     const index_t heads = this->e.batch * this->e.key_heads, size = this->of_keys + this->group * this->of_queries;
     const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), this->pool.size());
-    const index_t each = this->key_blocks + this->group * this->query_blocks;
     const temporary_array<C> memory(at_once * size), gradient(n);
-    const temporary_array<bool> are_finite(at_once * each);
+    const temporary_array<bool> are_finite(at_once * (this->key_blocks + this->group * this->query_blocks));
     this->packed = memory.data();
     this->finite_keys = are_finite.data();
     this->finite_queries = this->finite_keys + at_once * this->key_blocks;
@@ -38,8 +37,7 @@ struct attention_mask_backward : attention_backward<T, Rule, true> {
     const index_t rows = mask.queries > 1 ? this->query_blocks : 1, columns = mask.keys > 1 ? this->key_blocks : 1;
     for (index_t first = 0; first < heads; first += at_once) {
       const index_t count = smaller(at_once, heads - first);
-      this->pool.parallel_for(count * each,
-                              [&](index_t task) { this->pack(first + task / each, task / each, task % each); });
+      this->pack_heads(first, count);
       this->pool.parallel_for(rows * columns, [&](index_t task) {
         for (index_t place = 0; place < count; ++place) add_part(first + place, place, task / columns, task % columns);
       });

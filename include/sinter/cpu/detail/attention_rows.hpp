@@ -178,6 +178,16 @@ struct softmax_state {
   strip_vector<C> sum{C(0)};
 };
 
+/// Keeps for backward the greatest score of a row and 1 / the sum of its weights, which it returns; 0 for a row that
+/// sees nothing.
+template <class C>
+C keep_row(C greatest, C sum, C* saved) {
+  const bool sees = sum != C(0);
+  saved[0] = sees ? greatest : std::numeric_limits<C>::infinity();
+  saved[1] = sees ? C(1) / sum : C(0);
+  return saved[1];
+}
+
 /// Scores of a row to weights exp(score - greatest). Returns what earlier weights are to be multiplied with.
 template <class C, class Rule>
 SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
