@@ -106,9 +106,7 @@ std::string write_letters(const network<D>& trained, const letter_text& text, co
   std::string written;
   for (index_t i = 0; i < s.letters; ++i) {
     const auto n = static_cast<index_t>(ids.size());
-    tensor<std::int64_t, 2> in = zeros<std::int64_t>({n, 1});
-    std::copy(ids.begin(), ids.end(), in.data());
-    const auto [logits, last] = reader.read(in.to<D>(), state);
+    const auto [logits, last] = reader.read(from_data<std::int64_t, D>(ids, {n, 1}), state);
     state = last;
     const auto likely = softmax(logits.slice(0, n - 1, n) * static_cast<float>(1 / s.temperature), 1);
     const std::int64_t id = multinomial(gen, likely, 1).template to<cpu>()(0, 0);

@@ -109,9 +109,7 @@ void write_letters(const models::gpt<>& network, const letter_text& text, const 
     for (auto& cache : caches) cache.clear();
     const index_t room = std::min(left, s.context - static_cast<index_t>(prompt.size()));
     const auto next = [&](std::span<const std::int64_t> tokens) {
-      ids in = zeros<std::int64_t>({1, static_cast<index_t>(tokens.size())});
-      std::copy(tokens.begin(), tokens.end(), in.data());
-      return reader.next(in, caches);
+      return reader.next(from_data(tokens, {1, static_cast<index_t>(tokens.size())}), caches);
     };
     const auto letters =
         nn::generate(next, prompt, {.max_tokens = room, .temperature = s.temperature, .top_k = s.top_k}, gen,

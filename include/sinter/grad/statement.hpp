@@ -268,6 +268,13 @@ variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
   return access::make_variable<Order>(value, state_ptr());
 }
 
+/// e as a Value: a tensor among variables becomes one that is not tracked.
+template <class Value, class E>
+Value value_as(const E& e) {
+  if constexpr (is_variable<Value> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
+  else return eval(e);
+}
+
 template <class Ready>
 struct second_order_backward;
 

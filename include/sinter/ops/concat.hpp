@@ -159,12 +159,6 @@ template <class... E>
 using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
                                          typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
 
-template <class Part, class E>
-Part as_part(const E& e) {
-  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
-  else return eval(e);
-}
-
 }  // namespace detail
 
 /// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
@@ -176,7 +170,7 @@ template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto concat(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
-  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+  return detail::join<false>("concat", axis, std::vector<Part>{detail::value_as<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
@@ -198,7 +192,7 @@ template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto stack(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
-  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+  return detail::join<true>("stack", axis, std::vector<Part>{detail::value_as<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)

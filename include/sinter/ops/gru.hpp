@@ -12,7 +12,8 @@ namespace ops {
 struct gru_units {
   static constexpr int gates = 3;
 
-  /// x, h w^T and b of r, z and n, and h => r, z, n, h w_n^T + b_n, h', h'.
+  /// x: what the input, the state and the bias add to r, z and n, three each, and h. y: r, z, n, h w_n^T + b_n, and h'
+  /// twice.
   struct forward {
     static constexpr int inputs = 10, outputs = 6;
     template <class V>
@@ -25,8 +26,8 @@ struct gru_units {
       y[4] = y[5] = y[2] + y[1] * (h - y[2]);
     }
   };
-  /// r, z, n, h w_n^T + b_n, h, and the gradient of h' twice, whose sum counts => those of x, that of the product of n,
-  /// and what h' passes on to h itself.
+  /// x: r, z, n, h w_n^T + b_n, h, and two parts of the gradient of h'. y: the gradients of what the input adds to r, z
+  /// and n, of h w_n^T + b_n, and the part of that of h that does not go through the gates.
   struct reverse {
     static constexpr int inputs = 7, outputs = 5;
     template <class V>
@@ -104,7 +105,7 @@ struct kernels<ops::gru_op, D> {
     matrices_in parts(b.gradient()), results(b.result());
     const tensor<T, 2, D> dy = parts.next(rows, units), dh = parts.next(sequences, units).clone();
     const tensor<T, 2, D> before = states_before<T, D>(op, results.next(rows, units), h0);
-    const made_gradient<0, Backward, T, D> dx(b, {{rows, 3 * units}});
+    const auto dx = made_gradient<T, D>::of_first(b, {{rows, 3 * units}});
     const auto d_product = tensor<T, 2, D>::uninitialized({{rows, 3 * units}});
     op.steps.each_back([&](index_t row, index_t n) {
       const auto kept = rows_of(saved, row, n), to = rows_of(dx.values, row, n), product = rows_of(d_product, row, n),

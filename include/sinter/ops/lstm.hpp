@@ -11,7 +11,7 @@ namespace ops {
 struct lstm_units {
   static constexpr int gates = 4;
 
-  /// i, f, g, o before their functions, and c => the four after them, c, c', h', h'.
+  /// x: what the gates i, f, g, o are functions of, and c. y: the gates, c, c', and h' twice.
   struct forward {
     static constexpr int inputs = 5, outputs = 8;
     template <class V>
@@ -25,8 +25,8 @@ struct lstm_units {
       y[6] = y[7] = y[3] * math::tanh(y[5]);
     }
   };
-  /// i, f, g, o, c, and the gradients of h' twice, whose sum counts, and of c' => those of what the gates are made of,
-  /// and of c.
+  /// x: the gates, c, two parts of the gradient of h', and the gradient of c'. y: the gradients of what the gates are
+  /// functions of, and of c.
   struct reverse {
     static constexpr int inputs = 8, outputs = 5;
     template <class V>
@@ -41,7 +41,7 @@ struct lstm_units {
       y[4] = dc * f;
     }
   };
-  /// o, i, f, g, c => o tanh(c'), what a projection takes.
+  /// x: o, i, f, g, c. y: o tanh(c'), which a projection takes.
   struct unprojected {
     static constexpr int inputs = 5, outputs = 1;
     template <class V>
@@ -104,12 +104,12 @@ static_assert(is_kernel_op<projected_lstm_op>);
 namespace detail {
 
 /// Both kinds of LSTM, whose `projection` is none or p.
-template <device D>
+template <device D, bool Projected>
 struct lstm_kernels {
-  template <class T, class... P>
-  static ops::lstm_saved<T, D> forward(const ops::recurrent_op& op, const tensor<T, 1, D>& y, const tensor<T, 2, D>& x,
-                                       const tensor<T, 2, D>& w, const tensor<T, 2, D>& h0, const tensor<T, 2, D>& c0,
-                                       const P&... projection) {
+  template <class T, class Epilogue, class... P>
+  static ops::lstm_saved<T, D> forward(const ops::recurrent_op& op, const tensor<T, 1, D>& y, const Epilogue*,
+                                       const tensor<T, 2, D>& x, const tensor<T, 2, D>& w, const tensor<T, 2, D>& h0,
+                                       const tensor<T, 2, D>& c0, const P&... projection) {
     using F = ops::lstm_units::forward;
     const index_t units = c0.shape()[1], rows = x.shape()[0];
     matrices_in parts(y);
@@ -120,7 +120,7 @@ struct lstm_kernels {
     const ops::lstm_saved<T, D> saved{tensor<T, 2, D>::uninitialized(x.shape()),
                                       tensor<T, 2, D>::uninitialized({{rows, units}})};
     tensor<T, 2, D> unprojected;
-    if constexpr (sizeof...(P) > 0) unprojected = tensor<T, 2, D>::uninitialized({{c0.shape()[0], units}});
+    if constexpr (Projected) unprojected = tensor<T, 2, D>::uninitialized({{c0.shape()[0], units}});
     const auto w_t = w.transpose();
     op.steps.each([&](index_t row, index_t n) {
       const auto gates = rows_of(saved.gates, row, n), hn = rows_of(h, 0, n), cn = rows_of(c, 0, n),
@@ -128,11 +128,11 @@ struct lstm_kernels {
       write(rows_of(x, row, n), gates);
       multiply_into(hn, w_t, gates, true);
       const auto piece = [&](int k) { return piece_of(gates, k, units); };
-      const auto h_to = sizeof...(P) > 0 ? piece_of(unprojected) : piece_of(hn);
-      const auto out_to = sizeof...(P) > 0 ? h_to : piece_of(out);
+      const auto h_to = Projected ? piece_of(unprojected) : piece_of(hn);
+      const auto out_to = Projected ? h_to : piece_of(out);
       run_units<F, T, D>(n, units, {piece(0), piece(1), piece(2), piece(3), piece_of(cn)},
                          {piece(0), piece(1), piece(2), piece(3), piece_of(before), piece_of(cn), h_to, out_to});
-      if constexpr (sizeof...(P) > 0) {
+      if constexpr (Projected) {
         (multiply_into(rows_of(unprojected, 0, n), projection.transpose(), out, false), ...);
         write(out, hn);
       }
@@ -140,7 +140,7 @@ struct lstm_kernels {
     return saved;
   }
 
-  template <bool Projected, class Backward>
+  template <class Backward>
   static void reverse(const ops::recurrent_op& op, const Backward& b) {
     const auto& saved = b.saved;
     using T = element_of<decltype(saved.gates)>;
@@ -150,7 +150,7 @@ struct lstm_kernels {
     matrices_in parts(b.gradient());
     const tensor<T, 2, D> dy = parts.next(rows, width), dh = parts.next(sequences, width).clone(),
                           dc = parts.next(sequences, units).clone();
-    const made_gradient<0, Backward, T, D> dx(b, saved.gates.shape());
+    const auto dx = made_gradient<T, D>::of_first(b, saved.gates.shape());
     // With a projection: the sum of the gradients of each h', and what it makes of them.
     tensor<T, 2, D> dh_all, dm, zero;
     if constexpr (Projected) {
@@ -198,29 +198,9 @@ struct lstm_kernels {
 };
 
 template <device D>
-struct kernels<ops::lstm_op, D> {
-  template <class T, class Epilogue, class... A>
-  static ops::lstm_saved<T, D> forward(const ops::lstm_op& op, const tensor<T, 1, D>& y, const Epilogue*,
-                                       const A&... a) {
-    return lstm_kernels<D>::forward(op, y, a...);
-  }
-  template <class Backward>
-  static void reverse(const ops::lstm_op& op, const Backward& b) {
-    lstm_kernels<D>::template reverse<false>(op, b);
-  }
-};
+struct kernels<ops::lstm_op, D> : lstm_kernels<D, false> {};
 template <device D>
-struct kernels<ops::projected_lstm_op, D> {
-  template <class T, class Epilogue, class... A>
-  static ops::lstm_saved<T, D> forward(const ops::projected_lstm_op& op, const tensor<T, 1, D>& y, const Epilogue*,
-                                       const A&... a) {
-    return lstm_kernels<D>::forward(op, y, a...);
-  }
-  template <class Backward>
-  static void reverse(const ops::projected_lstm_op& op, const Backward& b) {
-    lstm_kernels<D>::template reverse<true>(op, b);
-  }
-};
+struct kernels<ops::projected_lstm_op, D> : lstm_kernels<D, true> {};
 
 }  // namespace detail
 

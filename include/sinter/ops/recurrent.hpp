@@ -18,17 +18,17 @@ struct matrix_rows {
   index_t stride;  ///< in elements
 };
 
-/// Elementwise work on matrices of one shape: kernels<unit_pass, D>::run<F, T>(rows, columns, in, out) sets the
-/// elements of F::outputs matrices of T to what F::run(x, y) makes, y, of those of F::inputs others, x. It reads all
-/// before it writes, so that a matrix may be in both.
+/// Elementwise work on matrices of one shape. kernels<unit_pass, D>::run<F, T>(rows, columns, in, out) calls F::run(x,
+/// y) for each place: x are the elements of the F::inputs matrices `in` there, y those of the F::outputs matrices
+/// `out`. A place is read in all of them before it is written, so a matrix may be in both.
 struct unit_pass {
   template <device D>
   static constexpr bool has_kernels_on = true;
 };
 
-/// Base of a recurrence over the steps of packed sequences. Operand 0 holds what the inputs add to each step, a row per
-/// element of a sequence; operand 1 are the weights of the state before. The result holds the outputs, row by row as
-/// operand 0, then the last state of each sequence.
+/// Base of a recurrence over the steps of packed sequences. Operand 0 has a row for each element of a sequence: what
+/// the input adds to the gates. Operand 1 are the weights that the state before is multiplied by. The result has the
+/// output of each element, in the same rows, and then the last state of each sequence.
 struct recurrent_op : kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = true;
@@ -119,7 +119,7 @@ void run_units(index_t rows, index_t columns, const ops::matrix_rows (&in)[F::in
   if (rows > 0 && columns > 0) kernels<ops::unit_pass, D>::template run<F, T>(rows, columns, in, out);
 }
 
-/// The state before each element: of the outputs and the states before the first, in rows as the outputs are.
+/// The state before each element, in the rows of the outputs; `first` are the states before the first elements.
 template <class T, device D>
 tensor<T, 2, D> states_before(const ops::recurrent_op& op, const tensor<T, 2, D>& outputs,
                               const tensor<T, 2, D>& first) {
@@ -136,26 +136,26 @@ tensor<T, 2, D> states_before(const ops::recurrent_op& op, const tensor<T, 2, D>
 }
 
 /// A matrix of a gradient that is being made: where it goes, or a place of its own where it is added or nobody asks.
-template <int I, class Backward, class T, device D>
+template <class T, device D>
 class made_gradient {
  public:
-  made_gradient(const Backward& b, const extents<2>& shape) : b_(b) {
-    if (b.template wants<I>()) {
-      const auto place = b.template place_of<I>();
-      to_ = place.to;
-      adds_ = place.add;
+  template <class Backward>
+  static made_gradient of_first(const Backward& b, const extents<2>& shape) {
+    made_gradient made;
+    if (b.template wants<0>()) {
+      const auto place = b.template place_of<0>();
+      (place.add ? made.added_to_ : made.values) = place.to;
     }
-    values = to_.defined() && !adds_ ? to_ : tensor<T, 2, D>::uninitialized(shape);
+    if (!made.values.defined()) made.values = tensor<T, 2, D>::uninitialized(shape);
+    return made;
   }
   void finish() const {
-    if (adds_) write_or_add(values, to_, true);
+    if (added_to_.defined()) write_or_add(values, added_to_, true);
   }
   tensor<T, 2, D> values;
 
  private:
-  const Backward& b_;
-  tensor<T, 2, D> to_;
-  bool adds_ = false;
+  tensor<T, 2, D> added_to_;
 };
 
 /// The gradient of operand I (+)= a b.

@@ -13,7 +13,7 @@ namespace ops {
 /// h' = f(x + h w^T) with f = tanh or relu. J. Elman, Cognitive Science 14 (1990).
 template <nonlinearity F>
 struct rnn_units {
-  /// The sum => h', h'.
+  /// x: the sum. y: h' twice.
   struct forward {
     static constexpr int inputs = 1, outputs = 2;
     template <class V>
@@ -22,7 +22,7 @@ struct rnn_units {
       else y[0] = y[1] = math::max(x[0], math::constant<V>(0));
     }
   };
-  /// h', and its gradient twice, whose sum counts => that of the sum.
+  /// x: h' and two parts of its gradient. y: the gradient of the sum.
   struct reverse {
     static constexpr int inputs = 3, outputs = 1;
     template <class V>
@@ -83,7 +83,7 @@ struct kernels<ops::rnn_op, D> {
     matrices_in parts(b.gradient()), results(b.result());
     const tensor<T, 2, D> dy = parts.next(rows, units), dh = parts.next(sequences, units).clone(),
                           outputs = results.next(rows, units);
-    const made_gradient<0, Backward, T, D> dx(b, {{rows, units}});
+    const auto dx = made_gradient<T, D>::of_first(b, {{rows, units}});
     op.steps.each_back([&](index_t row, index_t n) {
       const auto dhn = rows_of(dh, 0, n), to = rows_of(dx.values, row, n);
       const ops::matrix_rows in[] = {piece_of(rows_of(outputs, row, n)), piece_of(dhn), piece_of(rows_of(dy, row, n))},

@@ -75,11 +75,7 @@ class recurrent_cell : public module<Self> {
 
   template <class X>
   static matrix as_matrix(const X& x) {
-    const auto value = [&] {
-      if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-        return sinter::detail::unrecorded<1>(tensor<T, rank_of<X>, D>(sinter::eval(x)));
-      else return sinter::eval(x);
-    }();
+    const auto value = sinter::detail::value_as<parameter<T, rank_of<X>, D, Kind>>(x);
     if constexpr (rank_of<X> == 1) return value.unsqueeze(0);
     else return value;
   }

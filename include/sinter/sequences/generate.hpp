@@ -49,11 +49,10 @@ SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t pr
 
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
                                         const generate_options& o, double u) {
-  const auto refuse_nan = [&](std::size_t i) {
-    sinter::detail::refuse<value_error>({"generate: the logit of token ", static_cast<index_t>(i), " is not a number"});
-  };
   for (std::size_t i = 0; i < logits.size(); ++i)
-    if (std::isnan(logits[i])) refuse_nan(i);
+    if (std::isnan(logits[i]))
+      sinter::detail::refuse<value_error>(
+          {"generate: the logit of token ", static_cast<index_t>(i), " is not a number"});
   if (o.repetition_penalty != 1) {
     std::vector<std::int64_t> seen(before.begin(), before.end());
     std::sort(seen.begin(), seen.end());

@@ -174,11 +174,7 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   template <class X>
   value<3> batches(const X& x) const {
     sinter::detail::check_defined("multihead_attention", x);
-    const auto one = [&] {
-      if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-        return sinter::detail::unrecorded<1>(tensor<T, rank_of<X>, D>(sinter::eval(x)));
-      else return sinter::eval(x);
-    }();
+    const auto one = sinter::detail::value_as<value<rank_of<X>>>(x);
     if constexpr (rank_of<X> == 2) return one.unsqueeze(0);
     else return options_.batch_first ? one : one.transpose(0, 1);
   }

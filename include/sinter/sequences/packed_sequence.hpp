@@ -61,9 +61,7 @@ namespace detail {
 /// An index into rows on device D.
 template <device D>
 tensor<std::int64_t, 1, D> index_on(const std::vector<index_t>& values) {
-  const auto host = tensor<std::int64_t, 1>::uninitialized({{static_cast<index_t>(values.size())}});
-  std::copy(values.begin(), values.end(), access::data(host));
-  return host.template to<D>();
+  return from_data<std::int64_t, D>(values, {static_cast<index_t>(values.size())});
 }
 
 /// Lengths on the host, of any integers. Errors: value_error for one outside [0, steps].
@@ -89,7 +87,7 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
 
 /// The elements of padded sequences x (T,N,features), or (N,T,features) with batch_first, of which sequence n has the
 /// first lengths[n]. Lengths are on the host, of any integer type, and may be 0. Runs at once. Derivative: g at the
-/// elements, 0 at the padding. As torch.nn.utils.rnn.pad_packed_sequence's inverse, pack_padded_sequence. Errors:
+/// elements, 0 at the padding. As torch.nn.utils.rnn.pack_padded_sequence. Errors:
 /// value_error for a length outside [0, T], or lengths that grow where enforce_sorted is set; shape_error.
 ///
 ///     const auto packed = pack_padded_sequence(x, std::vector{5, 3, 3}, {.batch_first = true});

@@ -122,13 +122,6 @@ class recurrent_layers : public module<Self> {
   template <class, class, floating_element, device, class>
   friend class recurrent_layers;
 
-  /// A tensor among what is tracked; what is tracked already as it is.
-  template <int R, class X>
-  static parameter<T, R, D, Kind> as_value(const X& x) {
-    if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-      return sinter::detail::unrecorded<1>(tensor<T, R, D>(sinter::eval(x)));
-    else return sinter::eval(x);
-  }
   std::size_t place_of(index_t number, bool reverse) const {
     if (number < 0 || number >= options_.layers || (reverse && !options_.bidirectional))
       sinter::detail::refuse<index_error>({Recurrence::name, ": there is no layer ", number,
@@ -142,12 +135,12 @@ class recurrent_layers : public module<Self> {
   template <class S>
   states checked_state(const S& s, index_t sequences, index_t units, const std::vector<index_t>& order) const {
     if constexpr (std::is_same_v<S, zero_state_t>) {
-      return as_value<3>(zeros<T, D>({state_count(), sequences, units}));
+      return sinter::detail::value_as<states>(zeros<T, D>({state_count(), sequences, units}));
     } else {
       sinter::detail::check_defined(Recurrence::name, s);
       states all = [&] {
-        if constexpr (rank_of<S> == 2) return as_value<2>(s).unsqueeze(1);
-        else return as_value<3>(s);
+        if constexpr (rank_of<S> == 2) return sinter::detail::value_as<matrix>(s).unsqueeze(1);
+        else return sinter::detail::value_as<states>(s);
       }();
       const extents<3> wanted{{state_count(), sequences, units}};
       if (!(all.shape() == wanted))
@@ -191,7 +184,7 @@ class recurrent_layers : public module<Self> {
   auto run(const X& x, const State& state) const {
     constexpr int R = rank_of<X>;
     sinter::detail::check_defined(Recurrence::name, x);
-    const auto in = as_value<R>(x);
+    const auto in = sinter::detail::value_as<parameter<T, R, D, Kind>>(x);
     [[maybe_unused]] const bool swaps = R == 3 && options_.batch_first;
     const auto in_steps = [&] {
       if constexpr (R == 2) return in;
@@ -216,7 +209,7 @@ class recurrent_layers : public module<Self> {
 
   template <class Rows, class State>
   recurrent_run<matrix, states> run_packed(const packed_sequence<Rows>& x, const State& state) const {
-    return run_rows(as_value<2>(x.data), x.steps, x.sequences, x.order, state);
+    return run_rows(sinter::detail::value_as<matrix>(x.data), x.steps, x.sequences, x.order, state);
   }
   template <class Rows>
   auto packed_result(const packed_sequence<Rows>& x, recurrent_run<matrix, states> all) const {

@@ -43,6 +43,21 @@ template <class Matrix>
 struct recurrent_step {
   Matrix output, h, c;
 };
+/// The parts of e, the value of a recurrent op that ran over `rows` elements from the states h and, if there is one, c.
+template <class M, class E>
+recurrent_step<M> parts_of(const E& e, index_t rows, const M& h, const M& c = {}) {
+  const auto all = sinter::eval(e);
+  sinter::detail::matrices_in parts(all);
+  recurrent_step<M> one{parts.next(rows, h.shape()[1]), parts.next(h.shape()[0], h.shape()[1]), {}};
+  if (c.defined()) one.c = parts.next(c.shape()[0], c.shape()[1]);
+  return one;
+}
+/// x w^T + b_ih + b_hh, or without biases where there are none.
+template <class M, class W>
+M with_both_biases(const M& x, const W& w) {
+  return w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih) + (w.bias_ih + w.bias_hh))
+                             : sinter::eval(sinter::linear(x, w.ih));
+}
 
 /// The kinds of recurrence: how many gates a unit has, whether it has a cell, and how a direction of a layer runs.
 struct lstm_recurrence {
@@ -53,32 +68,11 @@ struct lstm_recurrence {
   template <class W, class M>
   static recurrent_step<M> run(const W& w, const M& x, const M& h, const M& c, const sequence_steps& steps,
                                const recurrent_options&) {
-    const M in = with_biases(sinter::linear(x, w.ih), w);
-    if (!w.projection.defined()) return parts_of<M>(lstm_steps(steps, in, w.hh, h, c), x.shape()[0], h, c);
-    return parts_of<M>(lstm_steps(steps, in, w.hh, h, c, w.projection), x.shape()[0], h, c);
-  }
-
- private:
-  template <class M, class E>
-  static recurrent_step<M> parts_of(const E& e, index_t rows, const M& h, const M& c) {
-    const auto all = sinter::eval(e);
-    sinter::detail::matrices_in parts(all);
-    M output = parts.next(rows, h.shape()[1]), last = parts.next(h.shape()[0], h.shape()[1]);
-    return {std::move(output), std::move(last), parts.next(c.shape()[0], c.shape()[1])};
-  }
-  template <class E, class W>
-  static auto with_biases(const E& product, const W& w) {
-    return w.bias_ih.defined() ? sinter::eval(product + (w.bias_ih + w.bias_hh)) : sinter::eval(product);
+    const M in = with_both_biases(x, w);
+    if (!w.projection.defined()) return parts_of(lstm_steps(steps, in, w.hh, h, c), x.shape()[0], h, c);
+    return parts_of(lstm_steps(steps, in, w.hh, h, c, w.projection), x.shape()[0], h, c);
   }
 };
-
-template <class M, class E>
-recurrent_step<M> output_and_state(const E& e, index_t rows, const M& h) {
-  const auto all = sinter::eval(e);
-  sinter::detail::matrices_in parts(all);
-  M output = parts.next(rows, h.shape()[1]);
-  return {std::move(output), parts.next(h.shape()[0], h.shape()[1]), {}};
-}
 
 struct gru_recurrence {
   static constexpr const char* name = "gru";
@@ -91,14 +85,9 @@ struct gru_recurrence {
     using T = element_of<M>;
     const M in =
         w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih, w.bias_ih)) : sinter::eval(sinter::linear(x, w.ih));
-    const M bias =
-        w.bias_hh.defined() ? w.bias_hh.unsqueeze(0) : untracked<M>(zeros<T, device_of<M>>({1, w.hh.shape()[0]}));
-    return output_and_state<M>(gru_steps(steps, in, w.hh, bias, h), x.shape()[0], h);
-  }
-  template <class M, class X>
-  static M untracked(const X& x) {
-    if constexpr (is_tracked_v<M>) return sinter::detail::unrecorded<1>(x);
-    else return x;
+    const M bias = w.bias_hh.defined() ? w.bias_hh.unsqueeze(0)
+                                       : sinter::detail::value_as<M>(zeros<T, device_of<M>>({1, w.hh.shape()[0]}));
+    return parts_of(gru_steps(steps, in, w.hh, bias, h), x.shape()[0], h);
   }
 };
 
@@ -110,9 +99,7 @@ struct rnn_recurrence {
   template <class W, class M>
   static recurrent_step<M> run(const W& w, const M& x, const M& h, const M&, const sequence_steps& steps,
                                const recurrent_options& options) {
-    const M in = w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih) + (w.bias_ih + w.bias_hh))
-                                     : sinter::eval(sinter::linear(x, w.ih));
-    return output_and_state<M>(rnn_steps(steps, in, w.hh, h, options.nonlinearity), x.shape()[0], h);
+    return parts_of(rnn_steps(steps, with_both_biases(x, w), w.hh, h, options.nonlinearity), x.shape()[0], h);
   }
 };
 
