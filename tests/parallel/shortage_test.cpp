@@ -282,7 +282,7 @@ TEST_CASE("a loader that runs out of memory goes on where it was", "[shortage]")
         }
         wrong += seen != epoch;
       }
-      CHECK(failed > 0);  // how many depends on how far the loader's thread has come
+      CHECK(failed > (prefetch == 0 ? 5 : 0));  // of a thread that fetches ahead, it depends on how far that has come
       CHECK(wrong == 0);
     }
   }

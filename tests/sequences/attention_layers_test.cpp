@@ -114,6 +114,9 @@ TEST_CASE("tokens are chosen as the options say", "[sequences]") {
   CHECK(written({.max_tokens = 3, .temperature = 0}) == std::vector<std::int64_t>{1, 1, 1});
   // A penalty makes each token that was there less likely than those that were not.
   CHECK(written({.max_tokens = 3, .temperature = 0, .repetition_penalty = 10}) == std::vector<std::int64_t>{1, 4, 2});
+  const auto negative = [](auto) { return tensor<float, 1>{-1, -2, -3}; };
+  CHECK(nn::generate(negative, prompt, {.max_tokens = 1, .temperature = 0, .repetition_penalty = 2.5}, gen) ==
+        std::vector<std::int64_t>{1});
   const auto counts = [&](const nn::generate_options& o) {
     std::vector<int> n(5);
     for (const std::int64_t id : written(o)) ++n[static_cast<std::size_t>(id)];
