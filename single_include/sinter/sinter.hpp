@@ -7980,55 +7980,41 @@ using no_tensor =
     std::conditional_t<sinter::detail::is_pending<E>, sinter::detail::no_operands<E>,
                        sinter::detail::mistake<module_called_with_what_is_no_tensor<E>, pass_a_tensor_or_a_variable>>;
 
-/// What is wrong with an X as input of M. A module may say it, as kernel ops do: mistake<X>(), or of several inputs
-/// mistake<X, ...>(), is fitting<T>, or a
-/// mistake. Else it takes what its forward does.
-template <class X, class M>
+/// The device of the first of these that is an expression elsewhere than M.
+template <class M, class X, class... More>
+struct first_elsewhere : first_elsewhere<M, More...> {};
+template <class M, class X, class... More>
+  requires(expression<X> && !same_device<X, M>)
+struct first_elsewhere<M, X, More...> {
+  using type = device_of<X>;
+};
+
+/// What is wrong with a call of M with X and, of a module with several inputs, more. A module may say it, as kernel ops
+/// do: mistake<X, ...>() is fitting<T>, or a mistake. Else it takes what its forward does.
+template <class M, class X, class... More>
 constexpr auto find_input_mistake() {
+  using sinter::detail::mistake;
   using E = bare<X>;
   if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
-  else if constexpr (!same_device<E, M>)
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<E>, device_of<M>>,
-                                   copy_the_input_with_dot_to>{};
-  else if constexpr (requires { M::template mistake<E>(); }) return M::template mistake<E>();
-  else if constexpr (requires(const M& m, X&& x) { m.forward(std::forward<X>(x)); })
-    return sinter::detail::fitting<element_of<E>>{};
-  else
-    return sinter::detail::mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
-                                   use_the_element_type_and_rank_that_its_forward_takes>{};
-}
-template <class X, class M>
-using input_check = decltype(find_input_mistake<X, M>());
-/// The device of the first of these that is an expression elsewhere than on D.
-template <class D, class X, class... More>
-struct first_elsewhere : first_elsewhere<D, More...> {};
-template <class D, class X, class... More>
-  requires(expression<X> && !same_device<X, D>)
-struct first_elsewhere<D, X, More...> {
-  using type = device_of<X>;
-};
-template <class M, class X, class... More>
-constexpr auto find_inputs_mistake() {
-  if constexpr (sizeof...(More) == 0) return find_input_mistake<X, M>();
-  else if constexpr (!expression<X>) return no_tensor<bare<X>>{};
-  else if constexpr (!same_device<bare<X>, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
-    return sinter::detail::mistake<
-        module_fed_from_another_device<typename first_elsewhere<M, bare<X>, bare<More>...>::type, device_of<M>>,
-        copy_the_input_with_dot_to>{};
-  else if constexpr (requires { M::template mistake<bare<X>, bare<More>...>(); })
-    return M::template mistake<bare<X>, bare<More>...>();
+  else if constexpr (!same_device<E, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
+    return mistake<module_fed_from_another_device<typename first_elsewhere<M, E, bare<More>...>::type, device_of<M>>,
+                   copy_the_input_with_dot_to>{};
+  else if constexpr (requires { M::template mistake<E, bare<More>...>(); })
+    return M::template mistake<E, bare<More>...>();
   else if constexpr (requires(const M& m, X&& x, More&&... more) {
                        m.forward(std::forward<X>(x), std::forward<More>(more)...);
                      })
-    return sinter::detail::fitting<element_of<X>>{};
-  else
-    return sinter::detail::mistake<inputs_that_the_module_does_not_take<bare<X>, bare<More>...>,
-                                   use_what_its_forward_takes>{};
+    return sinter::detail::fitting<element_of<E>>{};
+  else if constexpr (sizeof...(More) == 0)
+    return mistake<input_that_the_module_does_not_take<tensor<element_of<E>, rank_of<E>, device_of<E>>>,
+                   use_the_element_type_and_rank_that_its_forward_takes>{};
+  else return mistake<inputs_that_the_module_does_not_take<E, bare<More>...>, use_what_its_forward_takes>{};
 }
-/// What is wrong with a call of M with these inputs, or fitting<T>.
+template <class X, class M>
+using input_check = decltype(find_input_mistake<M, X>());
 template <class M, class... X>
-using inputs_check = decltype(find_inputs_mistake<M, X...>());
+using inputs_check = decltype(find_input_mistake<M, X...>());
 
 }  // namespace detail
 
@@ -9238,6 +9224,13 @@ variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<
 template <int Order, class T, int R, device D>
 variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
   return access::make_variable<Order>(value, state_ptr());
+}
+
+/// e as a Value: a tensor among variables becomes one that is not tracked.
+template <class Value, class E>
+Value value_as(const E& e) {
+  if constexpr (is_variable<Value> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
+  else return eval(e);
 }
 
 template <class Ready>
@@ -14187,12 +14180,6 @@ template <class... E>
 using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
                                          typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
 
-template <class Part, class E>
-Part as_part(const E& e) {
-  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
-  else return eval(e);
-}
-
 }  // namespace detail
 
 /// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
@@ -14204,7 +14191,7 @@ template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto concat(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
-  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+  return detail::join<false>("concat", axis, std::vector<Part>{detail::value_as<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
@@ -14226,7 +14213,7 @@ template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto stack(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
-  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+  return detail::join<true>("stack", axis, std::vector<Part>{detail::value_as<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
@@ -16148,6 +16135,25 @@ struct renorm_op {
   template <class C>
   SINTER_WORD C factor(C norm) const {
     return norm > static_cast<C>(max_norm) ? static_cast<C>(max_norm / (static_cast<double>(norm) + 1e-7)) : C(1);
+  }
+
+  /// The norm of a row: its elements are pushed into states, which are merged, and finished. Of other norms than the
+  /// Euclidean one a state has one number.
+  using squares = sinter::detail::norm_reducer<double>;
+  using state = squares::state;
+  SINTER_WORD bool is_largest() const { return norm_type > std::numeric_limits<double>::max(); }
+  SINTER_WORD void push(state& s, double x) const {
+    if (norm_type == 2) return squares::push(s, x, 0);
+    const double size = math::abs(x);
+    s = merge(s, {0, is_largest() || norm_type == 1 ? size : math::pow(size, norm_type), 0});
+  }
+  SINTER_WORD state merge(const state& a, const state& b) const {
+    if (is_largest()) return a.middle < b.middle ? b : a;
+    return squares::merge(a, b);
+  }
+  SINTER_WORD double finish(const state& s) const {
+    if (norm_type == 2) return squares::finish(s);
+    return is_largest() || norm_type == 1 ? s.middle : math::pow(s.middle, 1 / norm_type);
   }
 };
 
@@ -20638,17 +20644,17 @@ struct matrix_rows {
   index_t stride;  ///< in elements
 };
 
-/// Elementwise work on matrices of one shape: kernels<unit_pass, D>::run<F, T>(rows, columns, in, out) sets the
-/// elements of F::outputs matrices of T to what F::run(x, y) makes, y, of those of F::inputs others, x. It reads all
-/// before it writes, so that a matrix may be in both.
+/// Elementwise work on matrices of one shape. kernels<unit_pass, D>::run<F, T>(rows, columns, in, out) calls F::run(x,
+/// y) for each place: x are the elements of the F::inputs matrices `in` there, y those of the F::outputs matrices
+/// `out`. A place is read in all of them before it is written, so a matrix may be in both.
 struct unit_pass {
   template <device D>
   static constexpr bool has_kernels_on = true;
 };
 
-/// Base of a recurrence over the steps of packed sequences. Operand 0 holds what the inputs add to each step, a row per
-/// element of a sequence; operand 1 are the weights of the state before. The result holds the outputs, row by row as
-/// operand 0, then the last state of each sequence.
+/// Base of a recurrence over the steps of packed sequences. Operand 0 has a row for each element of a sequence: what
+/// the input adds to the gates. Operand 1 are the weights that the state before is multiplied by. The result has the
+/// output of each element, in the same rows, and then the last state of each sequence.
 struct recurrent_op : kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = true;
@@ -20739,7 +20745,7 @@ void run_units(index_t rows, index_t columns, const ops::matrix_rows (&in)[F::in
   if (rows > 0 && columns > 0) kernels<ops::unit_pass, D>::template run<F, T>(rows, columns, in, out);
 }
 
-/// The state before each element: of the outputs and the states before the first, in rows as the outputs are.
+/// The state before each element, in the rows of the outputs; `first` are the states before the first elements.
 template <class T, device D>
 tensor<T, 2, D> states_before(const ops::recurrent_op& op, const tensor<T, 2, D>& outputs,
                               const tensor<T, 2, D>& first) {
@@ -20756,26 +20762,26 @@ tensor<T, 2, D> states_before(const ops::recurrent_op& op, const tensor<T, 2, D>
 }
 
 /// A matrix of a gradient that is being made: where it goes, or a place of its own where it is added or nobody asks.
-template <int I, class Backward, class T, device D>
+template <class T, device D>
 class made_gradient {
  public:
-  made_gradient(const Backward& b, const extents<2>& shape) : b_(b) {
-    if (b.template wants<I>()) {
-      const auto place = b.template place_of<I>();
-      to_ = place.to;
-      adds_ = place.add;
+  template <class Backward>
+  static made_gradient of_first(const Backward& b, const extents<2>& shape) {
+    made_gradient made;
+    if (b.template wants<0>()) {
+      const auto place = b.template place_of<0>();
+      (place.add ? made.added_to_ : made.values) = place.to;
     }
-    values = to_.defined() && !adds_ ? to_ : tensor<T, 2, D>::uninitialized(shape);
+    if (!made.values.defined()) made.values = tensor<T, 2, D>::uninitialized(shape);
+    return made;
   }
   void finish() const {
-    if (adds_) write_or_add(values, to_, true);
+    if (added_to_.defined()) write_or_add(values, added_to_, true);
   }
   tensor<T, 2, D> values;
 
  private:
-  const Backward& b_;
-  tensor<T, 2, D> to_;
-  bool adds_ = false;
+  tensor<T, 2, D> added_to_;
 };
 
 /// The gradient of operand I (+)= a b.
@@ -20810,7 +20816,8 @@ namespace ops {
 struct gru_units {
   static constexpr int gates = 3;
 
-  /// x, h w^T and b of r, z and n, and h => r, z, n, h w_n^T + b_n, h', h'.
+  /// x: what the input, the state and the bias add to r, z and n, three each, and h. y: r, z, n, h w_n^T + b_n, and h'
+  /// twice.
   struct forward {
     static constexpr int inputs = 10, outputs = 6;
     template <class V>
@@ -20823,8 +20830,8 @@ struct gru_units {
       y[4] = y[5] = y[2] + y[1] * (h - y[2]);
     }
   };
-  /// r, z, n, h w_n^T + b_n, h, and the gradient of h' twice, whose sum counts => those of x, that of the product of n,
-  /// and what h' passes on to h itself.
+  /// x: r, z, n, h w_n^T + b_n, h, and two parts of the gradient of h'. y: the gradients of what the input adds to r, z
+  /// and n, of h w_n^T + b_n, and the part of that of h that does not go through the gates.
   struct reverse {
     static constexpr int inputs = 7, outputs = 5;
     template <class V>
@@ -20902,7 +20909,7 @@ struct kernels<ops::gru_op, D> {
     matrices_in parts(b.gradient()), results(b.result());
     const tensor<T, 2, D> dy = parts.next(rows, units), dh = parts.next(sequences, units).clone();
     const tensor<T, 2, D> before = states_before<T, D>(op, results.next(rows, units), h0);
-    const made_gradient<0, Backward, T, D> dx(b, {{rows, 3 * units}});
+    const auto dx = made_gradient<T, D>::of_first(b, {{rows, 3 * units}});
     const auto d_product = tensor<T, 2, D>::uninitialized({{rows, 3 * units}});
     op.steps.each_back([&](index_t row, index_t n) {
       const auto kept = rows_of(saved, row, n), to = rows_of(dx.values, row, n), product = rows_of(d_product, row, n),
@@ -21339,7 +21346,7 @@ namespace ops {
 struct lstm_units {
   static constexpr int gates = 4;
 
-  /// i, f, g, o before their functions, and c => the four after them, c, c', h', h'.
+  /// x: what the gates i, f, g, o are functions of, and c. y: the gates, c, c', and h' twice.
   struct forward {
     static constexpr int inputs = 5, outputs = 8;
     template <class V>
@@ -21353,8 +21360,8 @@ struct lstm_units {
       y[6] = y[7] = y[3] * math::tanh(y[5]);
     }
   };
-  /// i, f, g, o, c, and the gradients of h' twice, whose sum counts, and of c' => those of what the gates are made of,
-  /// and of c.
+  /// x: the gates, c, two parts of the gradient of h', and the gradient of c'. y: the gradients of what the gates are
+  /// functions of, and of c.
   struct reverse {
     static constexpr int inputs = 8, outputs = 5;
     template <class V>
@@ -21369,7 +21376,7 @@ struct lstm_units {
       y[4] = dc * f;
     }
   };
-  /// o, i, f, g, c => o tanh(c'), what a projection takes.
+  /// x: o, i, f, g, c. y: o tanh(c'), which a projection takes.
   struct unprojected {
     static constexpr int inputs = 5, outputs = 1;
     template <class V>
@@ -21432,12 +21439,12 @@ static_assert(is_kernel_op<projected_lstm_op>);
 namespace detail {
 
 /// Both kinds of LSTM, whose `projection` is none or p.
-template <device D>
+template <device D, bool Projected>
 struct lstm_kernels {
-  template <class T, class... P>
-  static ops::lstm_saved<T, D> forward(const ops::recurrent_op& op, const tensor<T, 1, D>& y, const tensor<T, 2, D>& x,
-                                       const tensor<T, 2, D>& w, const tensor<T, 2, D>& h0, const tensor<T, 2, D>& c0,
-                                       const P&... projection) {
+  template <class T, class Epilogue, class... P>
+  static ops::lstm_saved<T, D> forward(const ops::recurrent_op& op, const tensor<T, 1, D>& y, const Epilogue*,
+                                       const tensor<T, 2, D>& x, const tensor<T, 2, D>& w, const tensor<T, 2, D>& h0,
+                                       const tensor<T, 2, D>& c0, const P&... projection) {
     using F = ops::lstm_units::forward;
     const index_t units = c0.shape()[1], rows = x.shape()[0];
     matrices_in parts(y);
@@ -21448,7 +21455,7 @@ struct lstm_kernels {
     const ops::lstm_saved<T, D> saved{tensor<T, 2, D>::uninitialized(x.shape()),
                                       tensor<T, 2, D>::uninitialized({{rows, units}})};
     tensor<T, 2, D> unprojected;
-    if constexpr (sizeof...(P) > 0) unprojected = tensor<T, 2, D>::uninitialized({{c0.shape()[0], units}});
+    if constexpr (Projected) unprojected = tensor<T, 2, D>::uninitialized({{c0.shape()[0], units}});
     const auto w_t = w.transpose();
     op.steps.each([&](index_t row, index_t n) {
       const auto gates = rows_of(saved.gates, row, n), hn = rows_of(h, 0, n), cn = rows_of(c, 0, n),
@@ -21456,11 +21463,11 @@ struct lstm_kernels {
       write(rows_of(x, row, n), gates);
       multiply_into(hn, w_t, gates, true);
       const auto piece = [&](int k) { return piece_of(gates, k, units); };
-      const auto h_to = sizeof...(P) > 0 ? piece_of(unprojected) : piece_of(hn);
-      const auto out_to = sizeof...(P) > 0 ? h_to : piece_of(out);
+      const auto h_to = Projected ? piece_of(unprojected) : piece_of(hn);
+      const auto out_to = Projected ? h_to : piece_of(out);
       run_units<F, T, D>(n, units, {piece(0), piece(1), piece(2), piece(3), piece_of(cn)},
                          {piece(0), piece(1), piece(2), piece(3), piece_of(before), piece_of(cn), h_to, out_to});
-      if constexpr (sizeof...(P) > 0) {
+      if constexpr (Projected) {
         (multiply_into(rows_of(unprojected, 0, n), projection.transpose(), out, false), ...);
         write(out, hn);
       }
@@ -21468,7 +21475,7 @@ struct lstm_kernels {
     return saved;
   }
 
-  template <bool Projected, class Backward>
+  template <class Backward>
   static void reverse(const ops::recurrent_op& op, const Backward& b) {
     const auto& saved = b.saved;
     using T = element_of<decltype(saved.gates)>;
@@ -21478,7 +21485,7 @@ struct lstm_kernels {
     matrices_in parts(b.gradient());
     const tensor<T, 2, D> dy = parts.next(rows, width), dh = parts.next(sequences, width).clone(),
                           dc = parts.next(sequences, units).clone();
-    const made_gradient<0, Backward, T, D> dx(b, saved.gates.shape());
+    const auto dx = made_gradient<T, D>::of_first(b, saved.gates.shape());
     // With a projection: the sum of the gradients of each h', and what it makes of them.
     tensor<T, 2, D> dh_all, dm, zero;
     if constexpr (Projected) {
@@ -21526,29 +21533,9 @@ struct lstm_kernels {
 };
 
 template <device D>
-struct kernels<ops::lstm_op, D> {
-  template <class T, class Epilogue, class... A>
-  static ops::lstm_saved<T, D> forward(const ops::lstm_op& op, const tensor<T, 1, D>& y, const Epilogue*,
-                                       const A&... a) {
-    return lstm_kernels<D>::forward(op, y, a...);
-  }
-  template <class Backward>
-  static void reverse(const ops::lstm_op& op, const Backward& b) {
-    lstm_kernels<D>::template reverse<false>(op, b);
-  }
-};
+struct kernels<ops::lstm_op, D> : lstm_kernels<D, false> {};
 template <device D>
-struct kernels<ops::projected_lstm_op, D> {
-  template <class T, class Epilogue, class... A>
-  static ops::lstm_saved<T, D> forward(const ops::projected_lstm_op& op, const tensor<T, 1, D>& y, const Epilogue*,
-                                       const A&... a) {
-    return lstm_kernels<D>::forward(op, y, a...);
-  }
-  template <class Backward>
-  static void reverse(const ops::projected_lstm_op& op, const Backward& b) {
-    lstm_kernels<D>::template reverse<true>(op, b);
-  }
-};
+struct kernels<ops::projected_lstm_op, D> : lstm_kernels<D, true> {};
 
 }  // namespace detail
 
@@ -21587,7 +21574,7 @@ namespace ops {
 /// h' = f(x + h w^T) with f = tanh or relu. J. Elman, Cognitive Science 14 (1990).
 template <nonlinearity F>
 struct rnn_units {
-  /// The sum => h', h'.
+  /// x: the sum. y: h' twice.
   struct forward {
     static constexpr int inputs = 1, outputs = 2;
     template <class V>
@@ -21596,7 +21583,7 @@ struct rnn_units {
       else y[0] = y[1] = math::max(x[0], math::constant<V>(0));
     }
   };
-  /// h', and its gradient twice, whose sum counts => that of the sum.
+  /// x: h' and two parts of its gradient. y: the gradient of the sum.
   struct reverse {
     static constexpr int inputs = 3, outputs = 1;
     template <class V>
@@ -21657,7 +21644,7 @@ struct kernels<ops::rnn_op, D> {
     matrices_in parts(b.gradient()), results(b.result());
     const tensor<T, 2, D> dy = parts.next(rows, units), dh = parts.next(sequences, units).clone(),
                           outputs = results.next(rows, units);
-    const made_gradient<0, Backward, T, D> dx(b, {{rows, units}});
+    const auto dx = made_gradient<T, D>::of_first(b, {{rows, units}});
     op.steps.each_back([&](index_t row, index_t n) {
       const auto dhn = rows_of(dh, 0, n), to = rows_of(dx.values, row, n);
       const ops::matrix_rows in[] = {piece_of(rows_of(outputs, row, n)), piece_of(dhn), piece_of(rows_of(dy, row, n))},
@@ -30123,19 +30110,6 @@ void sum_at_ids(const id_places& places, const table_view<T>& to, bool add, bool
                  });
 }
 
-/// The norm of a row, in double.
-template <class T>
-double norm_of_row(const table_view<T>& table, index_t v, double p) {
-  double total = 0;
-  const T* const x = table.row(v);
-  for (index_t c = 0; c < table.columns; ++c) {
-    const double size = std::abs(static_cast<double>(x[c * table.column_stride]));
-    if (std::isinf(p)) total = std::max(total, size);
-    else total += p == 2 ? size * size : p == 1 ? size : std::pow(size, p);
-  }
-  return std::isinf(p) || p == 1 ? total : p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
-}
-
 /// Scales the rows that op says; false if nothing changed.
 template <class T>
 bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_places& ids, thread_pool& pool) {
@@ -30146,9 +30120,11 @@ bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_place
     wrote[task] = 0;
     for (index_t v = task * grain; v < std::min((task + 1) * grain, table.rows); ++v) {
       if (ids.count(v) == 0) continue;
-      const C factor = op.factor(static_cast<C>(norm_of_row(table, v, op.norm_type)));
-      if (factor == 1) continue;
       T* const row = table.row(v);
+      ops::renorm_op::state norm = ops::renorm_op::squares::identity();
+      for (index_t c = 0; c < table.columns; ++c) op.push(norm, static_cast<double>(row[c * table.column_stride]));
+      const C factor = op.factor(static_cast<C>(op.finish(norm)));
+      if (factor == 1) continue;
       for (index_t c = 0; c < table.columns; ++c) {
         T& x = row[c * table.column_stride];
         const T scaled = static_cast<T>(static_cast<C>(x) * factor);
@@ -33256,6 +33232,16 @@ struct softmax_state {
   strip_vector<C> sum{C(0)};
 };
 
+/// Keeps for backward the greatest score of a row and 1 / the sum of its weights, which it returns; 0 for a row that
+/// sees nothing.
+template <class C>
+C keep_row(C greatest, C sum, C* saved) {
+  const bool sees = sum != C(0);
+  saved[0] = sees ? greatest : std::numeric_limits<C>::infinity();
+  saved[1] = sees ? C(1) / sum : C(0);
+  return saved[1];
+}
+
 /// Scores of a row to weights exp(score - greatest). Returns what earlier weights are to be multiplied with.
 template <class C, class Rule>
 SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
@@ -33453,8 +33439,8 @@ struct attention_backward {
     finite_keys = are_finite.data();
     finite_queries = finite_keys + at_once * key_blocks;
     for (index_t first = 0; first < heads; first += at_once) {
-      const index_t count = smaller(at_once, heads - first), each = key_blocks + group * query_blocks;
-      pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
+      const index_t count = smaller(at_once, heads - first);
+      pack_heads(first, count);
       pool.parallel_for(count * parts,
                         [&](index_t task) { run_part(first + task / parts, task / parts, task % parts); });
       if (of_parts > 0)
@@ -33468,6 +33454,10 @@ struct attention_backward {
  protected:
   static constexpr index_t score_size = rows_of_block * block;
 
+  void pack_heads(index_t first, index_t count) const {
+    const index_t each = key_blocks + group * query_blocks;
+    pool.parallel_for(count * each, [&](index_t task) { pack(first + task / each, task / each, task % each); });
+  }
   void pack(index_t head, index_t place, index_t task) const {
     const index_t batch = head / e.key_heads, h = head % e.key_heads;
     if (task < key_blocks) pack_keys(k.of(batch, h), v.of(batch, h), place, task);
@@ -33851,14 +33841,10 @@ struct attention_of_few {
         for (index_t c = 0; c < value_size; c += lanes)
           (V::load(result(0) + c) + V::load(result(p) + c)).store(result(0) + c);
       }
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
       const index_t h = head_of(key_head, r), i = r % e.queries;
+      const C factor = keep_row(greatest, sum, saved + 2 * ((batch * e.heads + h) * e.queries + i));
       const auto to = y.of(batch, h).from_row(i);
       write_row<T>(result(0), strip<C>, factor, to.data, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + h) * e.queries + i);
-      of_row[0] = sees ? greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
     }
   }
 };
@@ -33966,13 +33952,9 @@ struct attention_forward {
 
     const auto to = y.of(batch, head);
     for (index_t r = 0; r < rows; ++r) {
-      const C sum = math::hsum(state[r].sum);
-      const bool sees = sum != C(0);
-      const C factor = sees ? C(1) / sum : C(0);
+      const C factor = keep_row(state[r].greatest, math::hsum(state[r].sum),
+                                saved + 2 * ((batch * e.heads + head) * e.queries + first + r));
       write_row<T>(results + r * w, padded * w, factor, to.data + (first + r) * to.row, to.column, e.value_size, false);
-      C* const of_row = saved + 2 * ((batch * e.heads + head) * e.queries + first + r);
-      of_row[0] = sees ? state[r].greatest : std::numeric_limits<C>::infinity();
-      of_row[1] = factor;
     }
   }
 
@@ -34016,9 +33998,8 @@ struct attention_mask_backward : attention_backward<T, Rule, true> {
     const index_t of_head = mask.queries * mask.keys, n = mask.batch * mask.heads * of_head;
     const index_t heads = this->e.batch * this->e.key_heads, size = this->of_keys + this->group * this->of_queries;
     const index_t at_once = heads_at_once(heads, size * static_cast<index_t>(sizeof(C)), this->pool.size());
-    const index_t each = this->key_blocks + this->group * this->query_blocks;
     const temporary_array<C> memory(at_once * size), gradient(n);
-    const temporary_array<bool> are_finite(at_once * each);
+    const temporary_array<bool> are_finite(at_once * (this->key_blocks + this->group * this->query_blocks));
     this->packed = memory.data();
     this->finite_keys = are_finite.data();
     this->finite_queries = this->finite_keys + at_once * this->key_blocks;
@@ -34027,8 +34008,7 @@ struct attention_mask_backward : attention_backward<T, Rule, true> {
     const index_t rows = mask.queries > 1 ? this->query_blocks : 1, columns = mask.keys > 1 ? this->key_blocks : 1;
     for (index_t first = 0; first < heads; first += at_once) {
       const index_t count = smaller(at_once, heads - first);
-      this->pool.parallel_for(count * each,
-                              [&](index_t task) { this->pack(first + task / each, task / each, task % each); });
+      this->pack_heads(first, count);
       this->pool.parallel_for(rows * columns, [&](index_t task) {
         for (index_t place = 0; place < count; ++place) add_part(first + place, place, task / columns, task % columns);
       });
@@ -41855,6 +41835,7 @@ struct row_term {
 template <class T>
 struct renorm_body {
   using C = compute_type<T>;
+  using state = ops::renorm_op::state;
   ops::renorm_op op;
   table_view<T> table;
   index_t n;
@@ -41862,20 +41843,21 @@ struct renorm_body {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    C* const parts = g.template shared<C>();
+    state* const parts = g.template shared<state>();
     for (index_t i = g.block(); i < n; i += g.blocks()) {
       const std::uint64_t key = keys[i];
       if (key == static_cast<std::uint64_t>(table.rows) || (i > 0 && keys[i - 1] == key)) continue;
       const auto v = static_cast<index_t>(key);
-      C part = 0;
-      for (index_t c = g.thread(); c < table.columns; c += g.threads()) part = joined(part, power(table.at(v, c)));
+      state part = ops::renorm_op::squares::identity();
+      for (index_t c = g.thread(); c < table.columns; c += g.threads())
+        op.push(part, static_cast<double>(static_cast<C>(table.at(v, c))));
       parts[g.thread()] = part;
       for (int step = g.threads() / 2; step > 0; step /= 2) {
         g.sync();
-        if (g.thread() < step) parts[g.thread()] = joined(parts[g.thread()], parts[g.thread() + step]);
+        if (g.thread() < step) parts[g.thread()] = op.merge(parts[g.thread()], parts[g.thread() + step]);
       }
       g.sync();
-      const C factor = op.factor(root(parts[0]));
+      const C factor = op.factor(static_cast<C>(op.finish(parts[0])));
       g.sync();
       if (factor == 1) continue;
       for (index_t c = g.thread(); c < table.columns; c += g.threads()) {
@@ -41883,19 +41865,6 @@ struct renorm_body {
         x = static_cast<T>(static_cast<C>(x) * factor);
       }
     }
-  }
-
- private:
-  SINTER_WORD bool is_largest() const { return op.norm_type > std::numeric_limits<double>::max(); }
-  SINTER_WORD C joined(C a, C b) const { return !is_largest() ? a + b : a < b ? b : a; }
-  SINTER_WORD C power(C x) const {
-    const C size = x < 0 ? -x : x;
-    if (is_largest() || op.norm_type == 1) return size;
-    return op.norm_type == 2 ? size * size : math::pow(size, static_cast<C>(op.norm_type));
-  }
-  SINTER_WORD C root(C sum) const {
-    if (is_largest() || op.norm_type == 1) return sum;
-    return op.norm_type == 2 ? math::sqrt(sum) : math::pow(sum, static_cast<C>(1 / op.norm_type));
   }
 };
 
@@ -41975,7 +41944,7 @@ struct kernels<ops::renorm_op, D> {
     const auto rows = cuda_impl::view_of_table(table);
     const auto pairs = cuda_impl::sorted_ids<D>("renorm", access::data(ids), n, rows.rows, no_padding);
     cuda_impl::launch_on<D>({"renorm", &n, 1}, body{op, rows, n, pairs.keys()},
-                            {cuda_impl::blocks_for(n), sizeof(typename body::C) * cuda_impl::block_threads});
+                            {cuda_impl::blocks_for(n), sizeof(ops::renorm_op::state) * cuda_impl::block_threads});
     return true;
   }
 };
@@ -71027,9 +70996,7 @@ namespace detail {
 /// An index into rows on device D.
 template <device D>
 tensor<std::int64_t, 1, D> index_on(const std::vector<index_t>& values) {
-  const auto host = tensor<std::int64_t, 1>::uninitialized({{static_cast<index_t>(values.size())}});
-  std::copy(values.begin(), values.end(), access::data(host));
-  return host.template to<D>();
+  return from_data<std::int64_t, D>(values, {static_cast<index_t>(values.size())});
 }
 
 /// Lengths on the host, of any integers. Errors: value_error for one outside [0, steps].
@@ -71055,7 +71022,7 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
 
 /// The elements of padded sequences x (T,N,features), or (N,T,features) with batch_first, of which sequence n has the
 /// first lengths[n]. Lengths are on the host, of any integer type, and may be 0. Runs at once. Derivative: g at the
-/// elements, 0 at the padding. As torch.nn.utils.rnn.pad_packed_sequence's inverse, pack_padded_sequence. Errors:
+/// elements, 0 at the padding. As torch.nn.utils.rnn.pack_padded_sequence. Errors:
 /// value_error for a length outside [0, T], or lengths that grow where enforce_sorted is set; shape_error.
 ///
 ///     const auto packed = pack_padded_sequence(x, std::vector{5, 3, 3}, {.batch_first = true});
@@ -71161,6 +71128,21 @@ template <class Matrix>
 struct recurrent_step {
   Matrix output, h, c;
 };
+/// The parts of e, the value of a recurrent op that ran over `rows` elements from the states h and, if there is one, c.
+template <class M, class E>
+recurrent_step<M> parts_of(const E& e, index_t rows, const M& h, const M& c = {}) {
+  const auto all = sinter::eval(e);
+  sinter::detail::matrices_in parts(all);
+  recurrent_step<M> one{parts.next(rows, h.shape()[1]), parts.next(h.shape()[0], h.shape()[1]), {}};
+  if (c.defined()) one.c = parts.next(c.shape()[0], c.shape()[1]);
+  return one;
+}
+/// x w^T + b_ih + b_hh, or without biases where there are none.
+template <class M, class W>
+M with_both_biases(const M& x, const W& w) {
+  return w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih) + (w.bias_ih + w.bias_hh))
+                             : sinter::eval(sinter::linear(x, w.ih));
+}
 
 /// The kinds of recurrence: how many gates a unit has, whether it has a cell, and how a direction of a layer runs.
 struct lstm_recurrence {
@@ -71171,32 +71153,11 @@ struct lstm_recurrence {
   template <class W, class M>
   static recurrent_step<M> run(const W& w, const M& x, const M& h, const M& c, const sequence_steps& steps,
                                const recurrent_options&) {
-    const M in = with_biases(sinter::linear(x, w.ih), w);
-    if (!w.projection.defined()) return parts_of<M>(lstm_steps(steps, in, w.hh, h, c), x.shape()[0], h, c);
-    return parts_of<M>(lstm_steps(steps, in, w.hh, h, c, w.projection), x.shape()[0], h, c);
-  }
-
- private:
-  template <class M, class E>
-  static recurrent_step<M> parts_of(const E& e, index_t rows, const M& h, const M& c) {
-    const auto all = sinter::eval(e);
-    sinter::detail::matrices_in parts(all);
-    M output = parts.next(rows, h.shape()[1]), last = parts.next(h.shape()[0], h.shape()[1]);
-    return {std::move(output), std::move(last), parts.next(c.shape()[0], c.shape()[1])};
-  }
-  template <class E, class W>
-  static auto with_biases(const E& product, const W& w) {
-    return w.bias_ih.defined() ? sinter::eval(product + (w.bias_ih + w.bias_hh)) : sinter::eval(product);
+    const M in = with_both_biases(x, w);
+    if (!w.projection.defined()) return parts_of(lstm_steps(steps, in, w.hh, h, c), x.shape()[0], h, c);
+    return parts_of(lstm_steps(steps, in, w.hh, h, c, w.projection), x.shape()[0], h, c);
   }
 };
-
-template <class M, class E>
-recurrent_step<M> output_and_state(const E& e, index_t rows, const M& h) {
-  const auto all = sinter::eval(e);
-  sinter::detail::matrices_in parts(all);
-  M output = parts.next(rows, h.shape()[1]);
-  return {std::move(output), parts.next(h.shape()[0], h.shape()[1]), {}};
-}
 
 struct gru_recurrence {
   static constexpr const char* name = "gru";
@@ -71209,14 +71170,9 @@ struct gru_recurrence {
     using T = element_of<M>;
     const M in =
         w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih, w.bias_ih)) : sinter::eval(sinter::linear(x, w.ih));
-    const M bias =
-        w.bias_hh.defined() ? w.bias_hh.unsqueeze(0) : untracked<M>(zeros<T, device_of<M>>({1, w.hh.shape()[0]}));
-    return output_and_state<M>(gru_steps(steps, in, w.hh, bias, h), x.shape()[0], h);
-  }
-  template <class M, class X>
-  static M untracked(const X& x) {
-    if constexpr (is_tracked_v<M>) return sinter::detail::unrecorded<1>(x);
-    else return x;
+    const M bias = w.bias_hh.defined() ? w.bias_hh.unsqueeze(0)
+                                       : sinter::detail::value_as<M>(zeros<T, device_of<M>>({1, w.hh.shape()[0]}));
+    return parts_of(gru_steps(steps, in, w.hh, bias, h), x.shape()[0], h);
   }
 };
 
@@ -71228,9 +71184,7 @@ struct rnn_recurrence {
   template <class W, class M>
   static recurrent_step<M> run(const W& w, const M& x, const M& h, const M&, const sequence_steps& steps,
                                const recurrent_options& options) {
-    const M in = w.bias_ih.defined() ? sinter::eval(sinter::linear(x, w.ih) + (w.bias_ih + w.bias_hh))
-                                     : sinter::eval(sinter::linear(x, w.ih));
-    return output_and_state<M>(rnn_steps(steps, in, w.hh, h, options.nonlinearity), x.shape()[0], h);
+    return parts_of(rnn_steps(steps, with_both_biases(x, w), w.hh, h, options.nonlinearity), x.shape()[0], h);
   }
 };
 
@@ -71414,13 +71368,6 @@ class recurrent_layers : public module<Self> {
   template <class, class, floating_element, device, class>
   friend class recurrent_layers;
 
-  /// A tensor among what is tracked; what is tracked already as it is.
-  template <int R, class X>
-  static parameter<T, R, D, Kind> as_value(const X& x) {
-    if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-      return sinter::detail::unrecorded<1>(tensor<T, R, D>(sinter::eval(x)));
-    else return sinter::eval(x);
-  }
   std::size_t place_of(index_t number, bool reverse) const {
     if (number < 0 || number >= options_.layers || (reverse && !options_.bidirectional))
       sinter::detail::refuse<index_error>({Recurrence::name, ": there is no layer ", number,
@@ -71434,12 +71381,12 @@ class recurrent_layers : public module<Self> {
   template <class S>
   states checked_state(const S& s, index_t sequences, index_t units, const std::vector<index_t>& order) const {
     if constexpr (std::is_same_v<S, zero_state_t>) {
-      return as_value<3>(zeros<T, D>({state_count(), sequences, units}));
+      return sinter::detail::value_as<states>(zeros<T, D>({state_count(), sequences, units}));
     } else {
       sinter::detail::check_defined(Recurrence::name, s);
       states all = [&] {
-        if constexpr (rank_of<S> == 2) return as_value<2>(s).unsqueeze(1);
-        else return as_value<3>(s);
+        if constexpr (rank_of<S> == 2) return sinter::detail::value_as<matrix>(s).unsqueeze(1);
+        else return sinter::detail::value_as<states>(s);
       }();
       const extents<3> wanted{{state_count(), sequences, units}};
       if (!(all.shape() == wanted))
@@ -71483,7 +71430,7 @@ class recurrent_layers : public module<Self> {
   auto run(const X& x, const State& state) const {
     constexpr int R = rank_of<X>;
     sinter::detail::check_defined(Recurrence::name, x);
-    const auto in = as_value<R>(x);
+    const auto in = sinter::detail::value_as<parameter<T, R, D, Kind>>(x);
     [[maybe_unused]] const bool swaps = R == 3 && options_.batch_first;
     const auto in_steps = [&] {
       if constexpr (R == 2) return in;
@@ -71508,7 +71455,7 @@ class recurrent_layers : public module<Self> {
 
   template <class Rows, class State>
   recurrent_run<matrix, states> run_packed(const packed_sequence<Rows>& x, const State& state) const {
-    return run_rows(as_value<2>(x.data), x.steps, x.sequences, x.order, state);
+    return run_rows(sinter::detail::value_as<matrix>(x.data), x.steps, x.sequences, x.order, state);
   }
   template <class Rows>
   auto packed_result(const packed_sequence<Rows>& x, recurrent_run<matrix, states> all) const {
@@ -71658,11 +71605,7 @@ class recurrent_cell : public module<Self> {
 
   template <class X>
   static matrix as_matrix(const X& x) {
-    const auto value = [&] {
-      if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-        return sinter::detail::unrecorded<1>(tensor<T, rank_of<X>, D>(sinter::eval(x)));
-      else return sinter::eval(x);
-    }();
+    const auto value = sinter::detail::value_as<parameter<T, rank_of<X>, D, Kind>>(x);
     if constexpr (rank_of<X> == 1) return value.unsqueeze(0);
     else return value;
   }
@@ -71759,11 +71702,10 @@ SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t pr
 
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
                                         const generate_options& o, double u) {
-  const auto refuse_nan = [&](std::size_t i) {
-    sinter::detail::refuse<value_error>({"generate: the logit of token ", static_cast<index_t>(i), " is not a number"});
-  };
   for (std::size_t i = 0; i < logits.size(); ++i)
-    if (std::isnan(logits[i])) refuse_nan(i);
+    if (std::isnan(logits[i]))
+      sinter::detail::refuse<value_error>(
+          {"generate: the logit of token ", static_cast<index_t>(i), " is not a number"});
   if (o.repetition_penalty != 1) {
     std::vector<std::int64_t> seen(before.begin(), before.end());
     std::sort(seen.begin(), seen.end());
@@ -72184,11 +72126,7 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   template <class X>
   value<3> batches(const X& x) const {
     sinter::detail::check_defined("multihead_attention", x);
-    const auto one = [&] {
-      if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
-        return sinter::detail::unrecorded<1>(tensor<T, rank_of<X>, D>(sinter::eval(x)));
-      else return sinter::eval(x);
-    }();
+    const auto one = sinter::detail::value_as<value<rank_of<X>>>(x);
     if constexpr (rank_of<X> == 2) return one.unsqueeze(0);
     else return options_.batch_first ? one : one.transpose(0, 1);
   }
