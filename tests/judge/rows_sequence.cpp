@@ -116,18 +116,23 @@ sinter::tensor<bool, 4> seen_keys(const In& in, const sinter::extents<4>& scores
 
 row multihead() {
   return on<float>("nn:MultiheadAttention", [](const auto& in) {
-    if (in.flag("add_bias_kv", false)) throw form_not_there{"keys and values that are biases"};
-    if (in.flag("add_zero_attn", false)) throw form_not_there{"zeros among the keys"};
+    const bool bias_kv = in.flag("add_bias_kv", false), zero = in.flag("add_zero_attn", false);
     sinter::generator gen(1);
     in.implied("training");
     const bool batch_first = in.flag("batch_first", false), bias = in.flag("bias", true);
     const index_t features = in.integer("embed_dim", 0), heads = in.integer("num_heads", 0);
-    sinter::nn::multihead_attention attention(features, heads, gen, {.bias = bias, .batch_first = batch_first});
+    sinter::nn::multihead_attention attention(
+        features, heads, gen,
+        {.bias = bias, .batch_first = batch_first, .add_bias_kv = bias_kv, .add_zero_attn = zero});
     attention.in_proj_weight = in.template x<2>("self.in_proj_weight");
     attention.out_proj_weight = in.template x<2>("self.out_proj.weight");
     if (bias) {
       attention.in_proj_bias = in.template x<1>("self.in_proj_bias");
       attention.out_proj_bias = in.template x<1>("self.out_proj.bias");
+    }
+    if (bias_kv) {
+      attention.bias_k = in.template x<3>("self.bias_k");
+      attention.bias_v = in.template x<3>("self.bias_v");
     }
     by_rank(in, "0", [&](auto rank) {
       constexpr int R = decltype(rank)::value;
@@ -143,12 +148,23 @@ row multihead() {
           const auto y = eval(sinter::linear(batched(x), attention.in_proj_weight.slice(0, from, to)));
           return sinter::nn::split_heads(bias ? eval(y + attention.in_proj_bias.slice(0, from, to)) : y, heads);
         };
-        const auto hq = head(q, 0), hk = head(k, 1);
+        const auto hq = head(q, 0);
+        auto hk = head(k, 1);
         const sinter::extents<4> scores{{hq.shape()[0], heads, hq.shape()[2], hk.shape()[2]}};
         const auto seen = seen_keys(in, scores);
+        // PyTorch counts the keys that are added last.
+        auto all_seen = seen;
+        const auto add = [&](const auto& key) {
+          hk = concat(2, hk, eval(key + sinter::zeros<float>({scores[0], heads, 1, features / heads})));
+          auto one = seen.shape();
+          one[3] = 1;
+          all_seen = concat(3, all_seen, sinter::full<bool>(one, true));
+        };
+        if (bias_kv) add(sinter::nn::split_heads(attention.bias_k, heads));
+        if (zero) add(sinter::zeros<float>({1, 1, 1, 1}));
         const float scale = 1 / std::sqrt(static_cast<float>(features / heads));
         const auto products = eval(matmul(hq, hk.transpose()) * scale);
-        const auto masked = eval(where(seen, products, -std::numeric_limits<float>::infinity()));
+        const auto masked = eval(where(all_seen, products, -std::numeric_limits<float>::infinity()));
         const auto weights = eval(mean(softmax(masked, -1), 1));
         const auto y = attention(q, k, v, seen);
         if constexpr (R == 2) in.give_together(y, weights.squeeze(0));

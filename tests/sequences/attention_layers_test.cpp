@@ -61,6 +61,31 @@ TEST_CASE("multi-head attention is the formula of its heads, in every layout", "
   CHECK(distance(looks_back(x).detach(), attention(x, causal).detach()) < 1e-6);
 }
 
+TEST_CASE("keys that are added to each sequence are seen by every query", "[sequences]") {
+  generator gen(9);
+  const tensor x = randn<float>(gen, {2, 4, 6});
+  const nn::multihead_attention looks_back(
+      6, 2, gen, {.batch_first = true, .causal = true, .add_bias_kv = true, .add_zero_attn = true});
+  nn::multihead_attention all(6, 2, gen, {.batch_first = true, .add_bias_kv = true, .add_zero_attn = true});
+  CHECK(looks_back.named_parameters()[2].name == "bias_k");
+  CHECK(looks_back.bias_v.shape() == extents<3>{{1, 1, 6}});
+  nn::load_state(all, nn::state(looks_back));
+  const tensor<bool, 2> causal{
+      {true, false, false, false}, {true, true, false, false}, {true, true, true, false}, {true, true, true, true}};
+  const tensor expected = looks_back(x).detach();
+  CHECK(distance(all(x, causal).detach(), expected) < 1e-6);
+  CHECK(distance(all(x, where(causal, 0.0f, -INFINITY)).detach(), expected) < 1e-6);
+  // A mask that hides all leaves the two: values of the bias and zeros, weighed by q . bias_k and by 0.
+  const tensor<bool, 2> nothing{{false}};
+  variable y = all(x, nothing);
+  sum(y).backward();
+  CHECK(eval(max(abs(all.bias_k.grad()))).item() > 0);
+  const auto reader = infer(looks_back);
+  nn::key_value_cache cache(2, 2, 4, 3);
+  const tensor first = reader(x.slice(1, 0, 2), cache), last = reader(x.slice(1, 2, 4), cache);
+  CHECK(distance(concat(1, first, last), expected) < 1e-6);
+}
+
 TEST_CASE("weights of attention are dropped in training only", "[sequences]") {
   generator gen(3);
   nn::multihead_attention attention(8, 2, gen, {.dropout = 0.5});

@@ -31,16 +31,31 @@ tensor<T, R, D> kaiming_uniform(generator& gen, const extents<R>& shape, double 
   return uniform<T, D>(gen, -bound, bound, shape);
 }
 
+/// Inputs and outputs of a unit, for weights (out, in, ...).
+template <int R>
+  requires(R >= 2)
+double glorot_fans(const extents<R>& shape) {
+  const index_t inputs = fan_in(shape);
+  const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
+  return static_cast<double>(inputs + shape[0] * each);
+}
+
 /// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS
 /// 2010.
 template <element T, device D, int R>
   requires(R >= 2)
 tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
-  const index_t inputs = fan_in(shape);
-  const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
-  const double fans = static_cast<double>(inputs + shape[0] * each);
+  const double fans = glorot_fans(shape);
   const T bound = fans > 0 ? static_cast<T>(gain * std::sqrt(6 / fans)) : T(0);
   return uniform<T, D>(gen, -bound, bound, shape);
+}
+
+/// N(0, b^2) with b = gain sqrt(2 / (inputs + outputs)), likewise.
+template <element T, device D, int R>
+  requires(R >= 2)
+tensor<T, R, D> xavier_normal(generator& gen, const extents<R>& shape, double gain = 1) {
+  const double fans = glorot_fans(shape);
+  return normal<T, D>(gen, T(0), fans > 0 ? static_cast<T>(gain * std::sqrt(2 / fans)) : T(0), shape);
 }
 
 }  // namespace sinter::nn::init

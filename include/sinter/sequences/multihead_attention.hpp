@@ -17,6 +17,8 @@ struct multihead_options {
   index_t key_features = 0;    ///< PyTorch's kdim; 0: as many as the queries have
   index_t value_features = 0;  ///< PyTorch's vdim; likewise
   bool causal = false;         ///< token i sees tokens up to i
+  bool add_bias_kv = false;    ///< one more key and value, parameters bias_k and bias_v, that every query sees
+  bool add_zero_attn = false;  ///< one more key and value of zeros, likewise
   bool operator==(const multihead_options&) const = default;
 };
 template <>
@@ -88,6 +90,10 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
       in_proj_bias = zeros<T, D>(extents<1>{{3 * features}});
       out_proj_bias = zeros<T, D>(extents<1>{{features}});
     }
+    if (options.add_bias_kv) {
+      bias_k = init::xavier_normal<T, D>(gen, extents<3>{{1, 1, features}});
+      bias_v = init::xavier_normal<T, D>(gen, extents<3>{{1, 1, features}});
+    }
   }
 
   const multihead_options& options() const { return options_; }
@@ -142,6 +148,10 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
       f("v_proj_weight", m.v_proj_weight...);
     }
     if (like.options().bias) f("in_proj_bias", m.in_proj_bias...);
+    if (like.options().add_bias_kv) {
+      f("bias_k", m.bias_k...);
+      f("bias_v", m.bias_v...);
+    }
     f("out_proj.weight", m.out_proj_weight...);
     if (like.options().bias) f("out_proj.bias", m.out_proj_bias...);
   }
@@ -151,6 +161,7 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   matrix in_proj_weight;                               ///< those of queries, keys and values, one below the other
   matrix q_proj_weight, k_proj_weight, v_proj_weight;  ///< in its place where their features differ
   vector in_proj_bias;
+  parameter<T, 3, D, Kind> bias_k, bias_v;
   matrix out_proj_weight;
   vector out_proj_bias;
 
@@ -203,8 +214,38 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
     return {head(q, q_proj_weight, 0), head(k, k_proj_weight, 1), head(v, v_proj_weight, 2)};
   }
 
+  index_t added_keys() const { return (options_.add_bias_kv ? 1 : 0) + (options_.add_zero_attn ? 1 : 0); }
+  /// Keys or values behind those that are added to each sequence: with `causal` a query sees all keys up to its own.
+  value<4> with_added(const value<4>& x, const parameter<T, 3, D, Kind>& bias) const {
+    const auto& s = x.shape();
+    std::vector<value<4>> all;
+    if (options_.add_bias_kv) all.push_back(split_heads(bias, heads_).broadcast_to({s[0], heads_, 1, s[3]}));
+    if (options_.add_zero_attn) all.push_back(sinter::detail::value_as<value<4>>(zeros<T, D>({s[0], heads_, 1, s[3]})));
+    all.push_back(x);
+    return concat(2, all);
+  }
+  /// The mask of `keys` keys with one of those that are added.
+  template <class M>
+  auto with_added(const M& mask, index_t keys) const {
+    constexpr int R = rank_of<M>;
+    using E = element_of<M>;
+    const auto m = sinter::eval(mask);
+    extents<R> shape = m.shape();
+    shape[R - 1] = added_keys();
+    const auto seen = full<E, D>(shape, std::is_same_v<E, bool> ? E(1) : E(0));
+    shape[R - 1] = keys;
+    return concat(R - 1, seen, m.shape()[R - 1] == keys ? m : decltype(m)(m.broadcast_to(shape.values)));
+  }
+
   template <class... M>
-  value<3> attended(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const {
+  value<3> attended(const value<4>& q, const value<4>& keys, const value<4>& values, bool causal,
+                    const M&... mask) const {
+    if (added_keys() == 0) return merged(q, keys, values, causal, mask...);
+    return merged(q, with_added(keys, bias_k), with_added(values, bias_v), causal,
+                  with_added(mask, keys.shape()[2])...);
+  }
+  template <class... M>
+  value<3> merged(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const {
     attention_options how{.causal = causal};
     const auto finish = [this](const auto& y) -> value<3> {
       return detail::projected(value<3>(merge_heads(sinter::eval(y))), out_proj_weight, out_proj_bias);
