@@ -39,7 +39,5 @@
 #include "sinter/cpu/unfold.hpp"
 #include "sinter/cpu/variants.hpp"
 #if SINTER_WITH_SEQUENCES
-#include "sinter/cpu/attention.hpp"
-#include "sinter/cpu/linear_cross_entropy.hpp"
-#include "sinter/cpu/recurrent.hpp"
+#include "sinter/cpu/sequences.hpp"
 #endif

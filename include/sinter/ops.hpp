@@ -56,6 +56,7 @@
 #include "sinter/ops/gather.hpp"
 #include "sinter/ops/gelu.hpp"
 #include "sinter/ops/gelu_tanh.hpp"
+#include "sinter/ops/glu.hpp"
 #include "sinter/ops/grad.hpp"
 #include "sinter/ops/greater.hpp"
 #include "sinter/ops/greater_equal.hpp"
@@ -145,14 +146,7 @@
 #include "sinter/ops/where.hpp"
 
 #if SINTER_WITH_SEQUENCES
-#include "sinter/ops/attention.hpp"
-#include "sinter/ops/attention_score.hpp"
-#include "sinter/ops/gru.hpp"
-#include "sinter/ops/linear_cross_entropy.hpp"
-#include "sinter/ops/lstm.hpp"
-#include "sinter/ops/recurrent.hpp"
-#include "sinter/ops/rnn.hpp"
-#include "sinter/ops/slope.hpp"
+#include "sinter/ops/sequences.hpp"
 #endif
 
 // Last, so that no op is reached through it; see sinter.hpp.

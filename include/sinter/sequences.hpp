@@ -22,18 +22,11 @@
 #include "sinter/nn.hpp"
 #include "sinter/random.hpp"
 
-#include "sinter/cpu/attention.hpp"
-#include "sinter/cpu/linear_cross_entropy.hpp"
-#include "sinter/cpu/recurrent.hpp"
+#include "sinter/cpu/sequences.hpp"
 #if SINTER_WITH_CUDA
-#include "sinter/cuda/linear_cross_entropy.hpp"
-#include "sinter/cuda/recurrent.hpp"
+#include "sinter/cuda/sequences.hpp"
 #endif
-#include "sinter/ops/attention.hpp"
-#include "sinter/ops/gru.hpp"
-#include "sinter/ops/linear_cross_entropy.hpp"
-#include "sinter/ops/lstm.hpp"
-#include "sinter/ops/rnn.hpp"
+#include "sinter/ops/sequences.hpp"
 #include "sinter/random/attention_dropout.hpp"
 
 #include "sinter/sequences/cells.hpp"
@@ -42,6 +35,8 @@
 #include "sinter/sequences/instances.hpp"
 #include "sinter/sequences/multihead_attention.hpp"
 #include "sinter/sequences/packed_sequence.hpp"
+#include "sinter/sequences/positions.hpp"
 #include "sinter/sequences/recurrent.hpp"
 #include "sinter/sequences/recurrent_run.hpp"
 #include "sinter/sequences/state.hpp"
+#include "sinter/sequences/transformer.hpp"

@@ -3,8 +3,7 @@
 #include "compare.hpp"
 
 // What <sinter/sequences.hpp> includes for GPUs, where they are not simulated.
-#include "sinter/cuda/linear_cross_entropy.hpp"
-#include "sinter/cuda/recurrent.hpp"
+#include "sinter/cuda/sequences.hpp"
 
 using namespace kernel_table;
 

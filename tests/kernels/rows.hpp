@@ -14,6 +14,7 @@
 
 #include "pooling.hpp"
 #include "recurrence.hpp"
+#include "rotary.hpp"
 
 namespace kernel_table {
 
@@ -370,6 +371,9 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("lstm_steps with a projection, from the end", (const auto& x, const auto& w, const auto& h, const auto& c, const auto& p), lstm_steps(uneven_steps().reversed(), x, w, h, c, p), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h, const numbers<2>& c, const numbers<2>& p), recurrence_of(lstm_unit, true, x, w, numbers<2>(), h, c, p), shape(8, 20), shape(20, 3), shape(4, 3), shape(4, 5), shape(3, 5))
   KERNEL_ROW("gru_steps", (const auto& x, const auto& w, const auto& b, const auto& h), gru_steps(uneven_steps(), x, w, b, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& b, const numbers<2>& h), recurrence_of(gru_unit, false, x, w, b, h, numbers<2>(), numbers<2>()), shape(8, 15), shape(15, 5), shape(1, 15), shape(4, 5))
   KERNEL_ROW("rnn_steps, from the end", (const auto& x, const auto& w, const auto& h), rnn_steps(uneven_steps().reversed(), x, w, h), (const numbers<2>& x, const numbers<2>& w, const numbers<2>& h), recurrence_of(rnn_unit, true, x, w, numbers<2>(), h, numbers<2>(), numbers<2>()), shape(8, 5), shape(5, 5), shape(4, 5))
+  KERNEL_ROW("rotary", (const auto& x), rotary_of(x, 6, false), (const numbers<4>& x), positioned(x, 6, false), shape(2, 3, 5, 40))
+  KERNEL_ROW("rotary of the first elements, in pairs of neighbours", (const auto& x), rotary_of(x, 6, true, 10), (const numbers<3>& x), positioned(x, 6, true, 10), shape(2, 5, 14))
+  KERNEL_ROW("rotary of samples with positions of their own", (const auto& x), rotary(x, apart(x).first, apart(x).second), (const numbers<3>& x), concat(0, positioned(x.slice(0, 0, 1), 0, false), positioned(x.slice(0, 1, 2), 5, false)), shape(2, 5, 6))
   KERNEL_ROW("linear_cross_entropy", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>()), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(mean(class_losses(eval(linear(x, w, b)), {}))), shape(9, 5), shape(37, 5), shape(37))
   KERNEL_ROW("linear_cross_entropy without a bias, row by row", (const auto& x, const auto& w), linear_cross_entropy(x, w, targets<device_of<decltype(x)>>(), {}, reduction::none), (const numbers<2>& x, const numbers<2>& w), class_losses(eval(linear(x, w)), {}), shape(9, 5), shape(37, 5))
   KERNEL_ROW("linear_cross_entropy with smoothing and ignored targets", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>(), smoothed), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(sum(class_losses(eval(linear(x, w, b)), smoothed)) / 7), shape(9, 5), shape(37, 5), shape(37))

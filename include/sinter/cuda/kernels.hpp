@@ -18,6 +18,5 @@
 #include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/unfold.hpp"
 #if SINTER_WITH_SEQUENCES
-#include "sinter/cuda/linear_cross_entropy.hpp"
-#include "sinter/cuda/recurrent.hpp"
+#include "sinter/cuda/sequences.hpp"
 #endif

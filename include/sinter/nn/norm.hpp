@@ -6,6 +6,7 @@
 #include "sinter/nn/buffer.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/ops/group_norm.hpp"
+#include "sinter/ops/rms_norm.hpp"
 
 namespace sinter::nn {
 
@@ -345,7 +346,32 @@ layer_norm(const index_t (&)[K], double, no_affine_t) -> layer_norm<float, cpu, 
 template <std::size_t K>
 layer_norm(const index_t (&)[K], double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false, int{K}>;
 
+/// x / sqrt(mean(x^2) + eps) along the last axis, times a weight that begins as 1: torch.nn.RMSNorm of one axis, whose
+/// default eps is 1.19e-7 for float. See sinter::rms_norm.
+///
+///     nn::rms_norm norm(256);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, false> {
+  template <class To, class K>
+  using rebind = rms_norm<T, To, K>;
+  using base = detail::affine_norm<rms_norm, T, D, Kind, true, false>;
+
+  rms_norm() = default;
+  explicit rms_norm(index_t n, double epsilon = 1e-6) : base("rms_norm", {{n}}, epsilon) {}
+
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::row_norm_mistake<ops::rms_norm_op, X, tensor<T, 1, D>>{};
+  }
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::rms_norm(std::forward<X>(x), this->weight, this->eps);
+  }
+};
+rms_norm(index_t) -> rms_norm<>;
+rms_norm(index_t, double) -> rms_norm<>;
+
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
-              is_module<layer_norm<>>);
+              is_module<layer_norm<>> && is_module<rms_norm<>>);
 
 }  // namespace sinter::nn

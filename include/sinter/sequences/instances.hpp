@@ -1,5 +1,5 @@
-// sinter/sequences/instances.hpp: recurrent layers, attention and the loss over many classes, of floats on the cpu,
-// which a program with sinter::compiled holds once; see expr/stock.hpp.
+// sinter/sequences/instances.hpp: recurrent layers, attention, layers of transformers and the loss over many classes,
+// of floats on the cpu, which a program with sinter::compiled holds once; see expr/stock.hpp.
 #pragma once
 
 #include "sinter/cpu/attention.hpp"
@@ -8,6 +8,7 @@
 #include "sinter/cpu/stock.hpp"
 #include "sinter/random/attention_dropout.hpp"
 #include "sinter/sequences/recurrent.hpp"
+#include "sinter/sequences/transformer.hpp"
 
 #if SINTER_COMPILED
 #if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
@@ -34,6 +35,23 @@ SINTER_STOCK_TABLE(stock_tracked, rnn_recurrence)
 #undef SINTER_STOCK_TABLE
 
 }  // namespace sinter::nn::detail
+namespace sinter::nn {
+
+#define SINTER_STOCK_TABLE(X, Kind)                                                                                 \
+  SINTER_STOCK_FUNCTION X<3> multihead_attention<float, cpu, Kind>::attended(const X<4>&, const X<4>&, const X<4>&, \
+                                                                             bool) const;                           \
+  SINTER_STOCK_FUNCTION X<3> multihead_attention<float, cpu, Kind>::attended(const X<4>&, const X<4>&, const X<4>&, \
+                                                                             bool, const tensor<bool, 4>&) const;   \
+  SINTER_STOCK_FUNCTION X<3> transformer_encoder_layer<float, cpu, Kind>::run(const X<3>&, const no_mask_t&) const; \
+  SINTER_STOCK_FUNCTION X<3> transformer_encoder_layer<float, cpu, Kind>::run(const X<3>&, const tensor<bool, 4>&)  \
+      const;                                                                                                        \
+  SINTER_STOCK_FUNCTION X<3> transformer_decoder_layer<float, cpu, Kind>::run(                                      \
+      const X<3>&, const X<3>&, const no_mask_t&, const no_mask_t&) const;
+SINTER_STOCK_TABLE(detail::stock_plain, plain)
+SINTER_STOCK_TABLE(detail::stock_tracked, tracked)
+#undef SINTER_STOCK_TABLE
+
+}  // namespace sinter::nn
 #undef SINTER_STOCK_FUNCTION
 
 #if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0

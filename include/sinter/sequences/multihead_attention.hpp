@@ -239,25 +239,9 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
 
   template <class... M>
   value<3> attended(const value<4>& q, const value<4>& keys, const value<4>& values, bool causal,
-                    const M&... mask) const {
-    if (added_keys() == 0) return merged(q, keys, values, causal, mask...);
-    return merged(q, with_added(keys, bias_k), with_added(values, bias_v), causal,
-                  with_added(mask, keys.shape()[2])...);
-  }
+                    const M&... mask) const;
   template <class... M>
-  value<3> merged(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const {
-    attention_options how{.causal = causal};
-    const auto finish = [this](const auto& y) -> value<3> {
-      return detail::projected(value<3>(merge_heads(sinter::eval(y))), out_proj_weight, out_proj_bias);
-    };
-    if constexpr (std::is_same_v<Kind, tracked>) {
-      if (mode_.training && options_.dropout > 0) {
-        how.dropout = options_.dropout;
-        return finish(sinter::attention(q, k, v, mask..., how, source_));
-      }
-    }
-    return finish(sinter::attention(q, k, v, mask..., how));
-  }
+  value<3> merged(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const;
   template <class X, class... M>
   auto to_itself(const X& x, const M&... mask) const {
     const auto [q, k, v] = projections(batches(x));
@@ -275,6 +259,34 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   mutable generator source_;
 };
 multihead_attention(index_t, index_t, generator&, const multihead_options& = {}) -> multihead_attention<>;
+
+// Out of the class, so that sinter::compiled can hold it.
+template <floating_element T, device D, class Kind>
+template <class... M>
+parameter<T, 3, D, Kind> multihead_attention<T, D, Kind>::attended(const value<4>& q, const value<4>& keys,
+                                                                   const value<4>& values, bool causal,
+                                                                   const M&... mask) const {
+  if (added_keys() == 0) return merged(q, keys, values, causal, mask...);
+  return merged(q, with_added(keys, bias_k), with_added(values, bias_v), causal, with_added(mask, keys.shape()[2])...);
+}
+template <floating_element T, device D, class Kind>
+template <class... M>
+parameter<T, 3, D, Kind> multihead_attention<T, D, Kind>::merged(const value<4>& q, const value<4>& k,
+                                                                 const value<4>& v, bool causal,
+                                                                 const M&... mask) const {
+  attention_options how{.causal = causal};
+  const auto finish = [this](const auto& y) -> value<3> {
+    return detail::projected(value<3>(merge_heads(sinter::eval(y))), out_proj_weight, out_proj_bias);
+  };
+  if constexpr (std::is_same_v<Kind, tracked>) {
+    if (mode_.training && options_.dropout > 0) {
+      how.dropout = options_.dropout;
+      return finish(sinter::attention(q, k, v, mask..., how, source_));
+    }
+  }
+  return finish(sinter::attention(q, k, v, mask..., how));
+}
+
 static_assert(is_module<multihead_attention<>>);
 
 }  // namespace sinter::nn

@@ -64,9 +64,9 @@ tensor<std::int64_t, 1, D> index_on(const std::vector<index_t>& values) {
   return from_data<std::int64_t, D>(values, {static_cast<index_t>(values.size())});
 }
 
-/// Lengths on the host, of any integers. Errors: value_error for one outside [0, steps].
+/// Lengths on the host, of any integers.
 template <class Lengths>
-std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+std::vector<index_t> host_lengths(const Lengths& lengths) {
   std::vector<index_t> all;
   if constexpr (expression<Lengths>) {
     const auto host = eval(cast<std::int64_t>(lengths)).template to<cpu>().contiguous();
@@ -74,12 +74,26 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
   } else {
     for (const auto n : lengths) all.push_back(static_cast<index_t>(n));
   }
-  if (static_cast<index_t>(all.size()) != sequences)
-    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
+  return all;
+}
+/// Errors: value_error for a length outside [0, steps].
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps);
+#if SINTER_DEFINES
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] < 0 || all[i] > steps)
       refuse<value_error>({op, ": length ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
                            steps, "], the steps of the padded sequences"});
+}
+#endif  // SINTER_DEFINES
+
+/// Errors: as check_lengths; shape_error unless there is one for each sequence.
+template <class Lengths>
+std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+  std::vector<index_t> all = host_lengths(lengths);
+  if (static_cast<index_t>(all.size()) != sequences)
+    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
+  check_lengths(op, all, steps);
   return all;
 }
 

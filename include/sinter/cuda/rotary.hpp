@@ -1,0 +1,88 @@
+// sinter/cuda/rotary.hpp: pairs of elements turned, on GPUs.
+#pragma once
+
+#include "sinter/cuda/backend.hpp"
+#include "sinter/ops/rotary.hpp"
+
+namespace sinter::cuda_impl {
+
+/// y (+)= x turned, back where `sign` is -1: a thread for each pair, and for each element that stays.
+template <class T>
+struct rotary_body {
+  ops::rotary_extents extents;
+  ops::rotary_strides from, to;
+  const T *x, *cos, *sin;
+  T* y;
+  compute_type<T> sign;
+  bool interleaved, add;
+
+  SINTER_WORD index_t numel() const {
+    return extents.batch * extents.heads * extents.steps * (extents.pairs + extents.rest);
+  }
+  SINTER_WORD void put(T& at, compute_type<T> value) const {
+    at = static_cast<T>(add ? static_cast<compute_type<T>>(at) + value : value);
+  }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    const index_t width = extents.pairs + extents.rest;
+    for (index_t k = g.block() * g.threads() + g.thread(); k < numel(); k += g.blocks() * g.threads()) {
+      const index_t row = k / width, i = k - row * width;
+      const index_t t = row % extents.steps, h = row / extents.steps % extents.heads,
+                    n = row / (extents.steps * extents.heads);
+      const T* const in = x + from.row(n, h, t);
+      T* const out = y + to.row(n, h, t);
+      if (i >= extents.pairs) {
+        const index_t at = extents.pairs + i;
+        put(out[at * to.elements], static_cast<C>(in[at * from.elements]));
+        continue;
+      }
+      const index_t first = interleaved ? 2 * i : i, second = interleaved ? first + 1 : first + extents.pairs;
+      const index_t angle = n * extents.angles_of_batch + t * extents.pairs + i;
+      const C a = static_cast<C>(in[first * from.elements]), b = static_cast<C>(in[second * from.elements]),
+              c = static_cast<C>(cos[angle]), s = static_cast<C>(sin[angle]) * sign;
+      put(out[first * to.elements], a * c - b * s);
+      put(out[second * to.elements], b * c + a * s);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::rotary_op, D> {
+  template <class T, int R, class Epilogue, int A>
+  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
+    run(op, x, cos, sin, y, 1, false);
+  }
+  template <class Backward>
+  static void reverse(const ops::rotary_op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
+  }
+
+ private:
+  template <class T, int R, int A>
+  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
+                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
+    const cuda_impl::rotary_body<T> body{op.extents_of(x.shape(), cos.shape()),
+                                         op.strides_of(x.strides()),
+                                         op.strides_of(y.strides()),
+                                         access::data(x),
+                                         access::data(cos),
+                                         access::data(sin),
+                                         access::data(y),
+                                         static_cast<compute_type<T>>(sign),
+                                         op.options.interleaved,
+                                         add};
+    if (body.numel() > 0)
+      cuda_impl::launch_on<D>({"rotary", x.shape()}, body,
+                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+  }
+};
+
+}  // namespace sinter::detail
