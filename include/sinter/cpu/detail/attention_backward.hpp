@@ -225,7 +225,7 @@ struct attention_backward {
         const score_row<C> gradients{t.gradients + r * w, rows_of_block * w, from, round_up(to, w), key};
         if (r < rows) {
           reverse_scores<OfMask>(rule, rule.at(t.batch, head, first + r), row, gradients.data,
-                                 row_saved(t.batch, head, first + r)[0], g_rows[result_size + first + r]);
+                                 row_saved(t.batch, head, first + r), g_rows[result_size + first + r], key_blocks == 1);
           if constexpr (OfMask) add_to_mask(gradients, t.mask + (first + r) * t.mask_query, t.mask_key);
         } else {
           row.clear();

@@ -228,27 +228,43 @@ SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::m
   return again;
 }
 
-/// Backward: scores to weights, and the gradients of weights to those of scores, or of what the mask adds to them.
+/// Backward: scores to weights, and the gradients of weights, over the sum of the row, to those of scores, or of what
+/// the mask adds to them. The row has its greatest score, 1 / the sum of its weights, and the mean of the gradients by
+/// their weights, which is the product of a row of the result and its gradient. A row that is `whole` has all of its
+/// keys here: what rounding added to the sum and to the mean is taken off again, so that the gradients of scores add up
+/// to 0 as far as they differ, not as far as those of weights are large.
 template <bool OfMask, class C, class Rule>
 void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
-                    C* gradients, C greatest, C mean) {
+                    C* gradients, const C* kept, C mean, bool whole) {
   using V = strip_vector<C>;
-  const V shift(greatest), delta(mean), zero(C(0));
+  const V shift(kept[0]), delta(mean), zero(C(0));
   const index_t apart = gradients - row.data;
-  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
-    const V x = V::load(s);
+  const auto value_of = [&](V x, index_t key, bool inside) SINTER_INLINE_LAMBDA {
     const auto at = rule.template place<C>(q, key);
-    const V v = inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
-    const V p = weight_of(v - shift);
-    V g = V::load(s + apart), kept = p;
-    if constexpr (Rule::draws) {
-      const V z = rule.template factors<V>(q, key);
-      g = g * z;
-      kept = p * z;
+    return inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
+  };
+  const auto drop = [&](V x, [[maybe_unused]] index_t key) SINTER_INLINE_LAMBDA {
+    if constexpr (Rule::draws) return x * rule.template factors<V>(q, key);
+    else return x;
+  };
+  V factor(C(1)), rest = zero;
+  if (whole) {
+    V weights = zero, sum = zero;
+    row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+      const V p = weight_of(value_of(V::load(s), key, inside) - shift);
+      weights = weights + p;
+      sum = sum + math::select(p == zero, zero, p * (drop(V::load(s + apart), key) - delta));
+    });
+    if (const C total = math::hsum(weights); total > C(0)) {
+      factor = V(C(1) / (total * kept[1]));
+      rest = V(math::hsum(sum) / total);
     }
-    kept.store(s);
-    g = p * (g - delta);
-    if constexpr (!OfMask) g = rule.score.grad(g, x, v, at);
+  }
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    const V x = V::load(s), v = value_of(x, key, inside), p = weight_of(v - shift) * factor;
+    drop(p, key).store(s);
+    V g = p * ((drop(V::load(s + apart), key) - delta) - rest);
+    if constexpr (!OfMask) g = rule.score.grad(g, x, v, rule.template place<C>(q, key));
     math::select(p == zero, zero, g).store(s + apart);
   });
 }
