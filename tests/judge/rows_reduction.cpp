@@ -81,6 +81,8 @@ std::vector<row> reduction_rows() {
       extreme("op:min.reduction_with_dim", REDUCTION(min), REDUCTION(argmin)),
       fold_one("op:argmax onnx:ArgMax", REDUCTION(argmax)),
       fold_one("op:argmin onnx:ArgMin", REDUCTION(argmin)),
+      on<float>("op:nn.functional.glu",
+                [](const auto& in) { in.give(glu(in.template x<4>("0 input"), in.axis("1 dim", -1))); }),
       along<float>("op:softmax onnx:Softmax", REDUCTION(softmax)),
       along<float>("op:log_softmax onnx:LogSoftmax", REDUCTION(log_softmax)),
       along<float, double, std::int32_t>("op:cumsum onnx:CumSum", REDUCTION(cumsum)),

@@ -176,6 +176,97 @@ row multihead() {
   });
 }
 
+sinter::nn::transformer_options transformer_options_of(const call& in) {
+  sinter::nn::transformer_options o;
+  o.feedforward_features = in.integer("dim_feedforward c2", 2048);
+  o.dropout = in.number("dropout c3", 0.1);
+  o.activation =
+      in.text("activation", "relu") == "gelu" ? sinter::nn::feedforward::gelu : sinter::nn::feedforward::relu;
+  o.batch_first = in.flag("batch_first", false);
+  o.norm_first = in.flag("norm_first", false);
+  in.implied("training");
+  return o;
+}
+template <class In, class M>
+void set_parameters(const In& in, M& module) {
+  module.for_each_parameter([&](const std::string& name, const auto& p) {
+    using P = std::remove_cvref_t<decltype(p)>;
+    const_cast<P&>(p) = in.template x<P::rank>(("self." + name).c_str());
+  });
+}
+/// Which of `keys` keys each of `queries` queries sees, by masks under these names.
+template <class In>
+sinter::tensor<bool, 4> seen_by(const In& in, const std::string& mask, const std::string& padding, index_t queries,
+                                index_t keys) {
+  sinter::tensor<bool, 4> seen = sinter::full<bool>({1, 1, queries, keys}, true);
+  if (in.has((mask + " None").c_str()))
+    seen = !in.template constant<bool, 2>(mask.c_str()).reshape({1, 1, queries, keys});
+  if (in.has((padding + " None").c_str()))
+    seen = seen && !in.template constant<bool, 2>(padding.c_str()).unsqueeze(1).unsqueeze(1);
+  return seen;
+}
+/// f(rank) for inputs of one sequence, or of a batch.
+template <class In, class F>
+void for_sequences(const In& in, const F& f) {
+  by_rank(in, "0", [&](auto rank) {
+    if constexpr (decltype(rank)::value == 2 || decltype(rank)::value == 3) f(rank);
+    else throw form_not_there{"rank"};
+  });
+}
+template <int R, class X>
+index_t steps_of(const X& x, bool batch_first) {
+  return x.shape()[R == 3 && batch_first ? 1 : 0];
+}
+
+row encoder_layer() {
+  return on<float>("nn:TransformerEncoderLayer", [](const auto& in) {
+    sinter::generator gen(1);
+    const auto options = transformer_options_of(in);
+    sinter::nn::transformer_encoder_layer layer(in.integer("d_model c0", 0), in.integer("nhead c1", 0), gen, options);
+    set_parameters(in, layer);
+    for_sequences(in, [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      const auto x = in.template x<R>("0");
+      if (!in.has("src_mask None") && !in.has("src_key_padding_mask None")) return in.give(layer(x));
+      const index_t steps = steps_of<R>(x, options.batch_first);
+      in.give(layer(x, seen_by(in, "src_mask", "src_key_padding_mask", steps, steps)));
+    });
+  });
+}
+
+row decoder_layer() {
+  return on<float>("nn:TransformerDecoderLayer", [](const auto& in) {
+    sinter::generator gen(1);
+    const auto options = transformer_options_of(in);
+    sinter::nn::transformer_decoder_layer layer(in.integer("d_model c0", 0), in.integer("nhead c1", 0), gen, options);
+    set_parameters(in, layer);
+    for_sequences(in, [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      const auto x = in.template x<R>("0"), memory = in.template x<R>("1");
+      const index_t steps = steps_of<R>(x, options.batch_first), keys = steps_of<R>(memory, options.batch_first);
+      in.give(layer(x, memory, seen_by(in, "tgt_mask", "tgt_key_padding_mask", steps, steps),
+                    seen_by(in, "memory_mask", "memory_key_padding_mask", steps, keys)));
+    });
+  });
+}
+
+row whole_transformer() {
+  return on<float>("nn:Transformer", [](const auto& in) {
+    sinter::generator gen(1);
+    const auto options = transformer_options_of(in);
+    sinter::nn::transformer model(in.integer("d_model", 0), in.integer("nhead", 0), in.integer("num_encoder_layers", 6),
+                                  in.integer("num_decoder_layers", 6), gen, options);
+    set_parameters(in, model);
+    for_sequences(in, [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      const auto source = in.template x<R>("0"), target = in.template x<R>("1");
+      const index_t keys = steps_of<R>(source, options.batch_first), steps = steps_of<R>(target, options.batch_first);
+      in.give(model(source, target, seen_by(in, "src_mask", "src_key_padding_mask", keys, keys),
+                    seen_by(in, "tgt_mask", "tgt_key_padding_mask", steps, steps)));
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<row> sequence_rows() {
@@ -188,6 +279,9 @@ std::vector<row> sequence_rows() {
       cells<nn::gru_cell<>, false>("nn:GRUCell"),
       cells<nn::rnn_cell<>, false>("nn:RNNCell"),
       multihead(),
+      encoder_layer(),
+      decoder_layer(),
+      whole_transformer(),
   };
 }
 

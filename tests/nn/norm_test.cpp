@@ -167,3 +167,18 @@ TEST_CASE("batch norms fold into the convolutions before them", "[nn][norm]") {
   CHECK(distance(model.get<1>().running_mean.value(), zeros<float>({8})) == 0);
   CHECK(distance(model.get<5>().running_mean.value(), zeros<float>({4})) > 0);
 }
+
+TEST_CASE("an rms norm divides rows by their root mean square and scales them", "[nn]") {
+  generator gen(4);
+  const tensor x = randn<float>(gen, {3, 5});
+  nn::rms_norm norm(5, 1e-3);
+  CHECK(norm.named_parameters().size() == 1);
+  CHECK(distance(eval(norm(x)).detach(), rms_norm(x, 1e-3)) == 0);
+  norm.weight.value() = 2.0f;
+  CHECK(distance(eval(norm(x)).detach(), rms_norm(x, 1e-3) * 2.0f) < 1e-6);
+  CHECK(distance(eval(infer(norm)(x)), rms_norm(x, 1e-3) * 2.0f) < 1e-6);
+  sum(norm(x)).backward();
+  CHECK(distance(norm.weight.grad(), sum(rms_norm(x, 1e-3), 0)) < 1e-6);
+  CHECK_THROWS_AS(eval(nn::rms_norm(4)(x)), shape_error);
+  CHECK_THROWS_AS(nn::rms_norm(-1), shape_error);
+}

@@ -327,3 +327,21 @@ TEST_CASE("functions keep their relative accuracy where their textbook formula c
   CHECK(x.grad()(0) == Approx(-2.5157e-27).epsilon(1e-3));
   CHECK(x.grad()(1) == Approx(-99 * std::exp(-100.)).epsilon(1e-3));
 }
+
+TEST_CASE("gated linear units are formulas of the two halves", "[ops]") {
+  generator gen(8);
+  const variable x = randn<float>(gen, {3, 8, 5});
+  const auto distance = [](const auto& got, const auto& expected) { return eval(max(abs(got - expected))).item(); };
+  const tensor a = x.value().slice(1, 0, 4), b = x.value().slice(1, 4, 8);
+  const tensor s = sigmoid(b), y = a * s;
+  variable gated = glu(x, 1);
+  CHECK(distance(gated.value(), y) < 1e-6);
+  sum(gated * gated).backward();
+  CHECK(distance(x.grad().slice(1, 0, 4), 2 * y * s) < 1e-5);
+  CHECK(distance(x.grad().slice(1, 4, 8), 2 * y * y * (1 - s)) < 1e-5);
+  CHECK(distance(swiglu(x.value(), -2), silu(a) * b) < 1e-6);
+  CHECK(distance(geglu(x.value(), -2), gelu(a) * b) < 1e-6);
+  CHECK_THROWS_AS(glu(x), shape_error);
+  CHECK_THROWS_WITH(swiglu(x), Catch::Contains("has 5 elements, an odd number"));
+  CHECK_THROWS_AS(geglu(x, 3), index_error);
+}
