@@ -3,8 +3,10 @@
 // (2019).
 #pragma once
 
-#include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>
+#if __has_include(<sinter/sequences.hpp>)  // part of the single header, with SINTER_WITH_SEQUENCES
+#include <sinter/sequences.hpp>
+#endif
 
 #include <cmath>
 #include <span>
