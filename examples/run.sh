@@ -19,6 +19,7 @@ handwritten digits that are in this repository.
                      07_plan          measures one rank, and predicts the step on 1 to 4096 ranks
                      08_chars         an LSTM that reads a text letter by letter, and writes
                      09_gpt           a small GPT that does the same, stops and goes on
+                     10_embed         a trained BERT that turns sentences into vectors, and tells which are alike
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example

@@ -5,7 +5,8 @@ safetensors and numpy.
   embed.py                        writes examples/data/bert: a small network with weights by a seed, the vectors that it makes of
                                   sentences.txt, and the tokens of lines.tsv; and tests/models/reference/bert.tsv: of each gradient
                                   its norm, and the sum of its elements times their places
-  embed.py --letters              writes examples/unicode.hpp: what the tokenizer makes of letters, and which characters divide words
+  embed.py --letters              writes examples/unicode.hpp: what the tokenizer makes of letters, and which characters divide words;
+                                  tests/format.py has to follow
   embed.py --weights FOLDER --program FILE
                                   runs the built example on the published weights in FOLDER, and compares vectors and tokens
 """
