@@ -92,7 +92,7 @@ models::bert<> read_network(const settings& s) {
   generator gen(1);
   try {
     const nn::state_dict weights = models::bert_weights(read_safetensors(s.weights, {.map = true}));
-    const models::bert<> network(models::settings_of(weights, heads > 0 ? heads : 12), gen);
+    const models::bert<> network(models::bert_settings_of(weights, heads > 0 ? heads : 12), gen);
     nn::load_state(network, weights, {.convert = true});
     return network;
   } catch (const value_error& e) {

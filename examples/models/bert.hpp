@@ -8,9 +8,12 @@
 #include <sinter/sequences.hpp>
 #endif
 
+#include <algorithm>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
+
+#include "published.hpp"
 
 namespace models {
 
@@ -184,29 +187,18 @@ inline nn::state_dict bert_weights(const nn::state_dict& published) {
   return weights;
 }
 
-/// What the shapes of weights tell of their network: all but the number of heads.
-inline bert_settings settings_of(const nn::state_dict& weights, index_t heads) {
-  const auto shape_of = [&](const std::string& name) -> std::vector<index_t> {
-    for (const nn::named_tensor& entry : weights)
-      if (entry.name == name && entry.value.shape.size() == 2) return entry.value.shape;
-    return {};
-  };
-  const auto needed = [&](const std::string& name) {
-    const std::vector<index_t> shape = shape_of(name);
-    if (shape.empty()) throw sinter::value_error("no BERT: no matrix is named " + name);
-    return shape;
-  };
-  const auto table = needed("embeddings.word_embeddings.weight");
-  bert_settings s{.vocabulary = table[0],
-                  .context = needed("embeddings.position_embeddings.weight")[0],
-                  .kinds = needed("embeddings.token_type_embeddings.weight")[0],
-                  .layers = 0,
-                  .heads = heads,
-                  .features = table[1],
-                  .hidden = needed("encoder.layer.0.intermediate.dense.weight")[0],
-                  .pooler = !shape_of("pooler.dense.weight").empty()};
-  while (!shape_of("encoder.layer." + std::to_string(s.layers) + ".intermediate.dense.weight").empty()) ++s.layers;
-  return s;
+/// What the shapes of weights tell of their network: all but the number of heads. Errors: value_error.
+inline bert_settings bert_settings_of(const nn::state_dict& weights, index_t heads) {
+  const auto shape = [&](const char* name) { return matrix_shape(weights, name, "BERT"); };
+  return {.vocabulary = shape("embeddings.word_embeddings.weight")[0],
+          .context = shape("embeddings.position_embeddings.weight")[0],
+          .kinds = shape("embeddings.token_type_embeddings.weight")[0],
+          .layers = length_of_list(weights, "encoder.layer"),
+          .heads = heads,
+          .features = shape("embeddings.word_embeddings.weight")[1],
+          .hidden = shape("encoder.layer.0.intermediate.dense.weight")[0],
+          .pooler = std::any_of(weights.begin(), weights.end(),
+                                [](const nn::named_tensor& entry) { return entry.name == "pooler.dense.weight"; })};
 }
 
 }  // namespace models

@@ -1,6 +1,6 @@
 // A small GPT: tokens and positions, blocks of attention and of a network with one hidden layer, each behind a layer
 // norm, and scores by the table of the tokens. A. Radford et al., "Language models are unsupervised multitask learners"
-// (2019).
+// (2019). It reads the weights that are published as GPT-2.
 #pragma once
 
 #include <sinter/sinter.hpp>
@@ -10,7 +10,12 @@
 
 #include <cmath>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "published.hpp"
 
 namespace models {
 
@@ -22,16 +27,18 @@ namespace nn = sinter::nn;
 struct gpt_settings {
   index_t vocabulary = 256, context = 128, layers = 4, heads = 8, features = 256;
   double dropout = 0;
+  bool gelu_by_tanh = false;  ///< the approximation that GPT-2 was trained with
 };
 
 template <device D = cpu, class Kind = nn::tracked>
 struct gpt_mlp : nn::module<gpt_mlp<D, Kind>> {
   nn::linear<float, D, Kind> c_fc, c_proj;
+  bool by_tanh = false;
   template <class X>
   auto forward(const X& x) const {
-    return c_proj(gelu(c_fc(x)));
+    return c_proj(by_tanh ? X(gelu_tanh(c_fc(x))) : X(gelu(c_fc(x))));
   }
-  SINTER_MEMBERS(c_fc, c_proj);
+  SINTER_MEMBERS(c_fc, c_proj, by_tanh);
 };
 
 template <device D = cpu, class Kind = nn::tracked>
@@ -122,7 +129,8 @@ class gpt : public nn::module<gpt<D, Kind>> {
             nn::layer_norm<float, D, Kind>(s.features),
             {{},
              nn::linear<float, D, Kind>(s.features, 4 * s.features, gen),
-             nn::linear<float, D, Kind>(4 * s.features, s.features, gen)},
+             nn::linear<float, D, Kind>(4 * s.features, s.features, gen),
+             s.gelu_by_tanh},
             nn::dropout<Kind>(s.dropout, gen)};
   }
   template <class Run>
@@ -137,5 +145,36 @@ class gpt : public nn::module<gpt<D, Kind>> {
   }
   values scores(const values& x) const { return sinter::linear(x, wte.weight); }
 };
+
+/// Published weights of GPT-2 by the names of gpt. "transformer." in front of names is taken off; what they have as
+/// attn.c_attn and attn.c_proj is attn.in_proj and attn.out_proj; and matrices are turned, as theirs are (in, out). The
+/// table of the scores is that of the tokens, and masks are no weights: both are left out.
+inline nn::state_dict gpt_weights(const nn::state_dict& published) {
+  nn::state_dict weights;
+  for (const nn::named_tensor& entry : published) {
+    std::string name = entry.name;
+    if (name.starts_with("transformer.")) name.erase(0, 12);
+    if (name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")) continue;
+    const bool turned = name.starts_with("h.") && entry.value.shape.size() == 2;
+    for (const auto& [theirs, ours] :
+         {std::pair{".attn.c_attn.", ".attn.in_proj_"}, {".attn.c_proj.", ".attn.out_proj."}})
+      if (const auto at = name.find(theirs); at != std::string::npos)
+        name.replace(at, std::string_view(theirs).size(), ours);
+    weights.push_back({name, turned ? transposed(entry.value) : entry.value});
+  }
+  return weights;
+}
+
+/// What the shapes of such weights tell of their network: all but the number of heads, which in GPT-2 are of 64
+/// features each. Errors: value_error.
+inline gpt_settings gpt_settings_of(const nn::state_dict& weights, index_t heads) {
+  const auto tokens = matrix_shape(weights, "wte.weight", "GPT-2");
+  return {.vocabulary = tokens[0],
+          .context = matrix_shape(weights, "wpe.weight", "GPT-2")[0],
+          .layers = length_of_list(weights, "h"),
+          .heads = heads,
+          .features = tokens[1],
+          .gelu_by_tanh = true};
+}
 
 }  // namespace models

@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const std::string& path) {
 models::bert<> small_network(double dropout = 0) {
   generator gen(1);
   const nn::state_dict weights = models::bert_weights(read_safetensors(small + "model.safetensors"));
-  models::bert_settings s = models::settings_of(weights, 3);
+  models::bert_settings s = models::bert_settings_of(weights, 3);
   s.dropout = dropout;
   const models::bert<> network(s, gen);
   nn::load_state(network, weights, {.convert = true});
@@ -136,7 +136,7 @@ TEST_CASE("bert: one sentence") {
   generator gen(1);
   // [docs:load]
   const nn::state_dict weights = models::bert_weights(read_safetensors(path));
-  const models::bert<> network(models::settings_of(weights, 3), gen);  // weights do not tell the number of heads
+  const models::bert<> network(models::bert_settings_of(weights, 3), gen);  // weights do not tell the number of heads
   nn::load_state(network, weights, {.convert = true});
   const std::vector ids = wordpiece(vocabulary).ids_of("A cat sleeps on the warm window sill.", 48);
   const auto length = static_cast<index_t>(ids.size());
@@ -206,7 +206,7 @@ TEST_CASE("bert: published names") {
   old.push_back({"bert.embeddings.position_ids", positions});
   old.push_back({"cls.predictions.bias", zeros<float>({510})});
   const nn::state_dict weights = models::bert_weights(old);
-  const models::bert_settings s = models::settings_of(weights, 3);
+  const models::bert_settings s = models::bert_settings_of(weights, 3);
   CHECK(s.vocabulary == 510);
   CHECK(s.context == 48);
   CHECK(s.kinds == 2);
@@ -222,9 +222,9 @@ TEST_CASE("bert: published names") {
   CHECK(distance(vectors, read_npy<float, 2>(small + "vectors.npy")) < 1e-5);
   CHECK_THROWS_WITH(network.pooled(network(batch.ids)), Catch::Contains("a network without a pooler"));
 
-  CHECK_THROWS_WITH(models::settings_of({}, 3),
+  CHECK_THROWS_WITH(models::bert_settings_of({}, 3),
                     Catch::Contains("no BERT: no matrix is named embeddings.word_embeddings.weight"));
-  CHECK_THROWS_WITH(models::bert<>(models::settings_of(weights, 5), gen),
+  CHECK_THROWS_WITH(models::bert<>(models::bert_settings_of(weights, 5), gen),
                     Catch::Contains("5 heads do not divide 24 features"));
   nn::state_dict cut = weights;
   cut.pop_back();
