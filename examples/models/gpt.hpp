@@ -87,7 +87,14 @@ class gpt : public nn::module<gpt<D, Kind>> {
 
   /// The scores of what follows each token: ids (N,T) => (N,T,vocabulary).
   values forward(const ids& tokens) const {
-    return scores(hidden(tokens, [](const auto& block, const auto& x, index_t) { return block(x); }, 0));
+    const auto run = [](const auto& block, const auto& x, index_t) { return block(x); };
+    return scores(hidden(tokens, run, 0));
+  }
+
+  /// The mean loss of what follows each token, `next` (N,T).
+  auto loss(const ids& tokens, const ids& next) const {
+    const auto run = [](const auto& block, const auto& x, index_t) { return block(x); };
+    return sinter::eval(sinter::linear_cross_entropy(hidden(tokens, run, 0), wte.weight, next));
   }
 
   /// Caches for the keys and values of n sequences, one a block, as long as the context.
@@ -175,6 +182,11 @@ inline gpt_settings gpt_settings_of(const nn::state_dict& weights, index_t heads
           .heads = heads,
           .features = tokens[1],
           .gelu_by_tanh = true};
+}
+
+template <device D>
+sinter::optim::adamw make_optimizer(const gpt<D>& net) {
+  return sinter::optim::adamw(net, {.lr = 3e-4});
 }
 
 }  // namespace models

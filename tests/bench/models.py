@@ -32,13 +32,17 @@ NETWORKS = {  # name: title, type, arguments in front of the generator, a sample
     "resnet50": ("ResNet-50", "models::resnet50<DEVICE>", "", "3, 224, 224", 1000, 16),
     "fcn_r": ("FCN-R", "models::fcn_r<DEVICE>", "", "784", 10, 1024),
     "alexnet_r": ("AlexNet-R", "models::alexnet_r<DEVICE>", "", "3, 32, 32", 10, 1024),
+    "lstm": ("LSTM", "models::word_lstm<DEVICE>", "{},", "32", 10000, 128),
+    "gpt": ("GPT", "models::gpt<DEVICE>", "{},", "128", 256, 16),
     "resnet56": ("ResNet-56", "models::resnet_cifar<models::resnet_variant::torch, DEVICE>", "56,", "3, 32, 32", 10, 128),
 }
+SEQUENCES = ("lstm", "gpt")  # a sample is so many words
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 
 
-def write_source(name, device, body):
+def write_source(name, device, more=()):
     """The source of a network's step."""
+    body = ["models_words.cpp" if name in SEQUENCES else "models.cpp", *more]
     _, kind, arguments, sample, classes, batch = NETWORKS[name]
     defines = {"NETWORK": kind, "ARGUMENTS": arguments, "SAMPLE": sample, "CLASSES": classes, "BATCH": batch, "DEVICE": device}
     source = OUT / ("cuda" if device != "cpu" else "") / f"{name}.cpp"
@@ -61,7 +65,7 @@ def run_compiler(command, what):
 
 def configure(options):
     for name in NETWORKS:
-        write_source(name, "cpu", ["models.cpp"])
+        write_source(name, "cpu")
     run_compiler(["cmake", "-S", HERE / "models", "-B", OUT / "models", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
                   f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DNETWORKS={';'.join(NETWORKS)}", f"-DSOURCES={OUT}",
                   f"-DNATIVE_FLAGS={';'.join(shlex.split(options.flags))}", f"-DCMAKE_INCLUDE_PATH={options.eigen}"], "the project")
@@ -73,7 +77,7 @@ def build(kind, name, options):
     if options.device == "cuda":
         program = OUT / f"models_{name}_cuda"
         command = [options.compiler, "-std=c++20", *shlex.split(options.flags), "-I", ROOT / "include", "-isystem", options.eigen, "-x", "cu",
-                   write_source(name, "cuda<0>", ["models.cpp", "models_main.cpp"]), "-o", program, "-lcublasLt"]
+                   write_source(name, "cuda<0>", ["models_main.cpp"]), "-o", program, "-lcublasLt"]
     else:
         program = OUT / "models" / f"{kind}_{name}"
         command = ["cmake", "--build", OUT / "models", "--target", program.name]
@@ -114,7 +118,7 @@ class Side(Program):
 
 def measure(name, programs, threads, options):
     """Ours, PyTorch's layouts (none where there is no PyTorch), after all turns."""
-    layouts = [] if options.python is None else ["contiguous"] + ["channels_last"] * (not name.startswith("fcn"))
+    layouts = [] if options.python is None else ["contiguous"] + ["channels_last"] * (not name.startswith("fcn") and name not in SEQUENCES)
     settings = " ".join(f"{k}={v}" for k, v in KEEP_MEMORY.items())
     ours = [Side(f"{shlex.quote(str(program))} {threads}") for program in programs]
     theirs = [Side(f"env {settings} {shlex.quote(options.python)} {shlex.quote(str(HERE / 'models_torch.py'))} {threads} {name} {layout} {options.device}")

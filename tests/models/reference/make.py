@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from networks import NETWORKS
+from networks import NETWORKS, SEQUENCES
 
 OUT = Path(__file__).resolve().parent / "steps.tsv"
 BATCH = 2
@@ -45,24 +45,37 @@ def both(t):
     return f"{t.norm().item():.7g}\t{t.dot(torch.from_numpy(numbers(t.numel(), 0)).double()).item():.7g}"
 
 
-def step(name):
-    make, shape, classes, settings, _ = NETWORKS[name]
-    network = make().double()
-    fill(network)
-    optimizer = torch.optim.SGD(network.parameters(), **settings)
+def loss_and_optimizer(name, network):
+    if name in SEQUENCES:  # 6 words of each sample, as in step_test.cpp
+        _, _, vocabulary, optimizer, settings, _, has_state = SEQUENCES[name]
+        words = torch.arange(6 * BATCH) * 37 % vocabulary
+        words = words.reshape(6, BATCH) if has_state else words.reshape(BATCH, 6)
+        following = ((words * 5 + 3) % vocabulary).flatten()
+        return lambda: F.cross_entropy((network(words)[0] if has_state else network(words)).flatten(0, 1), following), \
+            optimizer(network.parameters(), **settings)
+    _, shape, classes, settings, _ = NETWORKS[name]
     x = torch.from_numpy(numbers(BATCH * int(np.prod(shape)), 1000)).reshape(BATCH, *shape).double()
     labels = torch.arange(BATCH) * 7 % classes
-    loss = F.cross_entropy(network(x), labels)
+    return lambda: F.cross_entropy(network(x), labels), torch.optim.SGD(network.parameters(), **settings)
+
+
+def step(name):
+    network = (SEQUENCES if name in SEQUENCES else NETWORKS)[name][0]().double()
+    fill(network)
+    loss_of_step, optimizer = loss_and_optimizer(name, network)
+    loss = loss_of_step()
     loss.backward()
     lines = [f"{name}\tloss\t{loss.item():.7g}"]
     lines += [f"{name}\tgradient {n}\t{both(p.grad)}" for n, p in network.named_parameters()]
     lines += [f"{name}\tbuffer {n}\t{both(b)}" for n, b in network.named_buffers() if b.dim() == 1]
+    if hasattr(network, "largest_gradient"):
+        torch.nn.utils.clip_grad_norm_(network.parameters(), network.largest_gradient)
     optimizer.step()
     with torch.no_grad():
-        lines.append(f"{name}\tloss after\t{F.cross_entropy(network(x), labels).item():.7g}")
+        lines.append(f"{name}\tloss after\t{loss_of_step().item():.7g}")
     return lines
 
 
 if __name__ == "__main__":
     kept = [line for line in OUT.read_text().splitlines() if line.split("\t")[0] not in sys.argv[1:]] if sys.argv[1:] else []
-    OUT.write_text("\n".join(kept + [line for name in sys.argv[1:] or NETWORKS for line in step(name)]) + "\n")
+    OUT.write_text("\n".join(kept + [line for name in sys.argv[1:] or [*NETWORKS, *SEQUENCES] for line in step(name)]) + "\n")

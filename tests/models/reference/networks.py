@@ -115,6 +115,75 @@ class ResNetCifar(nn.Module):
         return self.linear(F.avg_pool2d(x, 8).flatten(1))
 
 
+class WordLstm(nn.Module):
+    """Words (T, N) => scores (T, N, vocabulary), and the state after the last."""
+    largest_gradient = 5
+
+    def __init__(self, vocabulary=10000, features=256, layers=2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, features)
+        self.lstm = nn.LSTM(features, features, layers)
+        self.head = nn.Linear(features, vocabulary)
+        for p in self.parameters():
+            nn.init.uniform_(p, -0.1, 0.1)
+
+    def forward(self, words, state=None):
+        output, state = self.lstm(self.embedding(words), state)
+        return self.head(output), state
+
+
+class GptMlp(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.c_fc, self.c_proj = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
+
+    def forward(self, x):
+        return self.c_proj(F.gelu(self.c_fc(x)))
+
+
+class GptBlock(nn.Module):
+    def __init__(self, features, heads):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(features)
+        self.attn = nn.MultiheadAttention(features, heads, batch_first=True)
+        self.ln_2 = nn.LayerNorm(features)
+        self.mlp = GptMlp(features)
+
+    def forward(self, x):
+        # The weights of the module, by scaled_dot_product_attention without its checks.
+        n, t, features = x.shape
+        all = F.linear(self.ln_1(x), self.attn.in_proj_weight, self.attn.in_proj_bias)
+        q, k, v = all.view(n, t, 3, self.attn.num_heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn.out_proj(y.transpose(1, 2).reshape(n, t, features))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt(nn.Module):
+    """Tokens (N, T) => scores (N, T, vocabulary)."""
+    def __init__(self, vocabulary=256, context=128, layers=4, heads=8, features=256):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocabulary, features), nn.Embedding(context, features)
+        self.h = nn.ModuleList(GptBlock(features, heads) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(features)
+        for name, p in self.named_parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02 / (2 * layers) ** 0.5 if name.endswith(("c_proj.weight", "out_proj.weight")) else 0.02)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[:tokens.shape[1]]
+        for block in self.h:
+            x = block(x)
+        return F.linear(self.ln_f(x), self.wte.weight)
+
+
+# Networks for sequences: how they are made, their words per sample, their vocabulary, their optimizer and its settings, their batch, and whether
+# their state goes on, so that the steps come before the samples.
+SEQUENCES = {
+    "lstm": (WordLstm, 32, 10000, torch.optim.SGD, dict(lr=0.1), 128, True),
+    "gpt": (Gpt, 128, 256, torch.optim.AdamW, dict(lr=3e-4), 16, False),
+}
+
 NETWORKS = {  # name: network, shape of a sample, classes, settings of SGD, batch of the benchmark
     "fcn_s": (lambda: Fcn(26752, 2048, 2048, 2048, 26752), (26752,), 26752, {"lr": 0.01}, 64),
     "alexnet_s": (AlexNetS, (3, 224, 224), 1000, {"lr": 0.01}, 16),
