@@ -69,6 +69,8 @@ def configure(options):
     run_compiler(["cmake", "-S", HERE / "models", "-B", OUT / "models", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
                   f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DNETWORKS={';'.join(NETWORKS)}", f"-DSOURCES={OUT}",
                   f"-DNATIVE_FLAGS={';'.join(shlex.split(options.flags))}", f"-DCMAKE_INCLUDE_PATH={options.eigen}"], "the project")
+    if options.kinds == ["native"]:
+        return 0
     return run_compiler(["cmake", "--build", OUT / "models", "--target", "sinter_compiled"], "sinter::compiled")[0]
 
 

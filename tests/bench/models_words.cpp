@@ -39,16 +39,21 @@ struct training {
   }
 };
 
+template <class Net>
+std::function<void()> steps_of(generator& gen) {
+  const auto all = std::make_shared<training<Net>>(gen);
+  if constexpr (training<Net>::has_state) {
+    const auto state = std::make_shared<typename Net::state>(all->net.zero_state(BATCH));
+    return [=] { all->step(*state); };
+  } else {
+    return [=] { all->step(); };
+  }
+}
+
 }  // namespace
 
 std::function<void()> make_step(int threads) {
   set_num_threads(threads);
   generator gen(1);
-  const auto all = std::make_shared<training<NETWORK>>(gen);
-  if constexpr (training<NETWORK>::has_state) {
-    const auto state = std::make_shared<NETWORK::state>(all->net.zero_state(BATCH));
-    return [=] { all->step(*state); };
-  } else {
-    return [=] { all->step(); };
-  }
+  return steps_of<NETWORK>(gen);
 }
