@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace models {
@@ -27,6 +28,22 @@ inline sinter::index_t length_of_list(const sinter::nn::state_dict& weights, con
     for (const sinter::named_tensor& entry : weights) there = there || entry.name.starts_with(next);
   }
   return length;
+}
+
+/// The first value of that name in a valid text of JSON, wherever it stands, as it is written: a number, a "word", or
+/// an object without others in it. Nothing where there is none, or null.
+inline std::string json_member(std::string_view text, const std::string& name) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::string quoted = '"' + name + '"';
+  for (auto at = text.find(quoted); at != text.npos; at = text.find(quoted, at + 1)) {
+    const auto colon = text.find_first_not_of(blanks, at + quoted.size());
+    if (colon == text.npos || text[colon] != ':') continue;  // not a name, but a word
+    text.remove_prefix(text.find_first_not_of(blanks, colon + 1));
+    const auto end = text.starts_with('{') ? text.find('}') + 1 : text.find_first_of(",}] \t\r\n");
+    const std::string value(text.substr(0, end));
+    return value == "null" ? "" : value;
+  }
+  return {};
 }
 
 /// A matrix with its rows as columns.
