@@ -245,6 +245,8 @@ class call {
     return static_cast<std::size_t>(
         std::count_if(r_.c.arrays.begin(), r_.c.arrays.end(), [](const array& a) { return a.role == "out"; }));
   }
+  /// Whether the case has a result of this name; ONNX leaves out some.
+  bool wants(const char* name) const { return r_.c.find("out", name) != nullptr; }
   /// What a module's buffer holds after the call.
   template <class T, int R>
   void give_buffer(const char* name, const sinter::tensor<T, R>& t) const {

@@ -17,6 +17,7 @@ std::vector<row> pool_rows();
 std::vector<row> image_rows();
 std::vector<row> shape_rows();
 std::vector<row> sequence_rows();
+std::vector<row> onnx_sequence_rows();
 
 /// The rows of all tables for each op, in their order.
 using rows_by_name = std::map<std::string, std::vector<row>>;
