@@ -104,7 +104,7 @@ struct dropping : module<Self> {
     if constexpr (std::is_same_v<Kind, plain>) {
       return sinter::detail::bare<X>(std::forward<X>(x));
     } else {
-      if (!state.training) return sinter::eval(std::forward<X>(x));
+      if (!state.training || p == 0) return sinter::eval(std::forward<X>(x));
       return sinter::eval(Self::drop(std::forward<X>(x), p, source));
     }
   }
