@@ -1,5 +1,7 @@
-// tests/kernels/attention.hpp: attention and its gradients by plain loops in double, for the tests.
+// tests/kernels/attention.hpp: attention and its gradients by plain loops in double, for the tests on every device.
 #pragma once
+
+#include "../catch.hpp"
 
 #include <cmath>
 #include <functional>
@@ -25,7 +27,8 @@ struct heads {
 /// Of a tensor of rank 3 or 4.
 template <class Tensor>
 heads copy_of(const Tensor& from) {
-  const auto x = sinter::eval(sinter::cast<double>(from)).contiguous();
+  const auto host = from.template to<sinter::cpu>();
+  const auto x = sinter::eval(sinter::cast<double>(host)).contiguous();
   constexpr int r = Tensor::rank;
   heads to(x.shape()[0], r == 4 ? x.shape()[1] : 1, x.shape()[r - 2], x.shape()[r - 1]);
   for (index_t i = 0; i < x.numel(); ++i) to.x[static_cast<std::size_t>(i)] = x.data()[i];
@@ -106,6 +109,66 @@ inline results attention(const heads& q, const heads& k, const heads& v, const h
 /// Keys up to i + (keys - queries).
 inline of_score causal(index_t queries, index_t keys) {
   return [=](index_t, index_t, index_t i, index_t j) { return j <= i + keys - queries ? 1.0 : 0.0; };
+}
+
+template <class T>
+inline constexpr double tolerance = std::is_same_v<T, double>         ? 1e-12
+                                    : std::is_same_v<T, float>        ? 3e-5
+                                    : std::is_same_v<T, sinter::half> ? 4e-3
+                                                                      : 3e-2;
+
+/// The largest distance, relative to 1 and the expected values.
+template <class Tensor>
+double distance(const Tensor& got, const heads& expected) {
+  const heads x = copy_of(got);
+  REQUIRE(x.x.size() == expected.x.size());
+  double most = 0;
+  for (std::size_t i = 0; i < x.x.size(); ++i) {
+    const double apart = std::abs(x.x[i] - expected.x[i]) / (1 + std::abs(expected.x[i]));
+    most = apart <= most ? most : apart;  // NaN is the most
+  }
+  return most;
+}
+
+struct sizes {
+  index_t batch, heads, key_heads, queries, keys, size, value_size;
+};
+inline double usual_scale(index_t size) { return 1 / std::sqrt(static_cast<double>(size)); }
+
+template <class T, sinter::device D = sinter::cpu>
+struct operands {
+  sinter::variable<T, 4, D> q, k, v;
+  sinter::tensor<T, 4, D> g;
+
+  explicit operands(const sizes& s, std::uint64_t seed = 3) : operands(s, sinter::generator(seed)) {}
+
+ private:
+  operands(const sizes& s, sinter::generator gen)
+      : q(made(gen, s.batch, s.heads, s.queries, s.size)),
+        k(made(gen, s.batch, s.key_heads, s.keys, s.size)),
+        v(made(gen, s.batch, s.key_heads, s.keys, s.value_size)),
+        g(made(gen, s.batch, s.heads, s.queries, s.value_size)) {}
+  static sinter::tensor<T, 4, D> made(sinter::generator& gen, index_t n, index_t h, index_t t, index_t d) {
+    const sinter::tensor host = sinter::eval(sinter::cast<T>(sinter::randn<float>(gen, {n, h, t, d})));
+    return host.template to<D>();
+  }
+};
+
+template <class T, sinter::device D>
+results expected_of(const operands<T, D>& o, const rules& r) {
+  return attention(copy_of(o.q.value()), copy_of(o.k.value()), copy_of(o.v.value()), copy_of(o.g), r);
+}
+
+/// Value and gradients of f(q, k, v) against plain loops.
+template <class T, sinter::device D, class F>
+void compare(const operands<T, D>& o, const rules& r, const F& f) {
+  const results expected = expected_of(o, r);
+  const sinter::variable y = f(o.q, o.k, o.v);
+  y.backward(o.g);
+  CHECK(distance(y.value(), expected.y) < tolerance<T>);
+  CHECK(distance(o.q.grad(), expected.dq) < 3 * tolerance<T>);
+  CHECK(distance(o.k.grad(), expected.dk) < 3 * tolerance<T>);
+  CHECK(distance(o.v.grad(), expected.dv) < 3 * tolerance<T>);
 }
 
 }  // namespace plain

@@ -9,67 +9,9 @@
 
 using namespace sinter;
 
+using plain::compare, plain::distance, plain::expected_of, plain::operands, plain::sizes, plain::usual_scale;
+
 namespace {
-
-template <class T>
-inline constexpr double tolerance = std::is_same_v<T, double>  ? 1e-12
-                                    : std::is_same_v<T, float> ? 3e-5
-                                    : std::is_same_v<T, half>  ? 4e-3
-                                                               : 3e-2;
-
-/// The largest distance, relative to 1 and the expected values.
-template <class Tensor>
-double distance(const Tensor& got, const plain::heads& expected) {
-  const plain::heads x = plain::copy_of(got);
-  REQUIRE(x.x.size() == expected.x.size());
-  double most = 0;
-  for (std::size_t i = 0; i < x.x.size(); ++i) {
-    const double apart = std::abs(x.x[i] - expected.x[i]) / (1 + std::abs(expected.x[i]));
-    most = apart <= most ? most : apart;  // NaN is the most
-  }
-  return most;
-}
-
-struct sizes {
-  index_t batch, heads, key_heads, queries, keys, size, value_size;
-};
-
-template <class T>
-struct operands {
-  variable<T, 4> q, k, v;
-  tensor<T, 4> g;
-
-  explicit operands(const sizes& s, std::uint64_t seed = 3) : operands(s, generator(seed)) {}
-
- private:
-  operands(const sizes& s, generator gen)
-      : q(made(gen, s.batch, s.heads, s.queries, s.size)),
-        k(made(gen, s.batch, s.key_heads, s.keys, s.size)),
-        v(made(gen, s.batch, s.key_heads, s.keys, s.value_size)),
-        g(made(gen, s.batch, s.heads, s.queries, s.value_size)) {}
-  static tensor<T, 4> made(generator& gen, index_t n, index_t h, index_t t, index_t d) {
-    return eval(cast<T>(randn<float>(gen, {n, h, t, d})));
-  }
-};
-
-template <class T>
-plain::results expected_of(const operands<T>& o, const plain::rules& r) {
-  return plain::attention(plain::copy_of(o.q.value()), plain::copy_of(o.k.value()), plain::copy_of(o.v.value()),
-                          plain::copy_of(o.g), r);
-}
-double usual_scale(index_t size) { return 1 / std::sqrt(static_cast<double>(size)); }
-
-/// Value and gradients of f(q, k, v) against plain loops.
-template <class T, class F>
-void compare(const operands<T>& o, const plain::rules& r, const F& f) {
-  const plain::results expected = expected_of(o, r);
-  const variable y = f(o.q, o.k, o.v);
-  y.backward(o.g);
-  CHECK(distance(y.value(), expected.y) < tolerance<T>);
-  CHECK(distance(o.q.grad(), expected.dq) < 3 * tolerance<T>);
-  CHECK(distance(o.k.grad(), expected.dk) < 3 * tolerance<T>);
-  CHECK(distance(o.v.grad(), expected.dv) < 3 * tolerance<T>);
-}
 
 const sizes several[] = {{1, 1, 1, 1, 1, 1, 1},        {2, 3, 3, 5, 5, 4, 4},       {1, 2, 2, 33, 33, 16, 16},
                          {1, 1, 1, 7, 50, 8, 24},      {2, 4, 2, 19, 40, 12, 5},    {1, 6, 1, 130, 131, 33, 17},

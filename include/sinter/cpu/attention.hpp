@@ -23,22 +23,14 @@ heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
 template <ops::attention_mask Mask, class Score, class Dropout>
 detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                         const ops::attention_extents& e, int) {
-  return {e, op.score, op.dropout, {}, op.options.causal};
+  return {{e, op.score, op.dropout, {}, op.options.causal}};
 }
 /// R: the rank of the queries.
 template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
 detail::score_rule<Score, Dropout, M> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                      const ops::attention_extents& e, int R,
                                                      const tensor<M, RM, D>& mask) {
-  const auto stride = [&](int from_last) -> index_t {
-    const int axis = RM - 1 - from_last;
-    return axis < 0 || mask.shape()[axis] == 1 ? 0 : mask.strides()[axis];
-  };
-  return {e,
-          op.score,
-          op.dropout,
-          {mask.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-          op.options.causal};
+  return {{e, op.score, op.dropout, ops::mask_at(mask.data(), mask.shape(), mask.strides(), R), op.options.causal}};
 }
 
 }  // namespace sinter::cpu_impl

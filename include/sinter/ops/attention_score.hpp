@@ -78,7 +78,7 @@ struct sliding_window : ops::plain_score {
   index_t before = 0, offset = 0;
   constexpr explicit sliding_window(index_t keys_before, index_t first_key = 0)
       : before(keys_before), offset(first_key) {}
-  key_range keys(index_t, index_t, index_t first, index_t last) const {
+  SINTER_WORD key_range keys(index_t, index_t, index_t first, index_t last) const {
     const index_t begin = first + offset - before;
     return {begin > 0 ? begin : 0, last + offset};
   }

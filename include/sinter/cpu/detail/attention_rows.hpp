@@ -2,57 +2,19 @@
 #pragma once
 
 #include <limits>
-#include <type_traits>
 
 #include "sinter/cpu/detail/attention_pack.hpp"
-#include "sinter/ops/attention.hpp"
+#include "sinter/ops/attention_rule.hpp"
 
 namespace sinter::cpu_impl::detail {
 
-/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
-template <class M>
-struct mask_of {
-  const M* data = nullptr;
-  index_t batch = 0, head = 0, query = 0, key = 0;
-};
+using ops::query_place;
 
-/// A query: where its scores stand, and which keys it may see.
-template <class M>
-struct query_place {
-  index_t batch, head, query;
-  key_range keys;
-  const M* mask;  ///< of key 0
-};
-
-/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask.
+/// What attention makes of scores, vector by vector.
 template <class Score, class Dropout, class M>
-struct score_rule {
-  using mask_type = M;
-  static constexpr bool draws = !std::is_same_v<Dropout, ops::no_dropout>;
-  static constexpr bool plain = std::is_same_v<Score, ops::plain_score> && std::is_void_v<M>;
-
-  ops::attention_extents e;
-  Score score;
-  Dropout dropout;
-  mask_of<M> mask;
-  bool causal;
-
-  /// Outside of it queries [first, last) see nothing.
-  key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
-    key_range r{0, causal ? smaller(last + e.keys - e.queries, e.keys) : e.keys};
-    if constexpr (requires { score.keys(batch, head, first, last); }) {
-      const key_range of_score = score.keys(batch, head, first, last);
-      if (of_score.begin > r.begin) r.begin = of_score.begin;
-      r.end = smaller(r.end, of_score.end);
-    }
-    if (r.end < r.begin) r.end = r.begin;
-    return r;
-  }
-  query_place<M> at(index_t batch, index_t head, index_t query) const {
-    const M* row = nullptr;
-    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
-    return {batch, head, query, keys(batch, head, query, query + 1), row};
-  }
+struct score_rule : ops::attention_rule<Score, Dropout, M> {
+  using base = ops::attention_rule<Score, Dropout, M>;
+  using base::score, base::dropout, base::mask;
 
   template <class C>
   SINTER_INLINE score_place<strip_vector<C>> place(const query_place<M>& q, index_t key) const {
@@ -83,7 +45,7 @@ struct score_rule {
   /// What weights of these keys are multiplied with.
   template <class V>
   SINTER_INLINE V factors(const query_place<M>& q, index_t key) const {
-    return dropout.template factors<V>(((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key);
+    return dropout.template factors<V>(this->number(q, key));
   }
 
  private:
