@@ -62,7 +62,7 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
   static constexpr bool keeps_order = true;
   static constexpr take takes(int) { return take::strided; }
   template <device D>
-  static constexpr bool has_kernels_on = is_cpu_v<D>;
+  static constexpr bool has_kernels_on = true;
   /// Of each row of scores its greatest, and 1 / the sum of exponentials behind it. A row that sees nothing has
   /// infinity and 0. Both apart, or a row of the lowest finite number would lose the sum.
   template <class T, device D>
