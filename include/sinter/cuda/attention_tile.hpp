@@ -118,13 +118,17 @@ struct attention_tiles {
   SINTER_WORD static void stage_columns(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count) {
     constexpr int at_once = block_threads / depth;
     const int c = g.thread() % depth, first = g.thread() / depth;
+    constexpr int in_flight = each < 4 ? 2 : 4;
     const T* p = from.data + c * from.column + first * from.row;
     if (c >= count) rows = 0;
     to += c * step;
-    SINTER_UNROLL
-    for (int r = first; r < side; r += at_once) {
-      to[r] = r < rows ? static_cast<C>(*p) : C(0);
-      p += at_once * from.row;
+    for (int r = first; r < side; r += in_flight * at_once) {
+      keep_loop(r);
+      SINTER_UNROLL
+      for (int i = 0; i < in_flight; ++i) {
+        to[r + i * at_once] = r + i * at_once < rows ? static_cast<C>(*p) : C(0);
+        p += at_once * from.row;
+      }
     }
   }
   /// Columns [0, wide) of rows [0, depth), row by row. Tells whether a number is not finite.
