@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attention.hpp"
 #include "pooling.hpp"
 #include "recurrence.hpp"
 #include "rotary.hpp"
@@ -105,6 +106,21 @@ numbers<2> bagged(const numbers<2>& x, const F& join) {
 inline double largest_of(const line& v) { return *std::max_element(v.begin(), v.end()); }
 /// The sums of the rows of picks(), each times its weight.
 inline numbers<2> weighted(const numbers<2>& x, const numbers<2>& w) { return sum(looked_up(x) * w.unsqueeze(2), 1); }
+
+/// Attention whose scores are scaled by 0.3, where query i sees keys up to i + (keys - queries); `bias` of two axes is
+/// added.
+template <int R>
+numbers<R> attended(const numbers<R>& q, const numbers<R>& k, const numbers<R>& v, const numbers<2>& bias = {}) {
+  extents<R> shape = q.shape();
+  shape[R - 1] = v.shape()[R - 1];
+  plain::rules r{0.3, plain::causal(q.shape()[R - 2], k.shape()[R - 2])};
+  if (bias.defined()) r.bias = [&](index_t, index_t, index_t i, index_t j) { return bias(i, j); };
+  const numbers<R> y = empty<double>(shape);
+  const auto of = plain::attention(plain::copy_of(q), plain::copy_of(k), plain::copy_of(v), plain::copy_of(y), r);
+  std::copy(of.y.x.begin(), of.y.x.end(), y.data());
+  return y;
+}
+inline constexpr attention_options causal{.causal = true, .scale = 0.3};
 
 /// Targets of 9 rows among 37 classes, on D.
 template <device D>
@@ -374,6 +390,8 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("rotary", (const auto& x), rotary_of(x, 6, false), (const numbers<4>& x), positioned(x, 6, false), shape(2, 3, 5, 40))
   KERNEL_ROW("rotary of the first elements, in pairs of neighbours", (const auto& x), rotary_of(x, 6, true, 10), (const numbers<3>& x), positioned(x, 6, true, 10), shape(2, 5, 14))
   KERNEL_ROW("rotary of samples with positions of their own", (const auto& x), rotary(x, apart(x).first, apart(x).second), (const numbers<3>& x), concat(0, positioned(x.slice(0, 0, 1), 0, false), positioned(x.slice(0, 1, 2), 5, false)), shape(2, 5, 6))
+  KERNEL_ROW("attention", (const auto& q, const auto& k, const auto& v), attention(q, k, v, causal), (const numbers<3>& q, const numbers<3>& k, const numbers<3>& v), attended(q, k, v), shape(2, 5, 4), shape(2, 7, 4), shape(2, 7, 3))
+  KERNEL_ROW("attention with a mask that is added, of heads in groups", (const auto& q, const auto& k, const auto& v, const auto& m), attention(q, k, v, m, causal), (const numbers<4>& q, const numbers<4>& k, const numbers<4>& v, const numbers<2>& m), attended(q, k, v, m), shape(1, 4, 5, 4), shape(1, 2, 7, 4), shape(1, 2, 7, 3), shape(5, 7))
   KERNEL_ROW("linear_cross_entropy", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>()), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(mean(class_losses(eval(linear(x, w, b)), {}))), shape(9, 5), shape(37, 5), shape(37))
   KERNEL_ROW("linear_cross_entropy without a bias, row by row", (const auto& x, const auto& w), linear_cross_entropy(x, w, targets<device_of<decltype(x)>>(), {}, reduction::none), (const numbers<2>& x, const numbers<2>& w), class_losses(eval(linear(x, w)), {}), shape(9, 5), shape(37, 5))
   KERNEL_ROW("linear_cross_entropy with smoothing and ignored targets", (const auto& x, const auto& w, const auto& b), linear_cross_entropy(x, w, b, targets<device_of<decltype(x)>>(), smoothed), (const numbers<2>& x, const numbers<2>& w, const numbers<1>& b), eval(sum(class_losses(eval(linear(x, w, b)), smoothed)) / 7), shape(9, 5), shape(37, 5), shape(37))
