@@ -1,6 +1,7 @@
 // tests/cuda/hot.cu: statements whose kernels compile.py looks at.
 #include <vector>
 
+#include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
@@ -120,4 +121,28 @@ void through_framed(const variable<double, 3, cuda<0>>& x, const tensor<double, 
 }
 tensor<double, 3, cuda<0>> resized(const tensor<double, 3, cuda<0>>& x) {
   return interpolate(x, {.size = 9, .mode = interpolation::linear});
+}
+
+// Attention: its tiles fill the registers.
+template <class T>
+using heads = variable<T, 4, cuda<0>>;
+void attend(const heads<float>& q, const heads<float>& k, const heads<float>& v, const tensor<float, 4, cuda<0>>& g) {
+  const variable y = attention(q, k, v, {.causal = true});
+  y.backward(g);
+}
+void attend(const heads<bfloat16>& q, const heads<bfloat16>& k, const heads<bfloat16>& v,
+            const tensor<bool, 2, cuda<0>>& mask, generator& gen, const tensor<bfloat16, 4, cuda<0>>& g) {
+  const variable y = attention(q, k, v, mask, {.dropout = 0.1}, gen);
+  y.backward(g);
+}
+struct soft_cap {
+  template <class V, class P>
+  constexpr auto operator()(V s, const P&) const {
+    return 50 * math::tanh(s / 50);
+  }
+};
+void attend(const heads<double>& q, const heads<double>& k, const heads<double>& v,
+            const variable<double, 2, cuda<0>>& mask, const tensor<double, 4, cuda<0>>& g) {
+  const variable y = attention(q, k, v, mask, soft_cap());
+  y.backward(g);
 }

@@ -85,7 +85,7 @@ link() { # link <program> <object>... [-l<library>...]
   done
   nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
-tests=(map fold program half scan sort blas graph spill kernel_table pooling conv)
+tests=(map fold program half scan sort blas graph spill kernel_table pooling conv embedding attention sequences)
 networks=(fcn_s alexnet_s resnet50 fcn_r alexnet_r resnet56)
 over_devices=()
 for source in "$here"/tests/{parallel,ranks}/*_test.cpp; do over_devices+=("$(basename "$source" _test.cpp)"); done
@@ -186,11 +186,12 @@ fi
 attempt models python3 "$here/tests/bench/models.py" --device cuda --build no --svg "$out/models.svg"
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
-  for test in map fold scan sort graph conv; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
+  for test in map fold scan sort graph conv attention; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
   attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
   attempt racecheck_map compute-sanitizer --tool racecheck --error-exitcode 1 "$out/map_test" "gradients of operands*"
   attempt racecheck_scan compute-sanitizer --tool racecheck --error-exitcode 1 "$out/scan_test" "scans of rows*"
   attempt racecheck_sort compute-sanitizer --tool racecheck --error-exitcode 1 "$out/sort_test" "sort and topk*,unique*"
+  attempt racecheck_attention compute-sanitizer --tool racecheck --error-exitcode 1 "$out/attention_test" "attention on a GPU takes any strides*,a formula and an added mask*"
   unset SINTER_CUDA_MAP
 else
   echo "compute-sanitizer is not installed: nothing was sanitized"

@@ -6,6 +6,8 @@
 
 namespace sinter::cuda_impl {
 
+using sinter::detail::access;
+
 /// A tensor (batch, heads, rows, columns), or one without heads.
 template <class T, int R, device D>
 heads_of<T> heads_in(const tensor<T, R, D>& x) {

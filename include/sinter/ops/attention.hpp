@@ -218,7 +218,8 @@ detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k
 
 /// The same with a formula of the scores, compiled into the kernels: score(s, at) is a function, or a struct of
 /// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
-/// in the words of math/. Its derivative follows from those of the words.
+/// in the words of math/. Its derivative follows from those of the words. On GPUs it is a struct with constexpr
+/// operator(): CUDA takes no lambda in the type of a kernel.
 ///
 ///     variable y = attention(queries, keys, values, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
 ///     variable z = attention(queries, keys, values, [slopes](auto s, const auto& at) {
