@@ -1,7 +1,11 @@
 // tests/cuda/fewer_blocks_test.cpp: the blocks of a simulated GPU that go on to further work, where a grid has fewer
 // than it asks for.
+#include <sinter/sequences.hpp>
+
 #include "compare.hpp"
 #include "simulator.hpp"
+
+#include "sinter/cuda/attention.hpp"
 
 using namespace sinter;
 using compare::numbers;
@@ -108,4 +112,13 @@ TEST_CASE("few blocks for what is put in order", "[cuda]") {
   same(0, [](const auto& v) { return unique(v).inverse; }, with_equals(numbers({20011}, 5)));
   same(0, [](const auto& v) { return bincount(v, 300); }, eval(abs(numbers<int>({20011}, 6))));
   same(0, [](const auto& v) { return bincount(v, 5000); }, eval(abs(numbers<int>({20011}, 6))));
+}
+
+TEST_CASE("few blocks for attention", "[cuda]") {
+  const auto q = numbers({2, 4, 70, 8}, 1), k = numbers({2, 2, 67, 8}, 2), v = numbers({2, 2, 67, 130}, 3);
+  for (const auto& mask : {numbers({70, 67}, 4), numbers({1, 67}, 5)}) {
+    const auto masked = [](const auto&... x) { return attention(x..., {.causal = true, .scale = 0.1}); };
+    same(1e-5, masked, q, k, v, mask);
+    same_gradients(1e-4, masked, q, k, v, mask);
+  }
 }
