@@ -291,15 +291,18 @@ TEST_CASE("what is not finite reaches no query that does not see it", "[attentio
     CHECK_FALSE(std::isfinite(two(0, 0, 1, 0)));
 
     // Padding: no query sees these keys, and they have gradient 0.
-    const operands<float> p(s);
+    const operands<float> p(s), added(s);
     const tensor seen = full<bool>({1, 1, 1, 140}, true);
     for (const index_t j : {3, 77, 139}) {
       seen.slice(3, j, j + 1) = false;
-      for (const tensor<float, 4>& t : {p.k.value(), p.v.value()}) t.slice(2, j, j + 1) = x;
+      for (const tensor<float, 4>& t : {p.k.value(), p.v.value(), added.k.value(), added.v.value()})
+        t.slice(2, j, j + 1) = x;
     }
     plain::rules r{usual_scale(s.size)};
     r.seen = [](index_t, index_t, index_t, index_t j) { return j == 3 || j == 77 || j == 139 ? 0.0 : 1.0; };
     compare(p, r, [&](const auto&... a) { return attention(a..., seen); });
+    const tensor hides = where(seen, 0.0f, -std::numeric_limits<float>::infinity());
+    compare(added, r, [&](const auto&... a) { return attention(a..., hides); });
   }
 }
 

@@ -28,7 +28,7 @@ struct score_rule : ops::attention_rule<Score, Dropout, M> {
     V v = score.apply(s, at);
     if constexpr (std::is_same_v<M, bool>)
       v = math::select(mask_lanes<V>(q, at.key_index), v, V(-std::numeric_limits<C>::infinity()));
-    else if constexpr (!std::is_void_v<M>) v = v + read_lanes<V>(q.mask + at.key_index * mask.key);
+    else if constexpr (!std::is_void_v<M>) v = with_added(v, read_lanes<V>(q.mask + at.key_index * mask.key));
     return v;
   }
   /// The same where some are not: these are hidden.
@@ -49,6 +49,12 @@ struct score_rule : ops::attention_rule<Score, Dropout, M> {
   }
 
  private:
+  /// A key that -infinity hides may have any score, NaN too.
+  template <class V>
+  SINTER_INLINE static V with_added(V score, V mask) {
+    const V hidden = math::constant<V>(-std::numeric_limits<math::element_t<V>>::infinity());
+    return math::select(mask == hidden, hidden, score + mask);
+  }
   template <class C>
   struct counts {
     C of[strip_lanes<C>];
@@ -70,7 +76,7 @@ struct score_rule : ops::attention_rule<Score, Dropout, M> {
     for (index_t i = 0; i < math::lanes_v<V>; ++i) {
       if (first + i < q.keys.begin || first + i >= q.keys.end) continue;
       const auto m = q.mask[(first + i) * mask.key];
-      if constexpr (!std::is_same_v<M, bool>) one[i] += static_cast<C>(m);
+      if constexpr (!std::is_same_v<M, bool>) one[i] = with_added(one[i], static_cast<C>(m));
       else if (!m) one[i] = -std::numeric_limits<C>::infinity();
     }
     return V::load(one);
@@ -226,7 +232,10 @@ void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type
     const V x = V::load(s), v = value_of(x, key, inside), p = weight_of(v - shift) * factor;
     drop(p, key).store(s);
     V g = p * ((drop(V::load(s + apart), key) - delta) - rest);
-    if constexpr (!OfMask) g = rule.score.grad(g, x, v, rule.template place<C>(q, key));
+    if constexpr (!OfMask) {
+      const auto at = rule.template place<C>(q, key);
+      g = rule.score.grad(g, x, rule.score.apply(x, at), at);
+    }
     math::select(p == zero, zero, g).store(s + apart);
   });
 }
