@@ -41,6 +41,8 @@ class sequence_steps {
   }
 
   index_t count() const { return count_; }
+  /// Whether all steps have as many rows.
+  bool is_even() const { return sizes_.empty(); }
   /// Sequences that have a first step.
   index_t sequences() const { return count_ > 0 ? size_ : 0; }
   index_t rows() const { return rows_; }

@@ -110,6 +110,16 @@ struct recurrent_run {
   States h, c;
 };
 
+/// dropout of rows. Elements of even steps are numbered by sample, as those of other layers are: a part of a batch
+/// drops what it drops within the whole.
+template <class M>
+M dropped_rows(const M& x, const sequence_steps& steps, double p, generator& source) {
+  if (!steps.is_even() || x.numel() == 0) return sinter::eval(sinter::dropout(x, p, source));
+  const index_t columns = x.shape()[1];
+  const auto by_sample = x.reshape({steps.count(), steps.sequences(), columns}).transpose(0, 1);
+  return sinter::eval(sinter::dropout(by_sample, p, source)).transpose(0, 1).reshape({x.shape()[0], columns});
+}
+
 /// Runs the layers over the rows x from the states h and c, of which c is undefined where the kind has no cell.
 template <class Recurrence, class W, class M, class States>
 recurrent_run<M, States> run_layers(const std::vector<W>& weights, M x, const sequence_steps& steps, const States& h,
@@ -129,7 +139,7 @@ recurrent_run<M, States> run_layers(const std::vector<W>& weights, M x, const se
       if constexpr (Recurrence::has_cell) last_c.push_back(std::move(one.c));
     }
     x = directions == 1 ? std::move(outputs[0]) : concat(1, outputs);
-    if (drops && layer + 1 < options.layers) x = sinter::eval(sinter::dropout(x, options.dropout, source));
+    if (drops && layer + 1 < options.layers) x = dropped_rows(x, steps, options.dropout, source);
   }
   recurrent_run<M, States> all{std::move(x), stack(0, last_h), {}};
   if constexpr (Recurrence::has_cell) all.c = stack(0, last_c);
