@@ -23,7 +23,8 @@ struct dot_product {
   using shape = tile_shape<T>;
   using packet = typename shape::packet;
   static constexpr int lanes = shape::lanes, at_once = 4;  ///< rows, and vectors, that share what they load
-  static constexpr index_t most_vectors = 8, min_k = 64, rows_per_task = 64;
+  static constexpr index_t most_vectors = 8, min_k = 64, rows_per_task = 32;
+  static constexpr index_t least_shared = 131072;  ///< elements of R, which take some 40 us to read
   static constexpr index_t most_packed = (index_t{1} << 19) / static_cast<index_t>(sizeof(T));
 
   static bool suits(index_t vectors, index_t k, index_t k_stride_of_rows) {
@@ -49,14 +50,18 @@ struct dot_product {
       for (index_t k = 0; k < args.k; ++k) to[k] = from[v * step + k * k_step];
       for (index_t k = args.k; k < length; ++k) to[k] = T(0);
     }
-    run_tasks(args, pool, ceil_div(rows, rows_per_task), [this](index_t task) {
+    const auto work = [this](index_t task) {
       const index_t begin = task * rows_per_task, end = smaller(begin + rows_per_task, rows);
       index_t row = begin;
       for (; row + at_once <= end; row += at_once) compute_rows<at_once>(row);
       for (; row < end; ++row) compute_rows<1>(row);
       if (swapped) args.after(0, args.m, begin, end);
       else args.after(begin, end, 0, args.n);
-    });
+    };
+    const index_t tasks = ceil_div(rows, rows_per_task);
+    if (rows * args.k < least_shared)
+      for (index_t task = 0; task < tasks; ++task) work(task);
+    else pool.parallel_for(tasks, work);
   }
 
  private:
