@@ -16866,6 +16866,110 @@ struct gelu_tanh_op : real_op {
 SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
 
 }  // namespace sinter
+// sinter/ops/glu.hpp: linear units with a gate.
+
+// sinter/ops/silu.hpp: x sigmoid(x).
+
+namespace sinter {
+namespace ops {
+
+struct silu_op : real_op {
+  static constexpr const char* name = "silu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
+    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
+    return math::select(x < far_below, y * math::constant<V>(step_down), y);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    if constexpr (!expression<X>) {
+      if (!any(x < far_below)) {
+        const auto s = call<sigmoid_op>(x);
+        return g * s * (1 + x * (1 - s));
+      }
+    }
+    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
+    const auto slope = s * (1 + x * (1 - s));
+    return g * select(x < far_below, slope * number(g, step_down), slope);
+  }
+
+ private:
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit. As long as x sigmoid(x) is a normal number,
+  // sigmoid(x + 40) is one, too.
+  static constexpr int far_below = -80, step = 40;
+  static constexpr double step_down = 4.24835425529158900e-18;
+};
+
+}  // namespace ops
+
+/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
+/// g s (1 + x (1 - s)).
+/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
+///
+///     tensor y = silu(x);
+SINTER_UNARY_FUNCTION(silu, ops::silu_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace detail {
+
+/// The two halves of a value along an axis.
+template <class V>
+struct halves {
+  V first, second;
+};
+template <class X>
+auto halves_of(const char* name, const X& x, index_t along) {
+  const auto value = eval(x);
+  const int axis = checked_axis(name, along, rank_of<X>);
+  const index_t n = value.shape()[axis];
+  if (n % 2 != 0)
+    refuse<shape_error>({name, ": axis ", axis, " of shape ", value.shape(), " has ", n, " elements, an odd number"});
+  using V = std::remove_const_t<decltype(value)>;
+  return halves<V>{value.slice(axis, 0, n / 2), value.slice(axis, n / 2, n)};
+}
+template <class X>
+concept has_halves = expression<X> && floating_element<element_of<X>> && (rank_of<X> >= 1);
+
+}  // namespace detail
+
+/// a sigmoid(b), with a the first and b the second half of x along an axis, as torch.nn.functional.glu. Floating
+/// point; a network makes both halves by one product. x is evaluated, what comes behind is a formula of the halves.
+/// Errors: index_error for an axis that is not there, shape_error for an odd number of elements along it.
+/// Y. N. Dauphin et al., ICML (2017).
+///
+///     tensor y = glu(linear(x, w, b));  // (N,2 n) => (N,n)
+template <class X>
+  requires detail::has_halves<X>
+auto glu(const X& x, detail::whole axis = -1) {
+  const auto h = detail::halves_of("glu", x, axis);
+  return h.first * sigmoid(h.second);
+}
+
+/// silu(a) b, likewise: the gate is the first half, as in Llama. N. Shazeer, "GLU variants improve transformer", 2020.
+///
+///     tensor y = swiglu(linear(x, w));
+template <class X>
+  requires detail::has_halves<X>
+auto swiglu(const X& x, detail::whole axis = -1) {
+  const auto h = detail::halves_of("swiglu", x, axis);
+  return silu(h.first) * h.second;
+}
+
+/// gelu(a) b, likewise.
+///
+///     tensor y = geglu(linear(x, w));
+template <class X>
+  requires detail::has_halves<X>
+auto geglu(const X& x, detail::whole axis = -1) {
+  const auto h = detail::halves_of("geglu", x, axis);
+  return gelu(h.first) * h.second;
+}
+
+}  // namespace sinter
 // sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
 
 namespace sinter {
@@ -19093,50 +19197,6 @@ struct sign_op : number_op {
 SINTER_UNARY_FUNCTION(sign, ops::sign_op)
 
 }  // namespace sinter
-// sinter/ops/silu.hpp: x sigmoid(x).
-
-namespace sinter {
-namespace ops {
-
-struct silu_op : real_op {
-  static constexpr const char* name = "silu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
-    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
-    return math::select(x < far_below, y * math::constant<V>(step_down), y);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    if constexpr (!expression<X>) {
-      if (!any(x < far_below)) {
-        const auto s = call<sigmoid_op>(x);
-        return g * s * (1 + x * (1 - s));
-      }
-    }
-    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
-    const auto slope = s * (1 + x * (1 - s));
-    return g * select(x < far_below, slope * number(g, step_down), slope);
-  }
-
- private:
-  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit. As long as x sigmoid(x) is a normal number,
-  // sigmoid(x + 40) is one, too.
-  static constexpr int far_below = -80, step = 40;
-  static constexpr double step_down = 4.24835425529158900e-18;
-};
-
-}  // namespace ops
-
-/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
-/// g s (1 + x (1 - s)).
-/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
-///
-///     tensor y = silu(x);
-SINTER_UNARY_FUNCTION(silu, ops::silu_op)
-
-}  // namespace sinter
 // sinter/ops/sin.hpp: the sine.
 
 namespace sinter {
@@ -20042,6 +20102,8 @@ void cross_entropy(E&&, P&&, R = {}) = delete;
 }  // namespace sinter
 
 #if SINTER_WITH_SEQUENCES
+// sinter/ops/sequences.hpp: the ops of sinter/sequences.hpp.
+
 // sinter/ops/attention.hpp: scaled dot-product attention.
 
 // sinter/ops/attention_score.hpp: what a score of attention is made into before the softmax, as a formula.
@@ -20214,7 +20276,8 @@ struct plain_score {
 /// A formula of scores: apply(s, at), for any kind of value V, with s = scale q . k and at a score_place<V>; and
 /// grad(g, s, value, at), the gradient g of that value times its derivative by s. -infinity hides a key. It may have
 /// keys(batch, head, first, last): a key_range outside of which queries [first, last) see nothing; blocks of keys
-/// outside of it are left out.
+/// outside of it are left out. On GPUs it is a trivially copyable struct outside of functions, whose keys() is
+/// constexpr.
 template <class S>
 concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
 static_assert(is_score<plain_score>);
@@ -20247,7 +20310,7 @@ struct sliding_window : ops::plain_score {
   index_t before = 0, offset = 0;
   constexpr explicit sliding_window(index_t keys_before, index_t first_key = 0)
       : before(keys_before), offset(first_key) {}
-  key_range keys(index_t, index_t, index_t first, index_t last) const {
+  SINTER_WORD key_range keys(index_t, index_t, index_t first, index_t last) const {
     const index_t begin = first + offset - before;
     return {begin > 0 ? begin : 0, last + offset};
   }
@@ -20332,7 +20395,7 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
   static constexpr bool keeps_order = true;
   static constexpr take takes(int) { return take::strided; }
   template <device D>
-  static constexpr bool has_kernels_on = is_cpu_v<D>;
+  static constexpr bool has_kernels_on = true;
   /// Of each row of scores its greatest, and 1 / the sum of exponentials behind it. A row that sees nothing has
   /// infinity and 0. Both apart, or a row of the lowest finite number would lose the sum.
   template <class T, device D>
@@ -20488,7 +20551,8 @@ detail::kernel_of<detail::plain_attention<M>, Q, K, V, M> attention(Q&& q, K&& k
 
 /// The same with a formula of the scores, compiled into the kernels: score(s, at) is a function, or a struct of
 /// ops::is_score, of s = scale q . k and of its place at (score_place: batch, head, query, key), for any kind of value,
-/// in the words of math/. Its derivative follows from those of the words.
+/// in the words of math/. Its derivative follows from those of the words. On GPUs it is a struct with constexpr
+/// operator(): CUDA takes no lambda in the type of a kernel.
 ///
 ///     variable y = attention(queries, keys, values, [](auto s, const auto&) { return 50 * math::tanh(s / 50); });
 ///     variable z = attention(queries, keys, values, [slopes](auto s, const auto& at) {
@@ -20550,6 +20614,73 @@ template <class Q, class K, class V, class M,
 void scaled_dot_product_attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
 
 }  // namespace sinter
+// sinter/ops/attention_rule.hpp: what kernels of attention know of scores on every device: which keys a query sees,
+// where its mask lies, and the numbers of its weights.
+
+namespace sinter::ops {
+
+/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
+template <class M>
+struct mask_in_memory {
+  const M* data = nullptr;
+  index_t batch = 0, head = 0, query = 0, key = 0;
+};
+/// Of a mask with these extents and strides, where the queries have rank `of_queries`.
+template <class M, int R>
+mask_in_memory<M> mask_at(const M* data, const extents<R>& shape, const extents<R>& strides, int of_queries) {
+  const auto stride = [&](int from_last) -> index_t {
+    const int axis = R - 1 - from_last;
+    return axis < 0 || shape[axis] == 1 ? 0 : strides[axis];
+  };
+  return {data, stride(of_queries - 1), of_queries == 4 ? stride(2) : 0, stride(1), stride(0)};
+}
+
+/// A query: where its scores stand, and which keys it may see.
+template <class M>
+struct query_place {
+  index_t batch, head, query;
+  key_range keys;
+  const M* mask;  ///< of key 0
+};
+
+/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask, or
+/// void.
+template <class Score, class Dropout, class M>
+struct attention_rule {
+  using mask_type = M;
+  static constexpr bool draws = !std::is_same_v<Dropout, no_dropout>;
+  static constexpr bool plain = std::is_same_v<Score, plain_score> && std::is_void_v<M>;
+
+  attention_extents e;
+  Score score;
+  Dropout dropout;
+  mask_in_memory<M> mask;
+  bool causal;
+
+  /// Outside of it queries [first, last) see nothing.
+  SINTER_WORD key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
+    key_range r{0, e.keys};
+    if (causal && last + e.keys - e.queries < r.end) r.end = last + e.keys - e.queries;
+    if constexpr (requires { score.keys(batch, head, first, last); }) {
+      const key_range of_score = score.keys(batch, head, first, last);
+      if (of_score.begin > r.begin) r.begin = of_score.begin;
+      if (of_score.end < r.end) r.end = of_score.end;
+    }
+    if (r.end < r.begin) r.end = r.begin;
+    return r;
+  }
+  SINTER_WORD query_place<M> at(index_t batch, index_t head, index_t query) const {
+    const M* row = nullptr;
+    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
+    return {batch, head, query, keys(batch, head, query, query + 1), row};
+  }
+  /// The number of a weight in a draw for all.
+  SINTER_WORD index_t number(const query_place<M>& q, index_t key) const {
+    return ((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key;
+  }
+};
+
+}  // namespace sinter::ops
 // sinter/ops/gru.hpp: the recurrence of gated recurrent units over packed sequences.
 
 // sinter/ops/recurrent.hpp: what recurrent ops share: their operands, their result, and their steps.
@@ -20590,6 +20721,8 @@ class sequence_steps {
   }
 
   index_t count() const { return count_; }
+  /// Whether all steps have as many rows.
+  bool is_even() const { return sizes_.empty(); }
   /// Sequences that have a first step.
   index_t sequences() const { return count_ > 0 ? size_ : 0; }
   index_t rows() const { return rows_; }
@@ -21675,6 +21808,116 @@ detail::kernel_of<ops::rnn_op, X, W, H> rnn_steps(const sequence_steps& steps, X
   return detail::make_kernel(ops::rnn_op(steps, f), std::forward<X>(x), std::forward<W>(w), std::forward<H>(h));
 }
 SINTER_RECURRENT_REJECTIONS(rnn_steps, ops::rnn_op)
+
+}  // namespace sinter
+// sinter/ops/rotary.hpp: pairs of elements turned by the angle of their position.
+
+namespace sinter {
+
+struct use_an_operand_of_rank_2_to_4_and_angles_of_rank_2_or_3;
+
+/// Which elements of a row of n make a pair.
+struct rotary_options {
+  bool interleaved = false;  ///< elements 2 i and 2 i + 1, as in GPT-J; else i and i + n / 2, as in Llama
+};
+
+namespace ops {
+
+/// x (batch,heads,steps,d): the first 2 `pairs` elements of a row turn, the other `rest` stay. The angles are dense,
+/// with a row for each step. Strides in elements.
+struct rotary_extents {
+  index_t batch = 1, heads = 1, steps = 0, pairs = 0, rest = 0;
+  index_t angles_of_batch = 0;  ///< between the angles of two samples; 0 if all share them
+};
+struct rotary_strides {
+  index_t batch = 0, heads = 0, steps = 0, elements = 0;
+
+  SINTER_WORD index_t row(index_t n, index_t h, index_t t) const { return n * batch + h * heads + t * steps; }
+};
+
+SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::shape_piece cos,
+                                sinter::detail::shape_piece sin);
+
+struct rotary_op : kernel_op {
+  static constexpr const char* name = "rotary";
+  static constexpr unsigned grad_uses[1] = {uses::second | uses::third};
+  static constexpr bool keeps_order = true;
+  static constexpr take takes(int i) { return i == 0 ? take::strided : take::dense; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  rotary_options options;
+  explicit rotary_op(const rotary_options& o) : options(o) {}
+
+  template <int R, int A>
+  const extents<R>& shape(const extents<R>& x, const extents<A>& cos, const extents<A>& sin) const {
+    check_rotary({x.data(), R}, {cos.data(), A}, {sin.data(), A});
+    return x;
+  }
+  template <class X, class C, class S>
+  static constexpr auto mistake() {
+    using namespace sinter::detail;
+    if constexpr (rank_of<C> != rank_of<S> || rank_of<C> < 2 || rank_of<C> > 3 || rank_of<X> < rank_of<C> ||
+                  rank_of<X> > 4)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<C>, rank_of<S>>,
+                                     use_an_operand_of_rank_2_to_4_and_angles_of_rank_2_or_3>{};
+    else return floating_of_rank<2, 4, X, C, S>();
+  }
+
+  template <int R, int A>
+  static rotary_extents extents_of(const extents<R>& x, const extents<A>& cos) {
+    rotary_extents e;
+    if constexpr (R > 2) e.batch = x[0];
+    if constexpr (R > 3) e.heads = x[1];
+    e.steps = x[R - 2];
+    e.pairs = cos[A - 1];
+    e.rest = x[R - 1] - 2 * e.pairs;
+    if constexpr (A > 2) e.angles_of_batch = e.steps * e.pairs;
+    return e;
+  }
+  template <int R>
+  static rotary_strides strides_of(const extents<R>& s) {
+    return {R > 2 ? s[0] : 0, R > 3 ? s[R - 3] : 0, s[R - 2], s[R - 1]};
+  }
+};
+
+#if SINTER_DEFINES
+SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::shape_piece cos,
+                                sinter::detail::shape_piece sin) {
+  using sinter::detail::refuse;
+  const index_t* const c = cos.extents + cos.rank - 2;
+  for (int d = 0; d < cos.rank; ++d)
+    if (cos.extents[d] != sin.extents[d])
+      refuse<shape_error>({"rotary: cosines of shape ", cos, " and sines of shape ", sin});
+  if (c[0] != x.extents[x.rank - 2] || (cos.rank == 3 && cos.extents[0] != x.extents[0]))
+    refuse<shape_error>({"rotary: angles of shape ", cos, " do not fit an operand of shape ", x,
+                         "; they have a row for each of its steps"});
+  if (2 * c[1] > x.extents[x.rank - 1])
+    refuse<shape_error>({"rotary: angles of shape ", cos, " turn ", 2 * c[1],
+                         " elements of a row, and an operand of shape ", x, " has ", x.extents[x.rank - 1]});
+}
+#endif  // SINTER_DEFINES
+
+}  // namespace ops
+
+/// Pairs (a, b) of elements of each row of x turned by an angle: (a cos - b sin, b cos + a sin). x is (T,d), (N,T,d) or
+/// (N,heads,T,d); cos and sin are (T,r/2), or (N,T,r/2) where samples have positions of their own, with r <= d;
+/// elements from r on stay. So the product of a query and a key depends on how far apart they stand.
+/// nn::rotary_positions makes cos and sin. Floating point; x may have any strides, and the result lies in memory as it
+/// does. Derivative of x: g turned back; cos and sin have none. J. Su et al., "RoFormer", 2021. Errors: shape_error
+/// where the angles do not fit.
+///
+///     tensor q = rotary(queries, cos, sin);
+template <class X, class C, class S>
+  requires detail::takes_operands<ops::rotary_op, X, C, S>
+detail::kernel_of<ops::rotary_op, X, C, S> rotary(X&& x, C&& cos, S&& sin, const rotary_options& options = {}) {
+  return detail::make_kernel(ops::rotary_op(options), std::forward<X>(x), std::forward<C>(cos), std::forward<S>(sin));
+}
+template <class X, class C, class S, class Problem = typename detail::kernel_check<ops::rotary_op, X, C, S>::problem,
+          class Fix = typename detail::kernel_check<ops::rotary_op, X, C, S>::fix>
+void rotary(X&&, C&&, S&&, const rotary_options& = {}) = delete;
+
+static_assert(ops::check_kernel_op<ops::rotary_op>());
 
 }  // namespace sinter
 #endif
@@ -30609,6 +30852,111 @@ struct kernels<Op, D> {
 }  // namespace sinter::detail
 // sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
 
+// sinter/cpu/detail/gemm_dots.hpp: the product of a matrix and very few vectors, which reads the matrix once.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// out(r, v) = [out +] sum over k of R(r, k) V(k, v), for at most 8 vectors v and rows of R contiguous in k: a layer's
+/// weights and a token, or a small batch. A tile as wide as a packet would multiply zeros; here lanes go along k, and
+/// memory is what limits. Either A is R, or the transpose of B is.
+template <class T>
+struct dot_product {
+  using shape = tile_shape<T>;
+  using packet = typename shape::packet;
+  static constexpr int lanes = shape::lanes, at_once = 4;  ///< rows, and vectors, that share what they load
+  static constexpr index_t most_vectors = 8, min_k = 64, rows_per_task = 32;
+  static constexpr index_t least_shared = 131072;  ///< elements of R, which take some 40 us to read
+  static constexpr index_t most_packed = (index_t{1} << 19) / static_cast<index_t>(sizeof(T));
+
+  static bool suits(index_t vectors, index_t k, index_t k_stride_of_rows) {
+    return k_stride_of_rows == 1 && vectors <= most_vectors && k >= min_k && vectors * k <= most_packed;
+  }
+
+  const gemm_args<T>& args;
+  thread_pool& pool;
+  bool swapped;  ///< the rows are those of the transpose of B
+  index_t rows = swapped ? args.n : args.m, vectors = swapped ? args.m : args.n;
+  const T* row_data = swapped ? args.b : args.a;
+  index_t row_stride = swapped ? args.b_col : args.a_row;
+  index_t out_row = swapped ? 1 : args.ldc, out_vector = swapped ? args.ldc : 1;
+  index_t length = ceil_div(args.k, lanes) * lanes;
+  T* packed = nullptr;
+
+  void compute() {
+    packed = scratch<T>(0, static_cast<std::size_t>(length * vectors));
+    const T* const from = swapped ? args.a : args.b;
+    const index_t step = swapped ? args.a_row : args.b_col, k_step = swapped ? args.a_col : args.b_row;
+    for (index_t v = 0; v < vectors; ++v) {
+      T* const to = packed + v * length;
+      for (index_t k = 0; k < args.k; ++k) to[k] = from[v * step + k * k_step];
+      for (index_t k = args.k; k < length; ++k) to[k] = T(0);
+    }
+    const auto work = [this](index_t task) {
+      const index_t begin = task * rows_per_task, end = smaller(begin + rows_per_task, rows);
+      index_t row = begin;
+      for (; row + at_once <= end; row += at_once) compute_rows<at_once>(row);
+      for (; row < end; ++row) compute_rows<1>(row);
+      if (swapped) args.after(0, args.m, begin, end);
+      else args.after(begin, end, 0, args.n);
+    };
+    const index_t tasks = ceil_div(rows, rows_per_task);
+    if (rows * args.k < least_shared)
+      for (index_t task = 0; task < tasks; ++task) work(task);
+    else pool.parallel_for(tasks, work);
+  }
+
+ private:
+  template <int Rows>
+  void compute_rows(index_t row) const {
+    index_t v = 0;
+    for (; v + at_once <= vectors; v += at_once) compute_dots<Rows, at_once>(row, v);
+    for (; v + 2 <= vectors; v += 2) compute_dots<Rows, 2>(row, v);
+    for (; v < vectors; ++v) compute_dots<Rows, 1>(row, v);
+  }
+  template <int Rows, int Vectors>
+  void compute_dots(index_t row, index_t v) const {
+    T sums[std::size_t{Rows * Vectors}];
+    add_up<Rows, Vectors>(row_data + row * row_stride, packed + v * length, sums,
+                          std::make_integer_sequence<int, Rows * Vectors>{});
+    for (int r = 0; r < Rows; ++r)
+      for (int i = 0; i < Vectors; ++i) {
+        T& to = args.c[(row + r) * out_row + (v + i) * out_vector];
+        to = args.accumulate ? to + sums[r * Vectors + i] : sums[r * Vectors + i];
+      }
+  }
+  template <int Rows, int Vectors, int... I>
+  void add_up(const T* from, const T* with, T* sums, std::integer_sequence<int, I...>) const {
+    namespace ei = Eigen::internal;
+    packet sum[std::size_t{Rows * Vectors}];
+    ((sum[I] = ei::pset1<packet>(T(0))), ...);
+    const auto add = [&](const T* lines, index_t step, const T* other) SINTER_INLINE_LAMBDA {
+      packet left[std::size_t{Rows}], right[std::size_t{Vectors}];
+      for (int r = 0; r < Rows; ++r) left[r] = ei::ploadu<packet>(lines + r * step);
+      for (int i = 0; i < Vectors; ++i) right[i] = ei::ploadu<packet>(other + i * length);
+      ((sum[I] = ei::pmadd(left[I / Vectors], right[I % Vectors], sum[I])), ...);
+    };
+    index_t k = 0;
+    for (; k + lanes <= args.k; k += lanes) add(from + k, row_stride, with + k);
+    if (k < args.k) {
+      T ends[std::size_t{Rows * lanes}] = {};
+      for (int r = 0; r < Rows; ++r)
+        std::memcpy(ends + r * lanes, from + r * row_stride + k, static_cast<std::size_t>(args.k - k) * sizeof(T));
+      add(ends, lanes, with + k);
+    }
+    ((sums[I] = ei::predux(sum[I])), ...);
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 // sinter/cpu/detail/gemm_in_place.hpp: the product where one matrix is narrow and the other's rows are read unpacked.
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -30843,13 +31191,17 @@ void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
 
 /// Computes the product on the threads of `pool`. Every bit of the result is the same for any number of threads: how k
 /// is cut into blocks follows from the shape and strides alone, an element of C is one chain of multiply-adds over
-/// rising k within a block, whatever tile it lies in, and the blocks are added in order.
+/// rising k within a block, whatever tile it lies in, and the blocks are added in order. With very few rows or columns
+/// it is a chain for each lane.
 template <class T>
 void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if (args.m <= 0 || args.n <= 0) return;
   if constexpr (narrow_element<T>) {
     if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
   } else if constexpr (floating_element<T>) {
+    using dots = detail::dot_product<T>;
+    if (dots::suits(args.n, args.k, args.a_col)) return dots{args, pool, false}.compute();
+    if (dots::suits(args.m, args.k, args.b_row)) return dots{args, pool, true}.compute();
     using in_place = detail::in_place_product<T>;
     if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
       return in_place(args, pool, false).compute();
@@ -32825,6 +33177,8 @@ struct kernels<Op, D> {
 
 }  // namespace sinter::detail
 #if SINTER_WITH_SEQUENCES
+// sinter/cpu/sequences.hpp: the kernels of sinter/sequences.hpp on the host.
+
 // sinter/cpu/attention.hpp: attention on the host devices.
 
 // sinter/cpu/detail/attention_backward.hpp: the gradients of attention, block by block.
@@ -33063,50 +33417,13 @@ void write_rows(strips_of<const C> from, C factor, const matrix_of<T>& to, index
 
 namespace sinter::cpu_impl::detail {
 
-/// The mask of attention in memory; an extent that it is broadcast along has stride 0.
-template <class M>
-struct mask_of {
-  const M* data = nullptr;
-  index_t batch = 0, head = 0, query = 0, key = 0;
-};
+using ops::query_place;
 
-/// A query: where its scores stand, and which keys it may see.
-template <class M>
-struct query_place {
-  index_t batch, head, query;
-  key_range keys;
-  const M* mask;  ///< of key 0
-};
-
-/// What attention makes of scores: the formula, the mask, and the keys that a query sees. M: elements of the mask.
+/// What attention makes of scores, vector by vector.
 template <class Score, class Dropout, class M>
-struct score_rule {
-  using mask_type = M;
-  static constexpr bool draws = !std::is_same_v<Dropout, ops::no_dropout>;
-  static constexpr bool plain = std::is_same_v<Score, ops::plain_score> && std::is_void_v<M>;
-
-  ops::attention_extents e;
-  Score score;
-  Dropout dropout;
-  mask_of<M> mask;
-  bool causal;
-
-  /// Outside of it queries [first, last) see nothing.
-  key_range keys(index_t batch, index_t head, index_t first, index_t last) const {
-    key_range r{0, causal ? smaller(last + e.keys - e.queries, e.keys) : e.keys};
-    if constexpr (requires { score.keys(batch, head, first, last); }) {
-      const key_range of_score = score.keys(batch, head, first, last);
-      if (of_score.begin > r.begin) r.begin = of_score.begin;
-      r.end = smaller(r.end, of_score.end);
-    }
-    if (r.end < r.begin) r.end = r.begin;
-    return r;
-  }
-  query_place<M> at(index_t batch, index_t head, index_t query) const {
-    const M* row = nullptr;
-    if constexpr (!std::is_void_v<M>) row = mask.data + batch * mask.batch + head * mask.head + query * mask.query;
-    return {batch, head, query, keys(batch, head, query, query + 1), row};
-  }
+struct score_rule : ops::attention_rule<Score, Dropout, M> {
+  using base = ops::attention_rule<Score, Dropout, M>;
+  using base::score, base::dropout, base::mask;
 
   template <class C>
   SINTER_INLINE score_place<strip_vector<C>> place(const query_place<M>& q, index_t key) const {
@@ -33120,7 +33437,7 @@ struct score_rule {
     V v = score.apply(s, at);
     if constexpr (std::is_same_v<M, bool>)
       v = math::select(mask_lanes<V>(q, at.key_index), v, V(-std::numeric_limits<C>::infinity()));
-    else if constexpr (!std::is_void_v<M>) v = v + read_lanes<V>(q.mask + at.key_index * mask.key);
+    else if constexpr (!std::is_void_v<M>) v = with_added(v, read_lanes<V>(q.mask + at.key_index * mask.key));
     return v;
   }
   /// The same where some are not: these are hidden.
@@ -33137,10 +33454,16 @@ struct score_rule {
   /// What weights of these keys are multiplied with.
   template <class V>
   SINTER_INLINE V factors(const query_place<M>& q, index_t key) const {
-    return dropout.template factors<V>(((q.batch * e.heads + q.head) * e.queries + q.query) * e.keys + key);
+    return dropout.template factors<V>(this->number(q, key));
   }
 
  private:
+  /// A key that -infinity hides may have any score, NaN too.
+  template <class V>
+  SINTER_INLINE static V with_added(V score, V mask) {
+    const V hidden = math::constant<V>(-std::numeric_limits<math::element_t<V>>::infinity());
+    return math::select(mask == hidden, hidden, score + mask);
+  }
   template <class C>
   struct counts {
     C of[strip_lanes<C>];
@@ -33162,7 +33485,7 @@ struct score_rule {
     for (index_t i = 0; i < math::lanes_v<V>; ++i) {
       if (first + i < q.keys.begin || first + i >= q.keys.end) continue;
       const auto m = q.mask[(first + i) * mask.key];
-      if constexpr (!std::is_same_v<M, bool>) one[i] += static_cast<C>(m);
+      if constexpr (!std::is_same_v<M, bool>) one[i] = with_added(one[i], static_cast<C>(m));
       else if (!m) one[i] = -std::numeric_limits<C>::infinity();
     }
     return V::load(one);
@@ -33282,27 +33605,46 @@ SINTER_INLINE C take_scores(const Rule& rule, const query_place<typename Rule::m
   return again;
 }
 
-/// Backward: scores to weights, and the gradients of weights to those of scores, or of what the mask adds to them.
+/// Backward: scores to weights, and the gradients of weights, over the sum of the row, to those of scores, or of what
+/// the mask adds to them. The row has its greatest score, 1 / the sum of its weights, and the mean of the gradients by
+/// their weights, which is the product of a row of the result and its gradient. A row that is `whole` has all of its
+/// keys here: what rounding added to the sum and to the mean is taken off again, so that the gradients of scores add up
+/// to 0 as far as they differ, not as far as those of weights are large.
 template <bool OfMask, class C, class Rule>
 void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type>& q, const score_row<C>& row,
-                    C* gradients, C greatest, C mean) {
+                    C* gradients, const C* kept, C mean, bool whole) {
   using V = strip_vector<C>;
-  const V shift(greatest), delta(mean), zero(C(0));
+  const V shift(kept[0]), delta(mean), zero(C(0));
   const index_t apart = gradients - row.data;
-  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
-    const V x = V::load(s);
+  const auto value_of = [&](V x, index_t key, bool inside) SINTER_INLINE_LAMBDA {
     const auto at = rule.template place<C>(q, key);
-    const V v = inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
-    const V p = weight_of(v - shift);
-    V g = V::load(s + apart), kept = p;
-    if constexpr (Rule::draws) {
-      const V z = rule.template factors<V>(q, key);
-      g = g * z;
-      kept = p * z;
+    return inside ? rule.value(x, q, at) : rule.value_at_edge(x, q, at);
+  };
+  const auto drop = [&](V x, [[maybe_unused]] index_t key) SINTER_INLINE_LAMBDA {
+    if constexpr (Rule::draws) return x * rule.template factors<V>(q, key);
+    else return x;
+  };
+  V factor(C(1)), rest = zero;
+  if (whole) {
+    V weights = zero, sum = zero;
+    row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+      const V p = weight_of(value_of(V::load(s), key, inside) - shift);
+      weights = weights + p;
+      sum = sum + math::select(p == zero, zero, p * (drop(V::load(s + apart), key) - delta));
+    });
+    if (const C total = math::hsum(weights); total > C(0)) {
+      factor = V(C(1) / (total * kept[1]));
+      rest = V(math::hsum(sum) / total);
     }
-    kept.store(s);
-    g = p * (g - delta);
-    if constexpr (!OfMask) g = rule.score.grad(g, x, v, at);
+  }
+  row.each(q.keys, [&](C* s, index_t key, bool inside) SINTER_INLINE_LAMBDA {
+    const V x = V::load(s), v = value_of(x, key, inside), p = weight_of(v - shift) * factor;
+    drop(p, key).store(s);
+    V g = p * ((drop(V::load(s + apart), key) - delta) - rest);
+    if constexpr (!OfMask) {
+      const auto at = rule.template place<C>(q, key);
+      g = rule.score.grad(g, x, rule.score.apply(x, at), at);
+    }
     math::select(p == zero, zero, g).store(s + apart);
   });
 }
@@ -33593,7 +33935,7 @@ struct attention_backward {
         const score_row<C> gradients{t.gradients + r * w, rows_of_block * w, from, round_up(to, w), key};
         if (r < rows) {
           reverse_scores<OfMask>(rule, rule.at(t.batch, head, first + r), row, gradients.data,
-                                 row_saved(t.batch, head, first + r)[0], g_rows[result_size + first + r]);
+                                 row_saved(t.batch, head, first + r), g_rows[result_size + first + r], key_blocks == 1);
           if constexpr (OfMask) add_to_mask(gradients, t.mask + (first + r) * t.mask_query, t.mask_key);
         } else {
           row.clear();
@@ -34069,22 +34411,14 @@ heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
 template <ops::attention_mask Mask, class Score, class Dropout>
 detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                         const ops::attention_extents& e, int) {
-  return {e, op.score, op.dropout, {}, op.options.causal};
+  return {{e, op.score, op.dropout, {}, op.options.causal}};
 }
 /// R: the rank of the queries.
 template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
 detail::score_rule<Score, Dropout, M> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                      const ops::attention_extents& e, int R,
                                                      const tensor<M, RM, D>& mask) {
-  const auto stride = [&](int from_last) -> index_t {
-    const int axis = RM - 1 - from_last;
-    return axis < 0 || mask.shape()[axis] == 1 ? 0 : mask.strides()[axis];
-  };
-  return {e,
-          op.score,
-          op.dropout,
-          {mask.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-          op.options.causal};
+  return {{e, op.score, op.dropout, ops::mask_at(mask.data(), mask.shape(), mask.strides(), R), op.options.causal}};
 }
 
 }  // namespace sinter::cpu_impl
@@ -34365,6 +34699,114 @@ struct kernels<ops::unit_pass, D> {
       const index_t first = task * each, last = first + each < rows ? first + each : rows;
       cpu_impl::run_units_of<F, T>(first, last, columns, in, out);
     });
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/rotary.hpp: pairs of elements turned, on the host.
+
+namespace sinter::cpu_impl {
+
+/// y (+)= x turned, back where `sign` is -1.
+template <class T>
+struct rotary_work {
+  ops::rotary_extents extents;
+  ops::rotary_strides from, to;
+  const T *x, *cos, *sin;
+  T* y;
+  compute_type<T> sign;
+  bool interleaved, add;
+
+  /// Both halves lie side by side.
+  bool is_dense() const { return !interleaved && from.elements == 1 && to.elements == 1; }
+};
+
+/// The pairs at place i of a row whose halves lie side by side.
+template <class T, class Place>
+SINTER_INLINE void turn_at(Place i, index_t n, const T* x, const T* cos, const T* sin, T* y, vector<T> sign, bool add) {
+  const vector<T> a = load_row(x, i, n), b = load_row(x + n, i, n), c = load_row(cos, i, n),
+                  s = load_row(sin, i, n) * sign;
+  vector<T> first = a * c - b * s, second = b * c + a * s;
+  if (add) {
+    first = first + load_row(y, i, n);
+    second = second + load_row(y + n, i, n);
+  }
+  store_row(y, i, n, first);
+  store_row(y + n, i, n, second);
+}
+
+template <class T>
+SINTER_KERNEL void turn_dense_row(const rotary_work<T>& w, const T* x, const T* cos, const T* sin, T* y) {
+  const index_t n = w.extents.pairs;
+  const vector<T> sign(w.sign);
+  index_t i = 0;
+  for (; i + lanes <= n; i += lanes) turn_at<T>(inside{i}, n, x, cos, sin, y, sign, w.add);
+  if (i < n) turn_at<T>(at_end{i}, n, x, cos, sin, y, sign, w.add);
+}
+
+template <class T>
+void turn_row(const rotary_work<T>& w, const T* x, const T* cos, const T* sin, T* y) {
+  using C = compute_type<T>;
+  const auto put = [&](T& to, C value) { to = static_cast<T>(w.add ? static_cast<C>(to) + value : value); };
+  const index_t n = w.extents.pairs, step = w.interleaved ? 2 : 1, apart = w.interleaved ? 1 : n;
+  if (w.is_dense()) {
+    turn_dense_row(w, x, cos, sin, y);
+  } else {
+    for (index_t i = 0; i < n; ++i) {
+      const C a = static_cast<C>(x[step * i * w.from.elements]),
+              b = static_cast<C>(x[(step * i + apart) * w.from.elements]), c = static_cast<C>(cos[i]),
+              s = static_cast<C>(sin[i]) * w.sign;
+      put(y[step * i * w.to.elements], a * c - b * s);
+      put(y[(step * i + apart) * w.to.elements], b * c + a * s);
+    }
+  }
+  for (index_t i = 2 * n; i < 2 * n + w.extents.rest; ++i)
+    put(y[i * w.to.elements], static_cast<C>(x[i * w.from.elements]));
+}
+
+template <class T>
+void turn(const rotary_work<T>& w, thread_pool& pool) {
+  const auto& e = w.extents;
+  const index_t rows = e.batch * e.heads * e.steps, columns = 2 * e.pairs + e.rest;
+  if (rows == 0 || columns == 0) return;
+  const index_t each = std::max<index_t>(8192 / columns, 1);
+  pool.parallel_for((rows + each - 1) / each, [&](index_t task) {
+    const index_t end = std::min((task + 1) * each, rows);
+    for (index_t row = task * each; row < end; ++row) {
+      const index_t t = row % e.steps, h = row / e.steps % e.heads, n = row / (e.steps * e.heads);
+      const index_t angle = n * e.angles_of_batch + t * e.pairs;
+      turn_row(w, w.x + w.from.row(n, h, t), w.cos + angle, w.sin + angle, w.y + w.to.row(n, h, t));
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::rotary_op, D> {
+  template <class T, int R, class Epilogue, int A>
+  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
+    run(op, x, cos, sin, y, 1, false);
+  }
+  template <class Backward>
+  static void reverse(const ops::rotary_op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
+  }
+
+ private:
+  template <class T, int R, int A>
+  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
+                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
+    cpu_impl::turn(
+        cpu_impl::rotary_work<T>{op.extents_of(x.shape(), cos.shape()), op.strides_of(x.strides()),
+                                 op.strides_of(y.strides()), access::data(x), access::data(cos), access::data(sin),
+                                 access::data(y), static_cast<compute_type<T>>(sign), op.options.interleaved, add},
+        backend<D>::pool());
   }
 };
 
@@ -43411,6 +43853,869 @@ struct kernels<Op, D> {
 
 }  // namespace sinter::detail
 #if SINTER_WITH_SEQUENCES
+// sinter/cuda/sequences.hpp: the kernels of sinter/sequences.hpp on GPUs.
+
+// sinter/cuda/attention.hpp: attention on GPUs.
+
+// sinter/cuda/attention_forward.hpp: attention on GPUs, tile by tile, with a running maximum and sum for each query.
+
+// sinter/cuda/attention_tile.hpp: what all kernels of attention on GPUs share: tiles of scores, what makes them, and
+// products with them.
+//
+// A block of threads owns a tile of queries, or of keys, of a head, and goes over tiles of the others: scores
+// (others, owned) into shared memory; what the softmax or its derivative makes of them, in place, where a thread stays
+// with one owned row; and the product of that with other rows, into registers. Operands are read a slice of their
+// columns or rows at a time, in any strides.
+
+namespace sinter::cuda_impl {
+
+/// A matrix in memory.
+template <class T>
+struct strided_matrix {
+  T* data;
+  index_t row, column;  ///< strides
+
+  SINTER_WORD strided_matrix from(index_t r, index_t c) const { return {data + r * row + c * column, row, column}; }
+};
+/// An operand or result of attention: (batch, heads, rows, columns), or without heads.
+template <class T>
+struct heads_of {
+  T* data = nullptr;
+  index_t batch = 0, head = 0, row = 0, column = 0;  ///< strides
+
+  SINTER_WORD strided_matrix<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
+};
+
+/// n, or at most `most`.
+SINTER_WORD int fewer(index_t n, int most) { return n < most ? static_cast<int>(n) : most; }
+
+/// One of two, member by member: what is chosen by its address would lie in a GPU's memory.
+template <class T>
+SINTER_WORD strided_matrix<T> either(bool first, const strided_matrix<T>& a, const strided_matrix<T>& b) {
+  return {first ? a.data : b.data, first ? a.row : b.row, first ? a.column : b.column};
+}
+
+/// A score, what the formula makes of it, and with the mask; -infinity where the query does not see the key.
+template <class C>
+struct scored {
+  C score, formula, value;
+};
+
+/// The rule of attention, score by score.
+template <class Score, class Dropout, class M>
+struct attention_rule : ops::attention_rule<Score, Dropout, M> {
+  /// Does a query of [query, last_query) see a key of [key, last_key)?
+  SINTER_WORD bool sees(index_t batch, index_t head, index_t query, index_t last_query, index_t key,
+                        index_t last_key) const {
+    const key_range r = this->keys(batch, head, query, last_query);
+    return r.begin < last_key && r.end > key;
+  }
+  template <class C>
+  SINTER_WORD score_place<C> place(const ops::query_place<M>& q, index_t key) const {
+    return {q.batch, q.head, q.query, key, static_cast<C>(q.query), static_cast<C>(key)};
+  }
+  template <class C>
+  SINTER_WORD scored<C> make(C s, const ops::query_place<M>& q, index_t key) const {
+    const C hidden = -std::numeric_limits<C>::infinity();
+    if (key < q.keys.begin || key >= q.keys.end) return {s, hidden, hidden};
+    const C formula = this->score.apply(s, place<C>(q, key));
+    C value = formula;
+    if constexpr (std::is_same_v<M, bool>) {
+      if (!q.mask[key * this->mask.key]) value = hidden;
+    } else if constexpr (!std::is_void_v<M>) {
+      const C added = static_cast<C>(q.mask[key * this->mask.key]);
+      value = added == hidden ? hidden : value + added;
+    }
+    return {s, formula, value};
+  }
+  /// What a weight is multiplied with.
+  template <class C>
+  SINTER_WORD C factor(const ops::query_place<M>& q, index_t key) const {
+    if constexpr (attention_rule::draws) return this->dropout.template factors<C>(this->number(q, key));
+    else return C(1);
+  }
+};
+
+/// e^x for x <= 0; 0 below e^-87, as on the host.
+template <class C>
+SINTER_WORD C weight_of(C x) {
+  return x < (sizeof(C) == 4 ? C(-87) : C(-708)) ? C(0) : math::exp(x);
+}
+
+/// The sizes of tiles, and the products of a block of threads. C: float or double.
+template <class C>
+struct attention_tiles {
+  static constexpr int each = static_cast<int>(16 / sizeof(C));  ///< neighbours that a thread reads at once
+  static constexpr int across = 16;                              ///< threads along a side of a tile
+  static constexpr int side = across * each;                     ///< owned rows, and others
+  static constexpr int step = side + each;  ///< from row to row of a tile in shared memory; spares its banks
+  static constexpr int depth = 8 * each;    ///< columns or rows of an operand that are there at a time
+  static constexpr int columns = 2 * side;  ///< of the results that a block makes
+  static constexpr int area = side * step;  ///< elements of a tile
+  static constexpr int parts = block_threads / side, share = side / parts;  ///< threads of an owned row; rows of each
+  static_assert(across * across == block_threads && 2 * depth * step == area && depth * columns <= area);
+
+  using few = chunk<C, each>;
+  /// What a thread has of a product.
+  struct sums {
+    C at[std::size_t{each}][std::size_t{each}];
+  };
+
+  SINTER_WORD static void clear(sums& s) {
+    SINTER_UNROLL
+    for (int i = 0; i < each; ++i)
+      for (int j = 0; j < each; ++j) s.at[i][j] = C(0);
+  }
+
+  /// Columns [0, depth) of rows [0, side), column by column; zeros where there are fewer.
+  template <class G, class T>
+  SINTER_WORD static void stage_columns(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count) {
+    constexpr int at_once = block_threads / depth;
+    const int c = g.thread() % depth, first = g.thread() / depth;
+    constexpr int in_flight = each < 4 ? 2 : 4;
+    const T* p = from.data + c * from.column + first * from.row;
+    if (c >= count) rows = 0;
+    to += c * step;
+    for (int r = first; r < side; r += in_flight * at_once) {
+      keep_loop(r);
+      SINTER_UNROLL
+      for (int i = 0; i < in_flight; ++i) {
+        to[r + i * at_once] = r + i * at_once < rows ? static_cast<C>(*p) : C(0);
+        p += at_once * from.row;
+      }
+    }
+  }
+  /// Columns [0, wide) of rows [0, depth), row by row. Tells whether a number is not finite.
+  template <class G, class T>
+  SINTER_WORD static bool stage_rows(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count,
+                                     int wide) {
+    const int c = g.thread() % wide, first = g.thread() / wide, at_once = block_threads / wide;
+    const T* p = from.data + c * from.column + first * from.row;
+    if (c >= count) rows = 0;
+    bool all = true;
+    for (int r = first; r < depth; r += at_once) {
+      keep_loop(r);
+      const C x = r < rows ? static_cast<C>(*p) : C(0);
+      p += at_once * from.row;
+      all = all && x - x == C(0);
+      to[r * columns + c] = x;
+    }
+    return !all;
+  }
+
+  /// tile (others, owned) = sum over n columns of other . owned; `staging` is for that, and `tile` may be the same.
+  template <class G, class T>
+  SINTER_WORD static void score(const G& g, C* staging, C* tile, const strided_matrix<const T>& others, int rows,
+                                const strided_matrix<const T>& owned, int owned_rows, index_t n) {
+    const int down = g.thread() / across * each, right = g.thread() % across * each;
+    C* const a = staging;
+    C* const b = staging + depth * step;
+    sums s;
+    clear(s);
+    for (index_t c = 0; c < n; c += depth) {
+      const int here = fewer(n - c, depth);
+      stage_columns(g, a, others.from(0, c), rows, here);
+      stage_columns(g, b, owned.from(0, c), owned_rows, here);
+      g.sync();
+      for (int k = 0; k < here; ++k) {
+        keep_loop(k);
+        const few x = *reinterpret_cast<const few*>(a + k * step + down),
+                  y = *reinterpret_cast<const few*>(b + k * step + right);
+        SINTER_UNROLL
+        for (int i = 0; i < each; ++i)
+          for (int j = 0; j < each; ++j) s.at[i][j] += x.value[i] * y.value[j];
+      }
+      g.sync();
+    }
+    SINTER_UNROLL
+    for (int i = 0; i < each; ++i) {
+      few row;
+      for (int j = 0; j < each; ++j) row.value[j] = s.at[i][j];
+      *reinterpret_cast<few*>(tile + (down + i) * step + right) = row;
+    }
+  }
+
+  /// s (owned, columns) += weights (others, owned)^T rows (others, columns), `rows` of them and `n` columns, of which
+  /// s[1] has those from `side` on. A number that is not finite meets no weight of 0.
+  template <class G, class T>
+  SINTER_WORD static void add(const G& g, C* staging, const C* weights, const strided_matrix<const T>& from, int rows,
+                              index_t n, sums (&s)[2]) {
+    const int count = fewer(n, columns);
+    const bool both = count > side;
+    for (int r = 0; r < rows; r += depth) {
+      const bool with_care = g.any(stage_rows(g, staging, from.from(r, 0), rows - r, count, both ? columns : side));
+      if (with_care) add_staged<true>(g, staging, weights + r * step, both, s);
+      else add_staged<false>(g, staging, weights + r * step, both, s);
+      g.sync();
+    }
+  }
+
+  /// to (owned, columns) = [to +] factor(owned row) s.
+  template <class G, class T, class Factor>
+  SINTER_WORD static void write(const G& g, const sums (&s)[2], const strided_matrix<T>& to, int rows, index_t n,
+                                bool adds, const Factor& factor) {
+    const int down = g.thread() / across * each, right = g.thread() % across * each;
+    SINTER_UNROLL
+    for (int i = 0; i < each; ++i) {
+      if (down + i >= rows) continue;
+      const C f = factor(down + i);
+      SINTER_UNROLL
+      for (int half = 0; half < 2; ++half)
+        for (int j = 0; j < each; ++j) {
+          const int c = half * side + right + j;
+          if (c >= n) continue;
+          T& element = to.data[(down + i) * to.row + c * to.column];
+          const C x = s[half].at[i][j] * f;
+          element = static_cast<T>(adds ? static_cast<C>(element) + x : x);
+        }
+    }
+  }
+
+ private:
+  template <bool WithCare, class G>
+  SINTER_WORD static void add_staged(const G& g, const C* staging, const C* weights, bool both, sums (&s)[2]) {
+    const int down = g.thread() / across * each, right = g.thread() % across * each;
+    for (int k = 0; k < depth; ++k) {
+      keep_loop(k);
+      const few w = *reinterpret_cast<const few*>(weights + k * step + down);
+      SINTER_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        if (half == 1 && !both) continue;
+        const few x = *reinterpret_cast<const few*>(staging + k * columns + half * side + right);
+        SINTER_UNROLL
+        for (int i = 0; i < each; ++i)
+          for (int j = 0; j < each; ++j)
+            if (!WithCare || w.value[i] != C(0)) s[half].at[i][j] += w.value[i] * x.value[j];
+      }
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// A block makes some columns of a tile of queries. T: elements of the operands.
+template <class T, class Rule>
+struct attention_body {
+  using C = compute_type<T>;
+  using tiles = attention_tiles<C>;
+  static constexpr int side = tiles::side;
+
+  Rule rule;
+  heads_of<const T> q, k, v;
+  heads_of<T> y;
+  C* saved;  ///< of each query its greatest score, and 1 / the sum
+  C scale;
+
+  SINTER_WORD index_t query_tiles() const { return (rule.e.queries + side - 1) / side; }
+  /// At least one: it saves what backward needs.
+  SINTER_WORD index_t column_tiles() const {
+    return rule.e.value_size > tiles::columns ? (rule.e.value_size + tiles::columns - 1) / tiles::columns : 1;
+  }
+  SINTER_WORD index_t tasks() const { return rule.e.batch * rule.e.heads * query_tiles() * column_tiles(); }
+  static constexpr std::size_t shared_bytes() {
+    return sizeof(C) * static_cast<std::size_t>(2 * tiles::area + (tiles::parts + 1) * side);
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t task = g.block(); task < tasks(); task += g.blocks()) run(g, task);
+  }
+
+  template <class G>
+  SINTER_WORD void run(const G& g, index_t task) const {
+    const ops::attention_extents& e = rule.e;
+    C* const staging = g.template shared<C>();
+    C* const tile = staging + tiles::area;
+    C* const of_parts = tile + tiles::area;  // of each owned row, part by part
+    C* const factors = of_parts + tiles::parts * side;
+    const index_t column = task % column_tiles() * tiles::columns;
+    task /= column_tiles();
+    // The last queries see most keys where not all are seen: they come first.
+    const index_t first = (query_tiles() - 1 - task % query_tiles()) * side;
+    task /= query_tiles();
+    const index_t head = task % e.heads, batch = task / e.heads;
+    const int rows = fewer(e.queries - first, side);
+    const index_t of_keys = head / (e.heads / e.key_heads);
+    const auto queries = q.of(batch, head).from(first, 0);
+    const auto keys = k.of(batch, of_keys);
+    const auto values = v.of(batch, of_keys).from(0, column);
+
+    // This thread's row in the softmax, and its part of the keys.
+    const int own = g.thread() % side, part = g.thread() / side;
+    auto place = rule.at(batch, head, first + (own < rows ? own : 0));
+    if (own >= rows) place.keys = {0, 0};
+    const C none = -std::numeric_limits<C>::infinity();
+    C greatest = none, sum = 0;
+    typename tiles::sums results[2];
+    tiles::clear(results[0]);
+    tiles::clear(results[1]);
+
+    for (index_t key = 0; key < e.keys; key += side) {
+      const int others = fewer(e.keys - key, side);
+      if (!rule.sees(batch, head, first, first + rows, key, key + others)) continue;
+      tiles::score(g, staging, tile, keys.from(key, 0), others, queries, rows, e.size);
+      g.sync();
+      C* const mine = tile + part * tiles::share * tiles::step + own;
+      C most = none;
+      for (int m = 0; m < tiles::share; ++m) {
+        keep_loop(m);
+        C& s = mine[m * tiles::step];
+        s = rule.make(s * scale, place, key + part * tiles::share + m).value;
+        most = math::max(most, s);
+      }
+      of_parts[part * side + own] = most;
+      g.sync();
+      most = greatest;
+      SINTER_UNROLL
+      for (int p = 0; p < tiles::parts; ++p) most = math::max(most, of_parts[p * side + own]);
+      const C again = most == greatest ? C(1) : math::exp(greatest - most);
+      greatest = most;
+      if (part == 0) factors[own] = again;
+      C here = 0;
+      for (int m = 0; m < tiles::share; ++m) {
+        keep_loop(m);
+        C& s = mine[m * tiles::step];
+        const C p = greatest == none ? C(0) : weight_of(s - greatest);
+        here += p;
+        s = p;
+        if constexpr (Rule::draws)
+          if (p != C(0)) s = p * rule.template factor<C>(place, key + part * tiles::share + m);
+      }
+      sum = sum * again + here;
+      g.sync();
+      SINTER_UNROLL
+      for (int i = 0; i < tiles::each; ++i) {
+        const C f = factors[g.thread() / tiles::across * tiles::each + i];
+        for (int j = 0; j < tiles::each; ++j) {
+          results[0].at[i][j] *= f;
+          results[1].at[i][j] *= f;
+        }
+      }
+      tiles::add(g, staging, tile, values.from(key, 0), others, e.value_size - column, results);
+    }
+
+    of_parts[part * side + own] = sum;
+    g.sync();
+    sum = 0;
+    SINTER_UNROLL
+    for (int p = 0; p < tiles::parts; ++p) sum += of_parts[p * side + own];
+    const bool sees = sum != C(0);
+    const C inverse = sees ? C(1) / sum : C(0);
+    if (part == 0) {
+      factors[own] = inverse;
+      if (own < rows && column == 0) {
+        C* const to = saved + 2 * ((batch * e.heads + head) * e.queries + first + own);
+        to[0] = sees ? greatest : -none;
+        to[1] = inverse;
+      }
+    }
+    g.sync();
+    tiles::write(g, results, y.of(batch, head).from(first, column), rows, e.value_size - column, false,
+                 [&](int row) { return factors[row]; });
+    g.sync();
+  }
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/attention_mask.hpp: the gradient of a mask that is added to the scores of attention, on GPUs.
+//
+// It is that of the scores, summed over what the mask is broadcast along. A mask of queries and keys: a block owns a
+// tile of it, and adds up what the heads of all batches give in their order. A mask that is broadcast along queries or
+// keys: a block owns the rows of one head, whose sums over the others lie in memory until they are added up.
+
+// sinter/cuda/attention_backward.hpp: the gradients of attention on GPUs, tile by tile.
+//
+// With the greatest score m and 1 / the sum of a row, p = exp(s - m) / sum, D = sum(g y), z from dropout:
+//   dv = (p z)^T g, ds = p (z g v^T - D), dq = scale ds k, dk = scale ds^T q.
+// A block owns what it writes, and adds up in the order of the others: tiles of queries for dq, of keys for dk and dv.
+
+namespace sinter::cuda_impl {
+
+/// What the kernels of backward read. T: elements of the operands.
+template <class T, class Rule>
+struct attention_reverse {
+  using C = compute_type<T>;
+  using tiles = attention_tiles<C>;
+  static constexpr int side = tiles::side;
+
+  Rule rule;
+  heads_of<const T> q, k, v, y, g;
+  const C* saved;  ///< of each query its greatest score, and 1 / the sum
+  const C* means;  ///< D of each query
+  C scale;
+
+  SINTER_WORD static index_t tiles_of(index_t n, int of = side) { return (n + of - 1) / of; }
+  SINTER_WORD index_t row_of(index_t batch, index_t head, index_t query) const {
+    return (batch * rule.e.heads + head) * rule.e.queries + query;
+  }
+
+  /// A tile of queries that meets one of keys, of a head of queries.
+  struct place {
+    index_t batch, head, query, key;  ///< the first of them
+    int queries, keys;
+  };
+  SINTER_WORD place meeting(index_t batch, index_t head, index_t query, index_t key) const {
+    return {batch, head, query, key, fewer(rule.e.queries - query, side), fewer(rule.e.keys - key, side)};
+  }
+  SINTER_WORD bool sees(const place& at) const {
+    return rule.sees(at.batch, at.head, at.query, at.query + at.queries, at.key, at.key + at.keys);
+  }
+
+  /// What a block works on, in shared memory: registers are few.
+  struct visit {
+    place at;
+    strided_matrix<const T> of_queries[2], of_keys[2];  ///< for scores, and for the gradients of weights
+  };
+  static constexpr int room_for_visit = static_cast<int>((sizeof(visit) + sizeof(C) - 1) / sizeof(C));
+  SINTER_WORD static visit& visit_at(C* tile) { return *reinterpret_cast<visit*>(tile + tiles::area); }
+
+  /// To element (other, owned) of `tile`: the weight, with dropout, or with `of_scores` f(gradient, score, query, key),
+  /// the gradient being that of the score. `staging` is for that.
+  template <class G, class F>
+  SINTER_WORD void weigh(const G& grid, const place& where, bool owns_keys, bool of_scores, C* staging, C* tile,
+                         const F& f) const {
+    visit& now = visit_at(tile);
+    if (grid.thread() == 0) {
+      const index_t head = where.head / (rule.e.heads / rule.e.key_heads);
+      now = {where,
+             {q.of(where.batch, where.head).from(where.query, 0), g.of(where.batch, where.head).from(where.query, 0)},
+             {k.of(where.batch, head).from(where.key, 0), v.of(where.batch, head).from(where.key, 0)}};
+    }
+    grid.sync();
+    const place& at = now.at;
+    for (int pass = 0; pass < (of_scores ? 2 : 1); ++pass) {
+      keep_loop(pass);
+      const auto &queries = now.of_queries[pass], &keys = now.of_keys[pass];
+      tiles::score(grid, staging, pass == 0 ? tile : staging, owns_keys ? queries : keys,
+                   owns_keys ? at.queries : at.keys, owns_keys ? keys : queries, owns_keys ? at.keys : at.queries,
+                   pass == 0 ? rule.e.size : rule.e.value_size);
+    }
+    grid.sync();
+
+    const int own = grid.thread() % side, first = grid.thread() / side * tiles::share;
+    auto row = rule.at(at.batch, at.head, at.query);
+    C greatest = 0, inverse = 0, mean = 0;
+    for (int other = first; other < first + tiles::share; ++other) {
+      keep_loop(other);
+      const int query = owns_keys ? other : own, key = owns_keys ? own : other;
+      C& element = tile[other * tiles::step + own];
+      const C score = element * scale, gradient = of_scores ? staging[other * tiles::step + own] : C(0);
+      element = C(0);
+      if (query >= at.queries || key >= at.keys) continue;
+      if (owns_keys || other == first) {
+        row = rule.at(at.batch, at.head, at.query + query);
+        const index_t number = row_of(at.batch, at.head, at.query + query);
+        greatest = saved[2 * number];
+        inverse = saved[2 * number + 1];
+        if (of_scores) mean = means[number];
+      }
+      const scored<C> s = rule.make(score, row, at.key + key);
+      const C weight = weight_of(s.value - greatest) * inverse;
+      if (weight == C(0)) continue;
+      const C z = rule.template factor<C>(row, at.key + key);
+      element = of_scores ? f(weight * (gradient * z - mean), s, row, at.key + key) : weight * z;
+    }
+    grid.sync();
+  }
+};
+
+/// D of each query; some threads for each.
+template <class T>
+struct attention_means_body {
+  using C = compute_type<T>;
+  static constexpr int together = 16, rows_at_once = block_threads / together;
+  heads_of<const T> y, g;
+  ops::attention_extents e;
+  C* means;
+
+  SINTER_WORD index_t rows() const { return e.batch * e.heads * e.queries; }
+  template <class G>
+  SINTER_WORD void operator()(const G& grid) const {
+    C* const sums = grid.template shared<C>();
+    const int first = grid.thread() / together * together;
+    for (index_t at = grid.block() * rows_at_once; at < rows(); at += grid.blocks() * rows_at_once) {
+      const index_t row = at + grid.thread() / together;
+      C sum = 0;
+      if (row < rows()) {
+        const index_t head = row / e.queries, batch = head / e.heads;
+        const auto results = y.of(batch, head % e.heads).from(row % e.queries, 0);
+        const auto gradients = g.of(batch, head % e.heads).from(row % e.queries, 0);
+        for (index_t c = grid.thread() - first; c < e.value_size; c += together)
+          sum +=
+              static_cast<C>(results.data[c * results.column]) * static_cast<C>(gradients.data[c * gradients.column]);
+      }
+      sums[grid.thread()] = sum;
+      grid.sync();
+      if (row < rows() && grid.thread() == first) {
+        for (int i = 1; i < together; ++i) sum += sums[first + i];
+        means[row] = sum;
+      }
+      grid.sync();
+    }
+  }
+};
+
+/// Where a gradient goes. Without `data` nobody asks for it.
+template <class T>
+struct attention_gradient {
+  heads_of<T> to = {};
+  bool add = false;
+};
+
+/// dq, dk and dv, as far as they are asked for, in this order: a block makes some columns of a tile of one of them.
+template <class T, class Rule>
+struct attention_gradients_body : attention_reverse<T, Rule> {
+  using base = attention_reverse<T, Rule>;
+  using base::rule, base::side, base::tiles_of;
+  using typename base::C;
+  using typename base::tiles;
+  attention_gradient<T> dq, dk, dv;
+
+  static constexpr std::size_t shared_bytes() {
+    return sizeof(C) * std::size_t{2 * tiles::area + base::room_for_visit};
+  }
+  SINTER_WORD index_t tasks_of(const attention_gradient<T>& d, index_t heads, index_t rows, index_t columns) const {
+    return d.to.data == nullptr ? 0 : rule.e.batch * heads * tiles_of(rows) * tiles_of(columns, tiles::columns);
+  }
+  SINTER_WORD index_t tasks_of_queries() const { return tasks_of(dq, rule.e.heads, rule.e.queries, rule.e.size); }
+  SINTER_WORD index_t tasks_of_keys() const { return tasks_of(dk, rule.e.key_heads, rule.e.keys, rule.e.size); }
+  SINTER_WORD index_t tasks() const {
+    return tasks_of_queries() + tasks_of_keys() + tasks_of(dv, rule.e.key_heads, rule.e.keys, rule.e.value_size);
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& grid) const {
+    for (index_t task = grid.block(); task < tasks(); task += grid.blocks()) run(grid, task);
+  }
+
+  template <class G>
+  SINTER_WORD void run(const G& grid, index_t task) const {
+    const ops::attention_extents& e = rule.e;
+    const bool owns_keys = task >= tasks_of_queries();
+    if (owns_keys) task -= tasks_of_queries();
+    const bool of_values = owns_keys && task >= tasks_of_keys();
+    if (of_values) task -= tasks_of_keys();
+    const attention_gradient<T>& to = of_values ? dv : owns_keys ? dk : dq;
+    const index_t size = of_values ? e.value_size : e.size, heads = owns_keys ? e.key_heads : e.heads;
+    const index_t owned = owns_keys ? e.keys : e.queries, others = owns_keys ? e.queries : e.keys;
+    const index_t group = owns_keys ? e.heads / e.key_heads : 1;
+
+    const index_t column = task % tiles_of(size, tiles::columns) * tiles::columns;
+    task /= tiles_of(size, tiles::columns);
+    // The first keys are seen by most queries, and the last queries see most keys.
+    const index_t tile_of_rows = task % tiles_of(owned);
+    const index_t first = (owns_keys ? tile_of_rows : tiles_of(owned) - 1 - tile_of_rows) * side;
+    task /= tiles_of(owned);
+    const index_t head = task % heads, batch = task / heads;
+    C* const staging = grid.template shared<C>();
+    C* const tile = staging + tiles::area;
+    typename tiles::sums results[2];
+    tiles::clear(results[0]);
+    tiles::clear(results[1]);
+
+    for (index_t h = 0; h < group; ++h) {
+      const index_t of_queries = head * group + h;
+      for (index_t other = 0; other < others; other += side) {
+        const auto at = this->meeting(batch, of_queries, owns_keys ? other : first, owns_keys ? first : other);
+        if (!this->sees(at)) continue;
+        this->weigh(grid, at, owns_keys, !of_values, staging, tile,
+                    [&](C gradient, const scored<C>& s, const auto& row, index_t key) {
+                      return rule.score.grad(gradient, s.score, s.formula, rule.template place<C>(row, key));
+                    });
+        const auto& now = base::visit_at(tile);
+        const auto& rows = owns_keys ? now.of_queries[of_values ? 1 : 0] : now.of_keys[0];
+        tiles::add(grid, staging, tile, rows.from(0, column), owns_keys ? at.queries : at.keys, size - column, results);
+      }
+    }
+    const C factor = of_values ? C(1) : this->scale;
+    tiles::write(grid, results, to.to.of(batch, head).from(first, column), fewer(owned - first, side), size - column,
+                 to.add, [=](int) { return factor; });
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Where it goes; axes that the mask is broadcast along have the extent 1.
+template <class T>
+struct attention_mask_gradient {
+  heads_of<T> to;
+  index_t batch, heads, queries, keys;
+  bool add;
+
+  SINTER_WORD bool of_scores() const { return queries > 1 && keys > 1; }
+  /// Otherwise, of whose rows there are sums.
+  SINTER_WORD bool of_keys() const { return keys > 1 || queries == 1; }
+  SINTER_WORD index_t rows(const ops::attention_extents& e) const { return of_keys() ? e.keys : e.queries; }
+  /// Batches, or heads, that share a plane of the mask.
+  SINTER_WORD index_t batches_of_plane(const ops::attention_extents& e) const { return batch > 1 ? 1 : e.batch; }
+  SINTER_WORD index_t heads_of_plane(const ops::attention_extents& e) const { return heads > 1 ? 1 : e.heads; }
+
+  template <class C>
+  SINTER_WORD void put(T& element, C sum) const {
+    element = static_cast<T>(add ? static_cast<C>(element) + sum : sum);
+  }
+};
+
+template <class T, class Rule>
+struct attention_mask_gradient_body : attention_reverse<T, Rule> {
+  using base = attention_reverse<T, Rule>;
+  using base::rule, base::side, base::tiles_of;
+  using typename base::C;
+  using typename base::tiles;
+  attention_mask_gradient<T> mask;
+  C* sums;  ///< (batch, heads, rows), where the mask is not of queries and keys
+
+  static constexpr std::size_t shared_bytes() {
+    return sizeof(C) * std::size_t{3 * tiles::area + base::room_for_visit};
+  }
+  SINTER_WORD index_t tasks() const {
+    if (mask.of_scores()) return mask.batch * mask.heads * tiles_of(mask.queries) * tiles_of(mask.keys);
+    return rule.e.batch * rule.e.heads * tiles_of(mask.rows(rule.e));
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& grid) const {
+    for (index_t task = grid.block(); task < tasks(); task += grid.blocks()) {
+      if (mask.of_scores()) run_plane(grid, task);
+      else run_rows(grid, task);
+    }
+  }
+
+ private:
+  /// add(other, gradient of the score), of this thread's part.
+  template <class G, class F>
+  SINTER_WORD void add_scores(const G& grid, const typename base::place& at, bool owns_keys, const F& add) const {
+    if (!this->sees(at)) return;
+    C* const staging = grid.template shared<C>();
+    C* const tile = staging + tiles::area;
+    this->weigh(grid, at, owns_keys, true, staging, tile,
+                [](C gradient, const scored<C>&, const auto&, index_t) { return gradient; });
+    const int own = grid.thread() % side, first = grid.thread() / side * tiles::share;
+    for (int other = first; other < first + tiles::share; ++other) add(other, tile[other * tiles::step + own]);
+    grid.sync();
+  }
+
+  template <class G>
+  SINTER_WORD void run_plane(const G& grid, index_t task) const {
+    const index_t key = task % tiles_of(mask.keys) * side;
+    task /= tiles_of(mask.keys);
+    const index_t query = task % tiles_of(mask.queries) * side;
+    task /= tiles_of(mask.queries);
+    const index_t head = task % mask.heads, batch = task / mask.heads;
+    const int own = grid.thread() % side, first = grid.thread() / side * tiles::share;
+    C* const mine = grid.template shared<C>() + 2 * tiles::area + base::room_for_visit + own;  // no other thread's
+    for (int other = first; other < first + tiles::share; ++other) mine[other * tiles::step] = C(0);
+    for (index_t b = batch; b < batch + mask.batches_of_plane(rule.e); ++b)
+      for (index_t h = head; h < head + mask.heads_of_plane(rule.e); ++h)
+        add_scores(grid, this->meeting(b, h, query, key), true,
+                   [&](int other, C x) { mine[other * tiles::step] += x; });
+    const auto to = mask.to.of(batch, head).from(query, key);
+    for (int other = first; other < first + tiles::share; ++other)
+      if (query + other < mask.queries && key + own < mask.keys)
+        mask.put(to.data[other * to.row + own * to.column], mine[other * tiles::step]);
+  }
+
+  template <class G>
+  SINTER_WORD void run_rows(const G& grid, index_t task) const {
+    const ops::attention_extents& e = rule.e;
+    const bool owns_keys = mask.of_keys();
+    const index_t rows = mask.rows(e), others = owns_keys ? e.queries : e.keys;
+    const index_t first = task % tiles_of(rows) * side;
+    task /= tiles_of(rows);
+    const index_t head = task % e.heads, batch = task / e.heads;
+    C* const of_parts = grid.template shared<C>() + 2 * tiles::area + base::room_for_visit;
+    C sum = 0;
+    for (index_t other = 0; other < others; other += side)
+      add_scores(grid, this->meeting(batch, head, owns_keys ? other : first, owns_keys ? first : other), owns_keys,
+                 [&](int, C x) { sum += x; });
+    of_parts[grid.thread()] = sum;
+    grid.sync();
+    const int own = grid.thread();
+    if (own < side && first + own < rows) {
+      for (int p = 1; p < tiles::parts; ++p) sum += of_parts[p * side + own];
+      sums[(batch * e.heads + head) * rows + first + own] = sum;
+    }
+    grid.sync();
+  }
+};
+
+/// Adds up the sums of the rows for each element of a mask that is not of queries and keys.
+template <class T>
+struct attention_mask_sums_body {
+  using C = compute_type<T>;
+  attention_mask_gradient<T> mask;
+  ops::attention_extents e;
+  const C* sums;
+
+  SINTER_WORD index_t numel() const { return mask.batch * mask.heads * mask.queries * mask.keys; }
+  template <class G>
+  SINTER_WORD void operator()(const G& grid) const {
+    const index_t in_plane = mask.queries * mask.keys, rows = mask.rows(e);
+    for (index_t i = grid.block() * grid.threads() + grid.thread(); i < numel(); i += grid.blocks() * grid.threads()) {
+      const index_t plane = i / in_plane, row = i - plane * in_plane, head = plane % mask.heads,
+                    batch = plane / mask.heads;
+      const index_t last = in_plane == 1 ? rows : row + 1;  // a mask of one element has the sum of all
+      C sum = 0;
+      for (index_t b = batch; b < batch + mask.batches_of_plane(e); ++b)
+        for (index_t h = head; h < head + mask.heads_of_plane(e); ++h)
+          for (index_t r = row; r < last; ++r) sum += sums[(b * e.heads + h) * rows + r];
+      const auto to = mask.to.of(batch, head);
+      mask.put(to.data[mask.of_keys() ? row * to.column : row * to.row], sum);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::access;
+
+/// A tensor (batch, heads, rows, columns), or one without heads.
+template <class T, int R, device D>
+heads_of<T> heads_in(const tensor<T, R, D>& x) {
+  return {access::data(x), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
+}
+template <class T, int R, device D>
+heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
+  const auto [data, batch, head, row, column] = heads_in(x);
+  return {data, batch, head, row, column};
+}
+
+template <ops::attention_mask Mask, class Score, class Dropout>
+attention_rule<Score, Dropout, void> rule_of(const ops::attention_op<Mask, Score, Dropout>& op,
+                                             const ops::attention_extents& e, int) {
+  return {{e, op.score, op.dropout, {}, op.options.causal}};
+}
+/// R: the rank of the queries.
+template <ops::attention_mask Mask, class Score, class Dropout, class M, int RM, device D>
+attention_rule<Score, Dropout, M> rule_of(const ops::attention_op<Mask, Score, Dropout>& op,
+                                          const ops::attention_extents& e, int R, const tensor<M, RM, D>& mask) {
+  return {
+      {e, op.score, op.dropout, ops::mask_at(access::data(mask), mask.shape(), mask.strides(), R), op.options.causal}};
+}
+
+template <device D, class Body, int R>
+void run_attention(const char* what, const extents<R>& shape, const Body& body) {
+  if (body.tasks() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.tasks()), Body::shared_bytes()});
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <ops::attention_mask Mask, class Score, class Dropout, device D>
+  requires is_cuda_v<D>
+struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
+  using op_type = ops::attention_op<Mask, Score, Dropout>;
+
+  template <class T, int R, class Epilogue, class... M>
+  static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
+                                               const tensor<T, R, D>& q, const tensor<T, R, D>& k,
+                                               const tensor<T, R, D>& v, const M&... mask) {
+    using C = compute_type<T>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
+    const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
+    const auto rule = cuda_impl::rule_of(op, e, R, mask...);
+    using cuda_impl::const_heads_in, cuda_impl::heads_in;
+    cuda_impl::run_attention<D>("attention", y.shape(),
+                                cuda_impl::attention_body<T, bare<decltype(rule)>>{
+                                    rule, const_heads_in(q), const_heads_in(k), const_heads_in(v), heads_in(y),
+                                    access::data(saved), static_cast<C>(op.scale(e))});
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::none) reverse_with(op, b);
+    else reverse_with(op, b, b.template operand<3>());
+  }
+
+ private:
+  template <class Backward, class... M>
+  static void reverse_with(const op_type& op, const Backward& b, const M&... mask) {
+    const auto& q = b.template operand<0>();
+    const auto& k = b.template operand<1>();
+    using T = element_of<decltype(q)>;
+    using C = compute_type<T>;
+    constexpr int R = rank_of<decltype(q)>;
+    const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
+    const auto rule = cuda_impl::rule_of(op, e, R, mask...);
+    using Rule = bare<decltype(rule)>;
+    using cuda_impl::const_heads_in;
+    const bool of_scores = b.template wants<0>() || b.template wants<1>() || wants_mask(b);
+    const temporary<D> memory(static_cast<std::size_t>(of_scores ? e.batch * e.heads * e.queries : 0) * sizeof(C));
+    C* const means = static_cast<C*>(memory.data());
+    cuda_impl::heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
+    if (of_scores) read_v = const_heads_in(b.template operand<2>());
+    const cuda_impl::attention_reverse<T, Rule> reads{rule,
+                                                      const_heads_in(q),
+                                                      const_heads_in(k),
+                                                      read_v,
+                                                      const_heads_in(b.result()),
+                                                      const_heads_in(b.gradient()),
+                                                      access::data(b.saved),
+                                                      means,
+                                                      static_cast<C>(op.scale(e))};
+    const auto shape = b.gradient().shape();
+    if (of_scores) {
+      const cuda_impl::attention_means_body<T> body{reads.y, reads.g, e, means};
+      if (body.rows() > 0)
+        cuda_impl::launch_on<D>(
+            {"means of attention's gradient", shape}, body,
+            {cuda_impl::blocks_for(body.rows(), body.rows_at_once), sizeof(C) * std::size_t{cuda_impl::block_threads}});
+    }
+    cuda_impl::run_attention<D>(
+        "gradient of attention", shape,
+        cuda_impl::attention_gradients_body<T, Rule>{reads, gradient<0, T>(b), gradient<1, T>(b), gradient<2, T>(b)});
+    if constexpr (Mask == ops::attention_mask::additive)
+      if (wants_mask(b)) run_mask(b, reads);
+  }
+
+  template <class Backward, class T, class Rule>
+  static void run_mask(const Backward& b, const cuda_impl::attention_reverse<T, Rule>& reads) {
+    using C = compute_type<T>;
+    const ops::attention_extents& e = reads.rule.e;
+    const auto place = b.template place_of<3>();
+    const auto& to = place.to;
+    constexpr int r = rank_of<decltype(to)>, R = rank_of<decltype(b.gradient())>;
+    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
+    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    const cuda_impl::attention_mask_gradient<T> mask{
+        {access::data(to), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+        extent(R - 1),
+        R == 4 ? extent(2) : 1,
+        extent(1),
+        extent(0),
+        place.add};
+    const temporary<D> memory(static_cast<std::size_t>(mask.of_scores() ? 0 : e.batch * e.heads * mask.rows(e)) *
+                              sizeof(C));
+    C* const sums = static_cast<C*>(memory.data());
+    cuda_impl::run_attention<D>("gradient of attention's mask", to.shape(),
+                                cuda_impl::attention_mask_gradient_body<T, Rule>{reads, mask, sums});
+    const cuda_impl::attention_mask_sums_body<T> body{mask, e, sums};
+    if (!mask.of_scores() && body.numel() > 0)
+      cuda_impl::launch_on<D>({"gradient of attention's mask", to.shape()}, body,
+                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+  }
+  template <class Backward>
+  static bool wants_mask(const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
+    else return false;
+  }
+  template <int I, class T, class Backward>
+  static cuda_impl::attention_gradient<T> gradient(const Backward& b) {
+    if (!b.template wants<I>()) return {};
+    const auto place = b.template place_of<I>();
+    return {cuda_impl::heads_in(place.to), place.add};
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cuda/linear_cross_entropy.hpp: the losses of rows of scores, and their slopes, on GPUs: the threads of a group
 // share a row.
 
@@ -43598,6 +44903,90 @@ struct kernels<ops::unit_pass, D> {
     const extents<2> shape{{rows, columns}};
     cuda_impl::launch_on<D>({"a step of a recurrence", shape}, body,
                             {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/rotary.hpp: pairs of elements turned, on GPUs.
+
+namespace sinter::cuda_impl {
+
+/// y (+)= x turned, back where `sign` is -1: a thread for each pair, and for each element that stays.
+template <class T>
+struct rotary_body {
+  ops::rotary_extents extents;
+  ops::rotary_strides from, to;
+  const T *x, *cos, *sin;
+  T* y;
+  compute_type<T> sign;
+  bool interleaved, add;
+
+  SINTER_WORD index_t numel() const {
+    return extents.batch * extents.heads * extents.steps * (extents.pairs + extents.rest);
+  }
+  SINTER_WORD void put(T& at, compute_type<T> value) const {
+    at = static_cast<T>(add ? static_cast<compute_type<T>>(at) + value : value);
+  }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    const index_t width = extents.pairs + extents.rest;
+    for (index_t k = g.block() * g.threads() + g.thread(); k < numel(); k += g.blocks() * g.threads()) {
+      const index_t row = k / width, i = k - row * width;
+      const index_t t = row % extents.steps, h = row / extents.steps % extents.heads,
+                    n = row / (extents.steps * extents.heads);
+      const T* const in = x + from.row(n, h, t);
+      T* const out = y + to.row(n, h, t);
+      if (i >= extents.pairs) {
+        const index_t at = extents.pairs + i;
+        put(out[at * to.elements], static_cast<C>(in[at * from.elements]));
+        continue;
+      }
+      const index_t first = interleaved ? 2 * i : i, second = interleaved ? first + 1 : first + extents.pairs;
+      const index_t angle = n * extents.angles_of_batch + t * extents.pairs + i;
+      const C a = static_cast<C>(in[first * from.elements]), b = static_cast<C>(in[second * from.elements]),
+              c = static_cast<C>(cos[angle]), s = static_cast<C>(sin[angle]) * sign;
+      put(out[first * to.elements], a * c - b * s);
+      put(out[second * to.elements], b * c + a * s);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::rotary_op, D> {
+  template <class T, int R, class Epilogue, int A>
+  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
+    run(op, x, cos, sin, y, 1, false);
+  }
+  template <class Backward>
+  static void reverse(const ops::rotary_op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
+  }
+
+ private:
+  template <class T, int R, int A>
+  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
+                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
+    const cuda_impl::rotary_body<T> body{op.extents_of(x.shape(), cos.shape()),
+                                         op.strides_of(x.strides()),
+                                         op.strides_of(y.strides()),
+                                         access::data(x),
+                                         access::data(cos),
+                                         access::data(sin),
+                                         access::data(y),
+                                         static_cast<compute_type<T>>(sign),
+                                         op.options.interleaved,
+                                         add};
+    if (body.numel() > 0)
+      cuda_impl::launch_on<D>({"rotary", x.shape()}, body,
+                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
   }
 };
 
@@ -48937,7 +50326,7 @@ struct dropping : module<Self> {
     if constexpr (std::is_same_v<Kind, plain>) {
       return sinter::detail::bare<X>(std::forward<X>(x));
     } else {
-      if (!state.training) return sinter::eval(std::forward<X>(x));
+      if (!state.training || p == 0) return sinter::eval(std::forward<X>(x));
       return sinter::eval(Self::drop(std::forward<X>(x), p, source));
     }
   }
@@ -50000,16 +51389,31 @@ tensor<T, R, D> kaiming_uniform(generator& gen, const extents<R>& shape, double 
   return uniform<T, D>(gen, -bound, bound, shape);
 }
 
+/// Inputs and outputs of a unit, for weights (out, in, ...).
+template <int R>
+  requires(R >= 2)
+double glorot_fans(const extents<R>& shape) {
+  const index_t inputs = fan_in(shape);
+  const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
+  return static_cast<double>(inputs + shape[0] * each);
+}
+
 /// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS
 /// 2010.
 template <element T, device D, int R>
   requires(R >= 2)
 tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
-  const index_t inputs = fan_in(shape);
-  const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
-  const double fans = static_cast<double>(inputs + shape[0] * each);
+  const double fans = glorot_fans(shape);
   const T bound = fans > 0 ? static_cast<T>(gain * std::sqrt(6 / fans)) : T(0);
   return uniform<T, D>(gen, -bound, bound, shape);
+}
+
+/// N(0, b^2) with b = gain sqrt(2 / (inputs + outputs)), likewise.
+template <element T, device D, int R>
+  requires(R >= 2)
+tensor<T, R, D> xavier_normal(generator& gen, const extents<R>& shape, double gain = 1) {
+  const double fans = glorot_fans(shape);
+  return normal<T, D>(gen, T(0), fans > 0 ? static_cast<T>(gain * std::sqrt(2 / fans)) : T(0), shape);
 }
 
 }  // namespace sinter::nn::init
@@ -50981,8 +52385,33 @@ layer_norm(const index_t (&)[K], double, no_affine_t) -> layer_norm<float, cpu, 
 template <std::size_t K>
 layer_norm(const index_t (&)[K], double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false, int{K}>;
 
+/// x / sqrt(mean(x^2) + eps) along the last axis, times a weight that begins as 1: torch.nn.RMSNorm of one axis, whose
+/// default eps is 1.19e-7 for float. See sinter::rms_norm.
+///
+///     nn::rms_norm norm(256);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, false> {
+  template <class To, class K>
+  using rebind = rms_norm<T, To, K>;
+  using base = detail::affine_norm<rms_norm, T, D, Kind, true, false>;
+
+  rms_norm() = default;
+  explicit rms_norm(index_t n, double epsilon = 1e-6) : base("rms_norm", {{n}}, epsilon) {}
+
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::row_norm_mistake<ops::rms_norm_op, X, tensor<T, 1, D>>{};
+  }
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::rms_norm(std::forward<X>(x), this->weight, this->eps);
+  }
+};
+rms_norm(index_t) -> rms_norm<>;
+rms_norm(index_t, double) -> rms_norm<>;
+
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
-              is_module<layer_norm<>>);
+              is_module<layer_norm<>> && is_module<rms_norm<>>);
 
 }  // namespace sinter::nn
 
@@ -70999,9 +72428,9 @@ tensor<std::int64_t, 1, D> index_on(const std::vector<index_t>& values) {
   return from_data<std::int64_t, D>(values, {static_cast<index_t>(values.size())});
 }
 
-/// Lengths on the host, of any integers. Errors: value_error for one outside [0, steps].
+/// Lengths on the host, of any integers.
 template <class Lengths>
-std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+std::vector<index_t> host_lengths(const Lengths& lengths) {
   std::vector<index_t> all;
   if constexpr (expression<Lengths>) {
     const auto host = eval(cast<std::int64_t>(lengths)).template to<cpu>().contiguous();
@@ -71009,12 +72438,26 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
   } else {
     for (const auto n : lengths) all.push_back(static_cast<index_t>(n));
   }
-  if (static_cast<index_t>(all.size()) != sequences)
-    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
+  return all;
+}
+/// Errors: value_error for a length outside [0, steps].
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps);
+#if SINTER_DEFINES
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] < 0 || all[i] > steps)
       refuse<value_error>({op, ": length ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
                            steps, "], the steps of the padded sequences"});
+}
+#endif  // SINTER_DEFINES
+
+/// Errors: as check_lengths; shape_error unless there is one for each sequence.
+template <class Lengths>
+std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+  std::vector<index_t> all = host_lengths(lengths);
+  if (static_cast<index_t>(all.size()) != sequences)
+    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
+  check_lengths(op, all, steps);
   return all;
 }
 
@@ -71195,6 +72638,16 @@ struct recurrent_run {
   States h, c;
 };
 
+/// dropout of rows. Elements of even steps are numbered by sample, as those of other layers are: a part of a batch
+/// drops what it drops within the whole.
+template <class M>
+M dropped_rows(const M& x, const sequence_steps& steps, double p, generator& source) {
+  if (!steps.is_even() || x.numel() == 0) return sinter::eval(sinter::dropout(x, p, source));
+  const index_t columns = x.shape()[1];
+  const auto by_sample = x.reshape({steps.count(), steps.sequences(), columns}).transpose(0, 1);
+  return sinter::eval(sinter::dropout(by_sample, p, source)).transpose(0, 1).reshape({x.shape()[0], columns});
+}
+
 /// Runs the layers over the rows x from the states h and c, of which c is undefined where the kind has no cell.
 template <class Recurrence, class W, class M, class States>
 recurrent_run<M, States> run_layers(const std::vector<W>& weights, M x, const sequence_steps& steps, const States& h,
@@ -71214,7 +72667,7 @@ recurrent_run<M, States> run_layers(const std::vector<W>& weights, M x, const se
       if constexpr (Recurrence::has_cell) last_c.push_back(std::move(one.c));
     }
     x = directions == 1 ? std::move(outputs[0]) : concat(1, outputs);
-    if (drops && layer + 1 < options.layers) x = sinter::eval(sinter::dropout(x, options.dropout, source));
+    if (drops && layer + 1 < options.layers) x = dropped_rows(x, steps, options.dropout, source);
   }
   recurrent_run<M, States> all{std::move(x), stack(0, last_h), {}};
   if constexpr (Recurrence::has_cell) all.c = stack(0, last_c);
@@ -71902,62 +73355,11 @@ class key_value_cache {
 key_value_cache(index_t, index_t, index_t, index_t, const cache_options& = {}) -> key_value_cache<>;
 
 }  // namespace sinter::nn
-// sinter/sequences/instances.hpp: recurrent layers, attention and the loss over many classes, of floats on the cpu,
-// which a program with sinter::compiled holds once; see expr/stock.hpp.
+// sinter/sequences/instances.hpp: recurrent layers, attention, layers of transformers and the loss over many classes,
+// of floats on the cpu, which a program with sinter::compiled holds once; see expr/stock.hpp.
 
-#if SINTER_COMPILED
-#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
-#define SINTER_STOCK_FUNCTION template
-#else
-#define SINTER_STOCK_FUNCTION extern template
-#endif
-namespace sinter::nn::detail {
+// sinter/sequences/transformer.hpp: the layers of a transformer, stacks of them, and the whole.
 
-#define SINTER_STOCK_TABLE(X, recurrence)                                                                       \
-  SINTER_STOCK_FUNCTION recurrent_run<X<2>, X<3>> run_layers<recurrence>(                                       \
-      const std::vector<recurrent_weights<X<2>, X<1>>>&, X<2>, const sequence_steps&, const X<3>&, const X<3>&, \
-      const recurrent_options&, bool, generator&);
-template <int R>
-using stock_plain = tensor<float, R>;
-template <int R>
-using stock_tracked = variable<float, R>;
-SINTER_STOCK_TABLE(stock_plain, lstm_recurrence)
-SINTER_STOCK_TABLE(stock_tracked, lstm_recurrence)
-SINTER_STOCK_TABLE(stock_plain, gru_recurrence)
-SINTER_STOCK_TABLE(stock_tracked, gru_recurrence)
-SINTER_STOCK_TABLE(stock_plain, rnn_recurrence)
-SINTER_STOCK_TABLE(stock_tracked, rnn_recurrence)
-#undef SINTER_STOCK_TABLE
-
-}  // namespace sinter::nn::detail
-#undef SINTER_STOCK_FUNCTION
-
-#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
-#define SINTER_STOCK_LINE SINTER_STOCK_MADE
-#else
-#define SINTER_STOCK_LINE SINTER_STOCK
-#endif
-namespace sinter::detail {
-
-#define SINTER_STOCK_TABLE(X, W)                                                                 \
-  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<false>, X<2>, W<2>, stock::labels>) \
-  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<true>, X<2>, W<2>, W<1>, stock::labels>)
-SINTER_STOCK_TABLE(stock::plain, stock::plain)
-SINTER_STOCK_TABLE(stock::plain, stock::tracked)
-SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
-#undef SINTER_STOCK_TABLE
-#define SINTER_STOCK_TABLE(X)                                                                    \
-  SINTER_STOCK_LINE(kernel_expr<ops::attention_op<ops::attention_mask::none>, X<4>, X<4>, X<4>>) \
-  SINTER_STOCK_LINE(stock::product<stock::reduction<ops::mean_op, 1, 0, X<1>>, stock::number>)
-SINTER_STOCK_TABLE(stock::plain)
-SINTER_STOCK_TABLE(stock::tracked)
-#undef SINTER_STOCK_TABLE
-SINTER_STOCK_LINE(
-    kernel_expr<dropping_attention<stock::tracked<4>>, stock::tracked<4>, stock::tracked<4>, stock::tracked<4>>)
-
-}  // namespace sinter::detail
-#undef SINTER_STOCK_LINE
-#endif
 // sinter/sequences/multihead_attention.hpp: attention with projections of queries, keys, values and results.
 
 namespace sinter::nn {
@@ -71969,6 +73371,8 @@ struct multihead_options {
   index_t key_features = 0;    ///< PyTorch's kdim; 0: as many as the queries have
   index_t value_features = 0;  ///< PyTorch's vdim; likewise
   bool causal = false;         ///< token i sees tokens up to i
+  bool add_bias_kv = false;    ///< one more key and value, parameters bias_k and bias_v, that every query sees
+  bool add_zero_attn = false;  ///< one more key and value of zeros, likewise
   bool operator==(const multihead_options&) const = default;
 };
 template <>
@@ -72040,6 +73444,10 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
       in_proj_bias = zeros<T, D>(extents<1>{{3 * features}});
       out_proj_bias = zeros<T, D>(extents<1>{{features}});
     }
+    if (options.add_bias_kv) {
+      bias_k = init::xavier_normal<T, D>(gen, extents<3>{{1, 1, features}});
+      bias_v = init::xavier_normal<T, D>(gen, extents<3>{{1, 1, features}});
+    }
   }
 
   const multihead_options& options() const { return options_; }
@@ -72094,6 +73502,10 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
       f("v_proj_weight", m.v_proj_weight...);
     }
     if (like.options().bias) f("in_proj_bias", m.in_proj_bias...);
+    if (like.options().add_bias_kv) {
+      f("bias_k", m.bias_k...);
+      f("bias_v", m.bias_v...);
+    }
     f("out_proj.weight", m.out_proj_weight...);
     if (like.options().bias) f("out_proj.bias", m.out_proj_bias...);
   }
@@ -72103,6 +73515,7 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   matrix in_proj_weight;                               ///< those of queries, keys and values, one below the other
   matrix q_proj_weight, k_proj_weight, v_proj_weight;  ///< in its place where their features differ
   vector in_proj_bias;
+  parameter<T, 3, D, Kind> bias_k, bias_v;
   matrix out_proj_weight;
   vector out_proj_bias;
 
@@ -72155,20 +73568,34 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
     return {head(q, q_proj_weight, 0), head(k, k_proj_weight, 1), head(v, v_proj_weight, 2)};
   }
 
-  template <class... M>
-  value<3> attended(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const {
-    attention_options how{.causal = causal};
-    const auto finish = [this](const auto& y) -> value<3> {
-      return detail::projected(value<3>(merge_heads(sinter::eval(y))), out_proj_weight, out_proj_bias);
-    };
-    if constexpr (std::is_same_v<Kind, tracked>) {
-      if (mode_.training && options_.dropout > 0) {
-        how.dropout = options_.dropout;
-        return finish(sinter::attention(q, k, v, mask..., how, source_));
-      }
-    }
-    return finish(sinter::attention(q, k, v, mask..., how));
+  index_t added_keys() const { return (options_.add_bias_kv ? 1 : 0) + (options_.add_zero_attn ? 1 : 0); }
+  /// Keys or values behind those that are added to each sequence: with `causal` a query sees all keys up to its own.
+  value<4> with_added(const value<4>& x, const parameter<T, 3, D, Kind>& bias) const {
+    const auto& s = x.shape();
+    std::vector<value<4>> all;
+    if (options_.add_bias_kv) all.push_back(split_heads(bias, heads_).broadcast_to({s[0], heads_, 1, s[3]}));
+    if (options_.add_zero_attn) all.push_back(sinter::detail::value_as<value<4>>(zeros<T, D>({s[0], heads_, 1, s[3]})));
+    all.push_back(x);
+    return concat(2, all);
   }
+  /// The mask of `keys` keys with one of those that are added.
+  template <class M>
+  auto with_added(const M& mask, index_t keys) const {
+    constexpr int R = rank_of<M>;
+    using E = element_of<M>;
+    const auto m = sinter::eval(mask);
+    extents<R> shape = m.shape();
+    shape[R - 1] = added_keys();
+    const auto seen = full<E, D>(shape, std::is_same_v<E, bool> ? E(1) : E(0));
+    shape[R - 1] = keys;
+    return concat(R - 1, seen, m.shape()[R - 1] == keys ? m : decltype(m)(m.broadcast_to(shape.values)));
+  }
+
+  template <class... M>
+  value<3> attended(const value<4>& q, const value<4>& keys, const value<4>& values, bool causal,
+                    const M&... mask) const;
+  template <class... M>
+  value<3> merged(const value<4>& q, const value<4>& k, const value<4>& v, bool causal, const M&... mask) const;
   template <class X, class... M>
   auto to_itself(const X& x, const M&... mask) const {
     const auto [q, k, v] = projections(batches(x));
@@ -72186,7 +73613,609 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
   mutable generator source_;
 };
 multihead_attention(index_t, index_t, generator&, const multihead_options& = {}) -> multihead_attention<>;
+
+// Out of the class, so that sinter::compiled can hold it.
+template <floating_element T, device D, class Kind>
+template <class... M>
+parameter<T, 3, D, Kind> multihead_attention<T, D, Kind>::attended(const value<4>& q, const value<4>& keys,
+                                                                   const value<4>& values, bool causal,
+                                                                   const M&... mask) const {
+  if (added_keys() == 0) return merged(q, keys, values, causal, mask...);
+  return merged(q, with_added(keys, bias_k), with_added(values, bias_v), causal, with_added(mask, keys.shape()[2])...);
+}
+template <floating_element T, device D, class Kind>
+template <class... M>
+parameter<T, 3, D, Kind> multihead_attention<T, D, Kind>::merged(const value<4>& q, const value<4>& k,
+                                                                 const value<4>& v, bool causal,
+                                                                 const M&... mask) const {
+  attention_options how{.causal = causal};
+  const auto finish = [this](const auto& y) -> value<3> {
+    return detail::projected(value<3>(merge_heads(sinter::eval(y))), out_proj_weight, out_proj_bias);
+  };
+  if constexpr (std::is_same_v<Kind, tracked>) {
+    if (mode_.training && options_.dropout > 0) {
+      how.dropout = options_.dropout;
+      return finish(sinter::attention(q, k, v, mask..., how, source_));
+    }
+  }
+  return finish(sinter::attention(q, k, v, mask..., how));
+}
+
 static_assert(is_module<multihead_attention<>>);
+
+}  // namespace sinter::nn
+
+namespace sinter::nn {
+
+/// The function between the two linear layers of a transformer's layer.
+enum class feedforward { relu, gelu };
+
+struct transformer_options {
+  index_t feedforward_features = 2048;  ///< PyTorch's dim_feedforward
+  double dropout = 0.1;                 ///< of weights of attention, and behind each part, in training mode
+  feedforward activation = feedforward::relu;
+  double layer_norm_eps = 1e-5;
+  bool batch_first = false;  ///< (N,T,features) in place of (T,N,features)
+  bool norm_first = false;   ///< norms stand before each part, not behind the sum
+  bool causal = false;       ///< token i sees tokens up to i, in the attention of a sequence to itself
+  bool operator==(const transformer_options&) const = default;
+};
+template <>
+inline constexpr bool is_setting<transformer_options> = true;
+
+/// In place of a mask: every query sees every key.
+struct no_mask_t {};
+inline constexpr no_mask_t no_mask{};
+
+/// Which tokens of padded sequences there are: true for the first lengths[n] of sequence n, (N,1,1,T), as a mask for
+/// attention. Lengths are on the host, of any integer type. Errors: value_error for one outside [0, steps].
+///
+///     auto y = encoder(x, nn::padding_mask(lengths, x.extent(1)));
+template <device D = cpu, class Lengths>
+tensor<bool, 4, D> padding_mask(const Lengths& lengths, index_t steps) {
+  const std::vector<index_t> n = sinter::detail::host_lengths(lengths);
+  sinter::detail::check_lengths("padding_mask", n, steps);
+  const auto mask = tensor<bool, 4>::uninitialized({{static_cast<index_t>(n.size()), 1, 1, steps}});
+  bool* to = sinter::detail::access::data(mask);
+  for (const index_t length : n)
+    for (index_t t = 0; t < steps; ++t) *to++ = t < length;
+  return mask.template to<D>();
+}
+
+namespace detail {
+
+template <class M>
+inline constexpr bool is_mask = expression<M> || std::is_same_v<bare<M>, no_mask_t>;
+
+/// What layers of an encoder and of a decoder share: a network with one hidden layer, and how a part is added to what
+/// goes in.
+template <class Self, floating_element T, device D, class Kind>
+class transformer_layer : public module<Self> {
+ public:
+  using device_type = D;
+  using kind = Kind;
+  template <int R>
+  using value = parameter<T, R, D, Kind>;
+
+  transformer_layer() = default;
+
+  const transformer_options& options() const { return options_; }
+
+  linear<T, D, Kind> linear1, linear2;
+
+ protected:
+  transformer_layer(index_t features, generator& gen, const transformer_options& o)
+      : linear1(features, o.feedforward_features, gen),
+        linear2(o.feedforward_features, features, gen),
+        options_(o),
+        inner_(o.dropout, gen) {}
+
+  static multihead_options attention_of(const transformer_options& o, bool causal) {
+    return {.dropout = o.dropout, .batch_first = o.batch_first, .causal = causal};
+  }
+
+  template <class V>
+  V hidden(const V& x) const {
+    const auto finish = [this](const auto& h) { return V(linear2(inner_(h))); };
+    return options_.activation == feedforward::relu ? finish(sinter::relu(linear1(x)))
+                                                    : finish(sinter::gelu(linear1(x)));
+  }
+  /// x and what part(x) adds to it, with the norm where the options put it.
+  template <class V, class Norm, class Part>
+  V with(const V& x, const Norm& norm, const dropout<Kind>& drop, const Part& part) const {
+    if (options_.norm_first) return x + drop(part(V(norm(x))));
+    return norm(x + drop(part(x)));
+  }
+
+  transformer_options options_;
+  dropout<Kind> inner_;
+};
+
+/// attention(x..., mask), or without the mask.
+template <class Attention, class M, class... X>
+auto attended(const Attention& attention, const M& mask, const X&... x) {
+  if constexpr (std::is_same_v<M, no_mask_t>) return attention(x...);
+  else return attention(x..., mask);
+}
+
+}  // namespace detail
+
+/// A layer of a transformer's encoder: attention of a sequence to itself, then a network with one hidden layer, each
+/// added to what goes in and normalised. x (T,N,features), with batch_first (N,T,features), or (T,features); a mask as
+/// of attention may come behind it. Parameters, their names and their initial values are those of
+/// torch.nn.TransformerEncoderLayer; masks are true where a query sees a key, the opposite of its masks. A. Vaswani et
+/// al., NIPS (2017).
+///
+///     nn::transformer_encoder_layer layer(256, 8, gen, {.feedforward_features = 1024, .batch_first = true});
+///     auto y = layer(x);        // (N,T,256) => (N,T,256)
+///     auto z = layer(x, mask);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+class transformer_encoder_layer : public detail::transformer_layer<transformer_encoder_layer<T, D, Kind>, T, D, Kind> {
+  using base = detail::transformer_layer<transformer_encoder_layer, T, D, Kind>;
+
+ public:
+  template <class To, class K>
+  using rebind = transformer_encoder_layer<T, To, K>;
+
+  transformer_encoder_layer() = default;
+  transformer_encoder_layer(index_t features, index_t heads, generator& gen, const transformer_options& o = {})
+      : base(features, gen, o),
+        self_attn(features, heads, gen, base::attention_of(o, o.causal)),
+        norm1(features, o.layer_norm_eps),
+        norm2(features, o.layer_norm_eps),
+        dropout1(o.dropout, gen),
+        dropout2(o.dropout, gen) {}
+
+  template <expression X, class M = no_mask_t>
+    requires((rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M>)
+  auto forward(const X& x, const M& mask = {}) const {
+    return run(sinter::detail::value_as<typename base::template value<rank_of<X>>>(x), mask);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("options", m.options_...);
+    f("self_attn", m.self_attn...);
+    f("linear1", m.linear1...);
+    f("dropout", m.inner_...);
+    f("linear2", m.linear2...);
+    f("norm1", m.norm1...);
+    f("norm2", m.norm2...);
+    f("dropout1", m.dropout1...);
+    f("dropout2", m.dropout2...);
+  }
+
+  multihead_attention<T, D, Kind> self_attn;
+  layer_norm<T, D, Kind> norm1, norm2;
+  dropout<Kind> dropout1, dropout2;
+
+ private:
+  template <floating_element, device, class>
+  friend class transformer_encoder_layer;
+  template <class V, class M>
+  V run(const V& x, const M& mask) const;
+};
+transformer_encoder_layer(index_t, index_t, generator&, const transformer_options& = {}) -> transformer_encoder_layer<>;
+
+// Out of the class, so that sinter::compiled can hold it.
+template <floating_element T, device D, class Kind>
+template <class V, class M>
+V transformer_encoder_layer<T, D, Kind>::run(const V& x, const M& mask) const {
+  const V h = this->with(x, norm1, dropout1, [&](const V& v) { return detail::attended(self_attn, mask, v); });
+  return this->with(h, norm2, dropout2, [this](const V& v) { return this->hidden(v); });
+}
+
+/// A layer of a transformer's decoder: as one of the encoder, with attention to `memory`, what the encoder gave,
+/// between the two parts. Masks of the sequence and of memory may come behind. As torch.nn.TransformerDecoderLayer.
+///
+///     nn::transformer_decoder_layer layer(256, 8, gen, {.batch_first = true, .causal = true});
+///     auto y = layer(x, memory);                       // (N,T,256), (N,S,256) => (N,T,256)
+///     auto z = layer(x, memory, nn::no_mask, nn::padding_mask(lengths, memory.extent(1)));
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+class transformer_decoder_layer : public detail::transformer_layer<transformer_decoder_layer<T, D, Kind>, T, D, Kind> {
+  using base = detail::transformer_layer<transformer_decoder_layer, T, D, Kind>;
+
+ public:
+  template <class To, class K>
+  using rebind = transformer_decoder_layer<T, To, K>;
+
+  transformer_decoder_layer() = default;
+  transformer_decoder_layer(index_t features, index_t heads, generator& gen, const transformer_options& o = {})
+      : base(features, gen, o),
+        self_attn(features, heads, gen, base::attention_of(o, o.causal)),
+        multihead_attn(features, heads, gen, base::attention_of(o, false)),
+        norm1(features, o.layer_norm_eps),
+        norm2(features, o.layer_norm_eps),
+        norm3(features, o.layer_norm_eps),
+        dropout1(o.dropout, gen),
+        dropout2(o.dropout, gen),
+        dropout3(o.dropout, gen) {}
+
+  template <expression X, expression S, class M = no_mask_t, class N = no_mask_t>
+    requires((rank_of<X> == 2 || rank_of<X> == 3) && rank_of<S> == rank_of<X> && detail::is_mask<M> &&
+             detail::is_mask<N>)
+  auto forward(const X& x, const S& memory, const M& mask = {}, const N& memory_mask = {}) const {
+    using V = typename base::template value<rank_of<X>>;
+    return run(sinter::detail::value_as<V>(x), sinter::detail::value_as<V>(memory), mask, memory_mask);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("options", m.options_...);
+    f("self_attn", m.self_attn...);
+    f("multihead_attn", m.multihead_attn...);
+    f("linear1", m.linear1...);
+    f("dropout", m.inner_...);
+    f("linear2", m.linear2...);
+    f("norm1", m.norm1...);
+    f("norm2", m.norm2...);
+    f("norm3", m.norm3...);
+    f("dropout1", m.dropout1...);
+    f("dropout2", m.dropout2...);
+    f("dropout3", m.dropout3...);
+  }
+
+  multihead_attention<T, D, Kind> self_attn, multihead_attn;
+  layer_norm<T, D, Kind> norm1, norm2, norm3;
+  dropout<Kind> dropout1, dropout2, dropout3;
+
+ private:
+  template <floating_element, device, class>
+  friend class transformer_decoder_layer;
+  template <class V, class M, class N>
+  V run(const V& x, const V& memory, const M& mask, const N& memory_mask) const;
+};
+transformer_decoder_layer(index_t, index_t, generator&, const transformer_options& = {}) -> transformer_decoder_layer<>;
+
+template <floating_element T, device D, class Kind>
+template <class V, class M, class N>
+V transformer_decoder_layer<T, D, Kind>::run(const V& x, const V& memory, const M& mask, const N& memory_mask) const {
+  V h = this->with(x, norm1, dropout1, [&](const V& v) { return detail::attended(self_attn, mask, v); });
+  h = this->with(h, norm2, dropout2,
+                 [&](const V& v) { return detail::attended(multihead_attn, memory_mask, v, memory, memory); });
+  return this->with(h, norm3, dropout3, [this](const V& v) { return this->hidden(v); });
+}
+
+/// Whether a last norm stands behind the layers of a stack.
+enum class final_norm { without, with };
+
+namespace detail {
+
+/// Layers one behind the other, "layers.0" and so on, and perhaps a norm, "norm".
+template <class Self, class Layer, floating_element T, device D, class Kind>
+class transformer_stack : public module<Self> {
+ public:
+  using device_type = D;
+  using kind = Kind;
+
+  transformer_stack() = default;
+  transformer_stack(index_t features, index_t heads, index_t count, generator& gen, const transformer_options& o = {},
+                    final_norm last = final_norm::without)
+      : layers(count, [&] { return Layer(features, heads, gen, o); }), last_(last) {
+    if (last == final_norm::with) norm = layer_norm<T, D, Kind>(features, o.layer_norm_eps);
+  }
+
+  template <expression X, class... More>
+    requires(rank_of<X> == 2 || rank_of<X> == 3)
+  auto forward(const X& x, const More&... more) const {
+    using V = parameter<T, rank_of<X>, D, Kind>;
+    V h = sinter::detail::value_as<V>(x);
+    for (const auto& layer : layers) h = layer(h, more...);
+    return last_ == final_norm::with ? V(norm(h)) : h;
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("last", m.last_...);
+    f("layers", m.layers...);
+    if (last_of(m...).has_norm()) f("norm", m.norm...);
+  }
+
+  bool has_norm() const { return last_ == final_norm::with; }
+
+  module_list<Layer> layers;
+  layer_norm<T, D, Kind> norm;
+
+ private:
+  template <class, class, floating_element, device, class>
+  friend class transformer_stack;
+  final_norm last_ = final_norm::without;
+};
+
+}  // namespace detail
+
+/// Layers of an encoder one behind the other, with parameters "layers.0.self_attn.in_proj_weight" and so on, as
+/// torch.nn.TransformerEncoder; each layer draws its own weights.
+///
+///     nn::transformer_encoder encoder(256, 8, 6, gen, {.batch_first = true});
+///     auto y = encoder(x);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+class transformer_encoder : public detail::transformer_stack<transformer_encoder<T, D, Kind>,
+                                                             transformer_encoder_layer<T, D, Kind>, T, D, Kind> {
+ public:
+  template <class To, class K>
+  using rebind = transformer_encoder<T, To, K>;
+  using detail::transformer_stack<transformer_encoder, transformer_encoder_layer<T, D, Kind>, T, D,
+                                  Kind>::transformer_stack;
+};
+transformer_encoder(index_t, index_t, index_t, generator&, const transformer_options& = {},
+                    final_norm = final_norm::without) -> transformer_encoder<>;
+
+/// Likewise layers of a decoder: called as they are.
+///
+///     auto y = decoder(x, memory);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+class transformer_decoder : public detail::transformer_stack<transformer_decoder<T, D, Kind>,
+                                                             transformer_decoder_layer<T, D, Kind>, T, D, Kind> {
+ public:
+  template <class To, class K>
+  using rebind = transformer_decoder<T, To, K>;
+  using detail::transformer_stack<transformer_decoder, transformer_decoder_layer<T, D, Kind>, T, D,
+                                  Kind>::transformer_stack;
+};
+transformer_decoder(index_t, index_t, index_t, generator&, const transformer_options& = {},
+                    final_norm = final_norm::without) -> transformer_decoder<>;
+
+/// Encoder and decoder, each with a last norm: (S,N,features) and (T,N,features) => (T,N,features). `causal` is of the
+/// decoder alone. Masks of the source, of the target and of what the encoder gave may come behind, or nn::no_mask. All
+/// matrices begin as xavier_uniform draws them. Parameters "encoder.layers.0.…" and "decoder.…", as
+/// torch.nn.Transformer.
+///
+///     nn::transformer translate(512, 8, 6, 6, gen, {.batch_first = true, .causal = true});
+///     auto y = translate(source, target);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+class transformer : public module<transformer<T, D, Kind>> {
+ public:
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = transformer<T, To, K>;
+
+  transformer() = default;
+  transformer(index_t features, index_t heads, index_t encoder_layers, index_t decoder_layers, generator& gen,
+              const transformer_options& o = {})
+      : encoder(features, heads, encoder_layers, gen, seeing_all(o), final_norm::with),
+        decoder(features, heads, decoder_layers, gen, o, final_norm::with) {
+    this->for_each_parameter([&gen](const std::string&, const auto& p) {
+      if constexpr (std::remove_cvref_t<decltype(p)>::rank == 2)
+        sinter::detail::plain(p).in_place() = init::xavier_uniform<T, D>(gen, p.shape());
+    });
+  }
+
+  template <expression X, expression Y, class M = no_mask_t, class N = no_mask_t, class K = no_mask_t>
+    requires(rank_of<X> == rank_of<Y> && detail::is_mask<M> && detail::is_mask<N> && detail::is_mask<K>)
+  auto forward(const X& source, const Y& target, const M& source_mask = {}, const N& target_mask = {},
+               const K& memory_mask = {}) const {
+    return decoder(target, encoder(source, source_mask), target_mask, memory_mask);
+  }
+  SINTER_MEMBERS(encoder, decoder);
+
+  transformer_encoder<T, D, Kind> encoder;
+  transformer_decoder<T, D, Kind> decoder;
+
+ private:
+  static transformer_options seeing_all(transformer_options o) {
+    o.causal = false;
+    return o;
+  }
+};
+transformer(index_t, index_t, index_t, index_t, generator&, const transformer_options& = {}) -> transformer<>;
+
+static_assert(is_module<transformer_encoder<>> && is_module<transformer_decoder<>> && is_module<transformer<>>);
+
+}  // namespace sinter::nn
+
+#if SINTER_COMPILED
+#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_FUNCTION template
+#else
+#define SINTER_STOCK_FUNCTION extern template
+#endif
+namespace sinter::nn::detail {
+
+#define SINTER_STOCK_TABLE(X, recurrence)                                                                       \
+  SINTER_STOCK_FUNCTION recurrent_run<X<2>, X<3>> run_layers<recurrence>(                                       \
+      const std::vector<recurrent_weights<X<2>, X<1>>>&, X<2>, const sequence_steps&, const X<3>&, const X<3>&, \
+      const recurrent_options&, bool, generator&);
+template <int R>
+using stock_plain = tensor<float, R>;
+template <int R>
+using stock_tracked = variable<float, R>;
+SINTER_STOCK_TABLE(stock_plain, lstm_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, lstm_recurrence)
+SINTER_STOCK_TABLE(stock_plain, gru_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, gru_recurrence)
+SINTER_STOCK_TABLE(stock_plain, rnn_recurrence)
+SINTER_STOCK_TABLE(stock_tracked, rnn_recurrence)
+#undef SINTER_STOCK_TABLE
+
+}  // namespace sinter::nn::detail
+namespace sinter::nn {
+
+#define SINTER_STOCK_TABLE(X, Kind)                                                                                 \
+  SINTER_STOCK_FUNCTION X<3> multihead_attention<float, cpu, Kind>::attended(const X<4>&, const X<4>&, const X<4>&, \
+                                                                             bool) const;                           \
+  SINTER_STOCK_FUNCTION X<3> multihead_attention<float, cpu, Kind>::attended(const X<4>&, const X<4>&, const X<4>&, \
+                                                                             bool, const tensor<bool, 4>&) const;   \
+  SINTER_STOCK_FUNCTION X<3> transformer_encoder_layer<float, cpu, Kind>::run(const X<3>&, const no_mask_t&) const; \
+  SINTER_STOCK_FUNCTION X<3> transformer_encoder_layer<float, cpu, Kind>::run(const X<3>&, const tensor<bool, 4>&)  \
+      const;                                                                                                        \
+  SINTER_STOCK_FUNCTION X<3> transformer_decoder_layer<float, cpu, Kind>::run(                                      \
+      const X<3>&, const X<3>&, const no_mask_t&, const no_mask_t&) const;
+SINTER_STOCK_TABLE(detail::stock_plain, plain)
+SINTER_STOCK_TABLE(detail::stock_tracked, tracked)
+#undef SINTER_STOCK_TABLE
+
+}  // namespace sinter::nn
+#undef SINTER_STOCK_FUNCTION
+
+#if SINTER_STOCK_PART == 7 || SINTER_STOCK_PART < 0
+#define SINTER_STOCK_LINE SINTER_STOCK_MADE
+#else
+#define SINTER_STOCK_LINE SINTER_STOCK
+#endif
+namespace sinter::detail {
+
+#define SINTER_STOCK_TABLE(X, W)                                                                 \
+  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<false>, X<2>, W<2>, stock::labels>) \
+  SINTER_STOCK_LINE(kernel_expr<ops::linear_cross_entropy_op<true>, X<2>, W<2>, W<1>, stock::labels>)
+SINTER_STOCK_TABLE(stock::plain, stock::plain)
+SINTER_STOCK_TABLE(stock::plain, stock::tracked)
+SINTER_STOCK_TABLE(stock::tracked, stock::tracked)
+#undef SINTER_STOCK_TABLE
+#define SINTER_STOCK_TABLE(X)                                                                    \
+  SINTER_STOCK_LINE(kernel_expr<ops::attention_op<ops::attention_mask::none>, X<4>, X<4>, X<4>>) \
+  SINTER_STOCK_LINE(stock::product<stock::reduction<ops::mean_op, 1, 0, X<1>>, stock::number>)
+SINTER_STOCK_TABLE(stock::plain)
+SINTER_STOCK_TABLE(stock::tracked)
+#undef SINTER_STOCK_TABLE
+SINTER_STOCK_LINE(
+    kernel_expr<dropping_attention<stock::tracked<4>>, stock::tracked<4>, stock::tracked<4>, stock::tracked<4>>)
+
+}  // namespace sinter::detail
+#undef SINTER_STOCK_LINE
+#endif
+// sinter/sequences/positions.hpp: where tokens stand: rotary and sinusoidal positions, and ALiBi.
+
+#include <numbers>
+
+namespace sinter::nn {
+
+/// How Llama 3.1 stretches positions: frequencies of wavelengths over context / low are divided by factor, those under
+/// context / high stay, and between the two the one goes over into the other.
+struct llama3_scaling {
+  double factor = 8, low = 1, high = 4, context = 8192;
+};
+
+struct rotary_position_options {
+  double base = 10000;                        ///< pair i of n turns by base^(-i / n) per position
+  index_t turned = 0;                         ///< elements of a row that turn; 0: all
+  bool interleaved = false;                   ///< pairs of neighbours; see rotary_options
+  double factor = 1;                          ///< positions are divided by it
+  std::optional<llama3_scaling> llama3 = {};  ///< in its place
+};
+
+namespace detail {
+
+SINTER_SHARED std::vector<double> rotary_frequencies(index_t size, const rotary_position_options& o);
+SINTER_SHARED_COLD void check_positions(const char* what, index_t first, index_t steps, index_t size);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_positions(const char* what, index_t first, index_t steps, index_t size) {
+  if (first < 0 || steps < 0 || size < 0 || size % 2 != 0)
+    sinter::detail::refuse<value_error>({what, ": ", steps, " positions from ", first, " of ", size,
+                                         " elements; none may be negative, and elements come in pairs"});
+}
+
+SINTER_SHARED std::vector<double> rotary_frequencies(index_t size, const rotary_position_options& o) {
+  const index_t turned = o.turned > 0 ? o.turned : size;
+  if (turned > size || !(o.base > 0) || !(o.factor > 0))
+    sinter::detail::refuse<value_error>({"rotary_positions: ", turned, " of ", size, " elements turn, with base ",
+                                         o.base, " and factor ", o.factor, "; base and factor are positive"});
+  if (o.llama3 && !(o.llama3->factor > 0 && o.llama3->high > o.llama3->low && o.llama3->low > 0))
+    sinter::detail::refuse<value_error>({"rotary_positions: llama3 scaling with factor ", o.llama3->factor, ", low ",
+                                         o.llama3->low, " and high ", o.llama3->high,
+                                         "; they are positive, and low is less than high"});
+  std::vector<double> all;
+  for (index_t i = 0; i < turned / 2; ++i) {
+    double f = std::pow(o.base, -2.0 * static_cast<double>(i) / static_cast<double>(turned));
+    if (o.llama3) {
+      const llama3_scaling& s = *o.llama3;
+      const double turns = s.context * f / (2 * std::numbers::pi);  // within the context
+      const double kept = std::clamp((turns - s.low) / (s.high - s.low), 0.0, 1.0);
+      f *= kept + (1 - kept) / s.factor;
+    } else {
+      f /= o.factor;
+    }
+    all.push_back(f);
+  }
+  return all;
+}
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// The angles of positions [first, first + steps) for heads of `size` elements. Called with x (T,d), (N,T,d) or
+/// (N,heads,T,d) it turns x by them; see sinter::rotary. One is made for each pass of a network and serves all of its
+/// layers. Published weights of Llama take the default pairs. Errors: value_error for sizes and options that are
+/// none; those of rotary.
+///
+///     const nn::rotary_positions turn(64, 0, tokens.extent(1));
+///     auto y = attention(turn(q), turn(k), v, {.causal = true});
+template <floating_element T = float, device D = cpu>
+class rotary_positions {
+ public:
+  rotary_positions(index_t size, index_t first, index_t steps, const rotary_position_options& options = {})
+      : options_{options.interleaved} {
+    detail::check_positions("rotary_positions", first, steps, options.turned > 0 ? options.turned : size);
+    const auto frequencies = detail::rotary_frequencies(size, options);
+    std::vector<T> c, s;
+    for (index_t t = first; t < first + steps; ++t)
+      for (const double f : frequencies) {
+        c.push_back(static_cast<T>(std::cos(static_cast<double>(t) * f)));
+        s.push_back(static_cast<T>(std::sin(static_cast<double>(t) * f)));
+      }
+    const extents<2> shape{{steps, static_cast<index_t>(frequencies.size())}};
+    cos_ = from_data<T, D>(c, shape);
+    sin_ = from_data<T, D>(s, shape);
+  }
+
+  template <expression X>
+  auto operator()(X&& x) const {
+    return rotary(std::forward<X>(x), cos_, sin_, options_);
+  }
+  /// (steps, pairs).
+  const tensor<T, 2, D>& cos() const { return cos_; }
+  const tensor<T, 2, D>& sin() const { return sin_; }
+
+ private:
+  tensor<T, 2, D> cos_, sin_;
+  rotary_options options_;
+};
+rotary_positions(index_t, index_t, index_t, const rotary_position_options& = {}) -> rotary_positions<>;
+
+/// Positions [first, first + steps) as rows (steps, features), to be added to tokens: element 2 i of position t is
+/// sin(t / 10000^(2 i / features)), element 2 i + 1 its cosine. A. Vaswani et al., NIPS (2017). Errors: value_error for
+/// an odd number of features.
+///
+///     tensor x = tokens + nn::sinusoidal_positions(128, 512);  // (N,128,512)
+template <floating_element T = float, device D = cpu>
+tensor<T, 2, D> sinusoidal_positions(index_t steps, index_t features, index_t first = 0) {
+  detail::check_positions("sinusoidal_positions", first, steps, features);
+  const auto frequencies = detail::rotary_frequencies(features, {});
+  std::vector<T> all;
+  for (index_t t = first; t < first + steps; ++t)
+    for (const double f : frequencies) {
+      all.push_back(static_cast<T>(std::sin(static_cast<double>(t) * f)));
+      all.push_back(static_cast<T>(std::cos(static_cast<double>(t) * f)));
+    }
+  return from_data<T, D>(all, extents<2>{{steps, features}});
+}
+
+/// A score for attention: each head takes its own slope times the distance of query and key off it. The slopes of 2^k
+/// heads are 2^(-8 / 2^k) and its powers; other numbers of heads take every other slope of twice as many besides. O.
+/// Press et al., ICLR (2022). Errors: value_error unless there are 1 to 128 heads.
+///
+///     auto y = attention(q, k, v, nn::alibi(8), {.causal = true});
+struct alibi : ops::plain_score {
+  static constexpr index_t most_heads = 128;
+  std::array<float, std::size_t{most_heads}> slopes{};
+
+  explicit alibi(index_t heads) {
+    if (heads < 1 || heads > most_heads)
+      sinter::detail::refuse<value_error>({"alibi: ", heads, " heads; there may be 1 to ", most_heads});
+    index_t whole = 1;
+    while (2 * whole <= heads) whole *= 2;
+    for (index_t h = 0; h < heads; ++h) {
+      const double power = h < whole ? static_cast<double>(h + 1) : static_cast<double>(h - whole) + 0.5;
+      slopes[static_cast<std::size_t>(h)] = static_cast<float>(std::exp2(-8 * power / static_cast<double>(whole)));
+    }
+  }
+  template <class V>
+  SINTER_WORD V apply(V s, const score_place<V>& at) const {
+    return s + math::constant<V>(slopes[static_cast<std::size_t>(at.head)]) * (at.key - at.query);
+  }
+};
+static_assert(ops::is_score<alibi>);
 
 }  // namespace sinter::nn
 #endif
