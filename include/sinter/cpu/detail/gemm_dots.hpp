@@ -5,13 +5,8 @@
 #include <utility>
 
 #include "sinter/cpu/detail/gemm_args.hpp"
-#include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_scratch.hpp"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
+#include "sinter/math/packet.hpp"
 
 namespace sinter::cpu_impl::detail {
 
@@ -20,9 +15,7 @@ namespace sinter::cpu_impl::detail {
 /// memory is what limits. Either A is R, or the transpose of B is.
 template <class T>
 struct dot_product {
-  using shape = tile_shape<T>;
-  using packet = typename shape::packet;
-  static constexpr int lanes = shape::lanes, at_once = 4;  ///< rows, and vectors, that share what they load
+  static constexpr int lanes = math::native_lanes, at_once = 4;  ///< rows, and vectors, that share what they load
   static constexpr index_t most_vectors = 8, min_k = 64, rows_per_task = 32;
   static constexpr index_t least_shared = 131072;  ///< elements of R, which take some 40 us to read
   static constexpr index_t most_packed = (index_t{1} << 19) / static_cast<index_t>(sizeof(T));
@@ -85,14 +78,14 @@ struct dot_product {
   }
   template <int Rows, int Vectors, int... I>
   void add_up(const T* from, const T* with, T* sums, std::integer_sequence<int, I...>) const {
-    namespace ei = Eigen::internal;
-    packet sum[std::size_t{Rows * Vectors}];
-    ((sum[I] = ei::pset1<packet>(T(0))), ...);
+    using V = math::simd<T, lanes>;
+    V sum[std::size_t{Rows * Vectors}];
+    ((sum[I] = V(T(0))), ...);
     const auto add = [&](const T* lines, index_t step, const T* other) SINTER_INLINE_LAMBDA {
-      packet left[std::size_t{Rows}], right[std::size_t{Vectors}];
-      for (int r = 0; r < Rows; ++r) left[r] = ei::ploadu<packet>(lines + r * step);
-      for (int i = 0; i < Vectors; ++i) right[i] = ei::ploadu<packet>(other + i * length);
-      ((sum[I] = ei::pmadd(left[I / Vectors], right[I % Vectors], sum[I])), ...);
+      V left[std::size_t{Rows}], right[std::size_t{Vectors}];
+      for (int r = 0; r < Rows; ++r) left[r] = V::load(lines + r * step);
+      for (int i = 0; i < Vectors; ++i) right[i] = V::load(other + i * length);
+      ((sum[I] = math::fma(left[I / Vectors], right[I % Vectors], sum[I])), ...);
     };
     index_t k = 0;
     for (; k + lanes <= args.k; k += lanes) add(from + k, row_stride, with + k);
@@ -102,12 +95,8 @@ struct dot_product {
         std::memcpy(ends + r * lanes, from + r * row_stride + k, static_cast<std::size_t>(args.k - k) * sizeof(T));
       add(ends, lanes, with + k);
     }
-    ((sums[I] = ei::predux(sum[I])), ...);
+    ((sums[I] = math::hsum(sum[I])), ...);
   }
 };
 
 }  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
