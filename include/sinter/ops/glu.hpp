@@ -41,6 +41,9 @@ auto glu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("glu", x, axis);
   return h.first * sigmoid(h.second);
 }
+template <class X, class Problem = typename detail::mistake_of<ops::sigmoid_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::sigmoid_op, X>::fix>
+void glu(const X&, detail::whole = -1) = delete;
 
 /// silu(a) b, likewise: the gate is the first half, as in Llama. N. Shazeer, "GLU variants improve transformer", 2020.
 ///
@@ -51,6 +54,9 @@ auto swiglu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("swiglu", x, axis);
   return silu(h.first) * h.second;
 }
+template <class X, class Problem = typename detail::mistake_of<ops::silu_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::silu_op, X>::fix>
+void swiglu(const X&, detail::whole = -1) = delete;
 
 /// gelu(a) b, likewise.
 ///
@@ -61,5 +67,8 @@ auto geglu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("geglu", x, axis);
   return gelu(h.first) * h.second;
 }
+template <class X, class Problem = typename detail::mistake_of<ops::gelu_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::gelu_op, X>::fix>
+void geglu(const X&, detail::whole = -1) = delete;
 
 }  // namespace sinter
