@@ -16948,6 +16948,9 @@ auto glu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("glu", x, axis);
   return h.first * sigmoid(h.second);
 }
+template <class X, class Problem = typename detail::mistake_of<ops::sigmoid_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::sigmoid_op, X>::fix>
+void glu(const X&, detail::whole = -1) = delete;
 
 /// silu(a) b, likewise: the gate is the first half, as in Llama. N. Shazeer, "GLU variants improve transformer", 2020.
 ///
@@ -16958,6 +16961,9 @@ auto swiglu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("swiglu", x, axis);
   return silu(h.first) * h.second;
 }
+template <class X, class Problem = typename detail::mistake_of<ops::silu_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::silu_op, X>::fix>
+void swiglu(const X&, detail::whole = -1) = delete;
 
 /// gelu(a) b, likewise.
 ///
@@ -16968,6 +16974,9 @@ auto geglu(const X& x, detail::whole axis = -1) {
   const auto h = detail::halves_of("geglu", x, axis);
   return gelu(h.first) * h.second;
 }
+template <class X, class Problem = typename detail::mistake_of<ops::gelu_op, X>::problem,
+          class Fix = typename detail::mistake_of<ops::gelu_op, X>::fix>
+void geglu(const X&, detail::whole = -1) = delete;
 
 }  // namespace sinter
 // sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
@@ -30854,11 +30863,6 @@ struct kernels<Op, D> {
 
 // sinter/cpu/detail/gemm_dots.hpp: the product of a matrix and very few vectors, which reads the matrix once.
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
 namespace sinter::cpu_impl::detail {
 
 /// out(r, v) = [out +] sum over k of R(r, k) V(k, v), for at most 8 vectors v and rows of R contiguous in k: a layer's
@@ -30866,9 +30870,7 @@ namespace sinter::cpu_impl::detail {
 /// memory is what limits. Either A is R, or the transpose of B is.
 template <class T>
 struct dot_product {
-  using shape = tile_shape<T>;
-  using packet = typename shape::packet;
-  static constexpr int lanes = shape::lanes, at_once = 4;  ///< rows, and vectors, that share what they load
+  static constexpr int lanes = math::native_lanes, at_once = 4;  ///< rows, and vectors, that share what they load
   static constexpr index_t most_vectors = 8, min_k = 64, rows_per_task = 32;
   static constexpr index_t least_shared = 131072;  ///< elements of R, which take some 40 us to read
   static constexpr index_t most_packed = (index_t{1} << 19) / static_cast<index_t>(sizeof(T));
@@ -30931,14 +30933,14 @@ struct dot_product {
   }
   template <int Rows, int Vectors, int... I>
   void add_up(const T* from, const T* with, T* sums, std::integer_sequence<int, I...>) const {
-    namespace ei = Eigen::internal;
-    packet sum[std::size_t{Rows * Vectors}];
-    ((sum[I] = ei::pset1<packet>(T(0))), ...);
+    using V = math::simd<T, lanes>;
+    V sum[std::size_t{Rows * Vectors}];
+    ((sum[I] = V(T(0))), ...);
     const auto add = [&](const T* lines, index_t step, const T* other) SINTER_INLINE_LAMBDA {
-      packet left[std::size_t{Rows}], right[std::size_t{Vectors}];
-      for (int r = 0; r < Rows; ++r) left[r] = ei::ploadu<packet>(lines + r * step);
-      for (int i = 0; i < Vectors; ++i) right[i] = ei::ploadu<packet>(other + i * length);
-      ((sum[I] = ei::pmadd(left[I / Vectors], right[I % Vectors], sum[I])), ...);
+      V left[std::size_t{Rows}], right[std::size_t{Vectors}];
+      for (int r = 0; r < Rows; ++r) left[r] = V::load(lines + r * step);
+      for (int i = 0; i < Vectors; ++i) right[i] = V::load(other + i * length);
+      ((sum[I] = math::fma(left[I / Vectors], right[I % Vectors], sum[I])), ...);
     };
     index_t k = 0;
     for (; k + lanes <= args.k; k += lanes) add(from + k, row_stride, with + k);
@@ -30948,15 +30950,11 @@ struct dot_product {
         std::memcpy(ends + r * lanes, from + r * row_stride + k, static_cast<std::size_t>(args.k - k) * sizeof(T));
       add(ends, lanes, with + k);
     }
-    ((sums[I] = ei::predux(sum[I])), ...);
+    ((sums[I] = math::hsum(sum[I])), ...);
   }
 };
 
 }  // namespace sinter::cpu_impl::detail
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 // sinter/cpu/detail/gemm_in_place.hpp: the product where one matrix is narrow and the other's rows are read unpacked.
 
 #if defined(__GNUC__) && !defined(__clang__)
