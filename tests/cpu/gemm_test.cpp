@@ -140,7 +140,8 @@ TEMPLATE_TEST_CASE("gemm equals the plain sum for awkward sizes", "[gemm]", floa
 
 TEMPLATE_TEST_CASE("gemm takes operands with any strides", "[gemm]", float, double, std::int32_t, std::int64_t) {
   thread_pool pool(2);
-  const index_t sizes[][3] = {{17, 33, 65}, {129, 65, 70}, {5, 300, 127}, {300, 9, 90}, {31, 2, 15}};
+  const index_t sizes[][3] = {{17, 33, 65}, {129, 65, 70}, {5, 300, 127}, {300, 9, 90},
+                              {31, 2, 15},  {7, 41, 200},  {42, 3, 300}};
   for (const auto& s : sizes)
     for (const layout la : all_layouts)
       for (const layout lb : all_layouts)
@@ -162,7 +163,8 @@ TEMPLATE_TEST_CASE("gemm crosses every blocking boundary", "[gemm]", float, doub
 }
 
 TEMPLATE_TEST_CASE("gemm gives the same bits on any number of threads", "[gemm]", float, double) {
-  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900}, {600, 33, 1300}};
+  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900},
+                              {600, 33, 1300}, {3, 600, 900},  {700, 7, 600}};
   for (const auto& s : sizes)
     for (const layout la : {layout::plain, layout::transposed})
       for (const layout lb : {layout::plain, layout::transposed}) {
