@@ -21916,7 +21916,8 @@ SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::s
 /// does. Derivative of x: g turned back; cos and sin have none. J. Su et al., "RoFormer", 2021. Errors: shape_error
 /// where the angles do not fit.
 ///
-///     tensor q = rotary(queries, cos, sin);
+///     const nn::rotary_positions turn(64, 0, 128);
+///     tensor q = rotary(queries, turn.cos(), turn.sin());
 template <class X, class C, class S>
   requires detail::takes_operands<ops::rotary_op, X, C, S>
 detail::kernel_of<ops::rotary_op, X, C, S> rotary(X&& x, C&& cos, S&& sin, const rotary_options& options = {}) {
