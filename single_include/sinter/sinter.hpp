@@ -72483,8 +72483,10 @@ auto pack_padded_sequence(const X& x, const Lengths& lengths, const pack_options
       detail::refuse<value_error>({op,
                                    ": the lengths grow; sort the sequences, the longest first, or pass "
                                    "{.enforce_sorted = false}"});
-    std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
-      return all[static_cast<std::size_t>(a)] > all[static_cast<std::size_t>(b)];
+    // Not stable_sort, of which clang 19 warns with the library of g++ 12.
+    std::sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+      const index_t of_a = all[static_cast<std::size_t>(a)], of_b = all[static_cast<std::size_t>(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   }
   const bool sorted = std::is_sorted(order.begin(), order.end());
@@ -73175,8 +73177,9 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
   std::vector<std::int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (o.top_k > 0 || o.top_p < 1)
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      const float of_a = logits[static_cast<std::size_t>(a)], of_b = logits[static_cast<std::size_t>(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   if (o.top_k > 0 && o.top_k < static_cast<index_t>(order.size())) order.resize(static_cast<std::size_t>(o.top_k));
   const double most = *likeliest;

@@ -70,8 +70,9 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
   std::vector<std::int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (o.top_k > 0 || o.top_p < 1)
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      const float of_a = logits[static_cast<std::size_t>(a)], of_b = logits[static_cast<std::size_t>(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   if (o.top_k > 0 && o.top_k < static_cast<index_t>(order.size())) order.resize(static_cast<std::size_t>(o.top_k));
   const double most = *likeliest;

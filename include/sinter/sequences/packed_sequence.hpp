@@ -120,8 +120,10 @@ auto pack_padded_sequence(const X& x, const Lengths& lengths, const pack_options
       detail::refuse<value_error>({op,
                                    ": the lengths grow; sort the sequences, the longest first, or pass "
                                    "{.enforce_sorted = false}"});
-    std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
-      return all[static_cast<std::size_t>(a)] > all[static_cast<std::size_t>(b)];
+    // Not stable_sort, of which clang 19 warns with the library of g++ 12.
+    std::sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+      const index_t of_a = all[static_cast<std::size_t>(a)], of_b = all[static_cast<std::size_t>(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   }
   const bool sorted = std::is_sorted(order.begin(), order.end());
