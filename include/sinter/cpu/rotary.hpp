@@ -7,19 +7,7 @@
 
 namespace sinter::cpu_impl {
 
-/// y (+)= x turned, back where `sign` is -1.
-template <class T>
-struct rotary_work {
-  ops::rotary_extents extents;
-  ops::rotary_strides from, to;
-  const T *x, *cos, *sin;
-  T* y;
-  compute_type<T> sign;
-  bool interleaved, add;
-
-  /// Both halves lie side by side.
-  bool is_dense() const { return !interleaved && from.elements == 1 && to.elements == 1; }
-};
+using ops::rotary_work;
 
 /// The pairs at place i of a row whose halves lie side by side.
 template <class T, class Place>
@@ -49,7 +37,7 @@ void turn_row(const rotary_work<T>& w, const T* x, const T* cos, const T* sin, T
   using C = compute_type<T>;
   const auto put = [&](T& to, C value) { to = static_cast<T>(w.add ? static_cast<C>(to) + value : value); };
   const index_t n = w.extents.pairs, step = w.interleaved ? 2 : 1, apart = w.interleaved ? 1 : n;
-  if (w.is_dense()) {
+  if (!w.interleaved && w.from.elements == 1 && w.to.elements == 1) {
     turn_dense_row(w, x, cos, sin, y);
   } else {
     for (index_t i = 0; i < n; ++i) {
@@ -86,27 +74,10 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cpu_v<D>
-struct kernels<ops::rotary_op, D> {
-  template <class T, int R, class Epilogue, int A>
-  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
-    run(op, x, cos, sin, y, 1, false);
-  }
-  template <class Backward>
-  static void reverse(const ops::rotary_op& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
-  }
-
- private:
-  template <class T, int R, int A>
-  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
-                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
-    cpu_impl::turn(
-        cpu_impl::rotary_work<T>{op.extents_of(x.shape(), cos.shape()), op.strides_of(x.strides()),
-                                 op.strides_of(y.strides()), access::data(x), access::data(cos), access::data(sin),
-                                 access::data(y), static_cast<compute_type<T>>(sign), op.options.interleaved, add},
-        backend<D>::pool());
+struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
+  template <class T, int R>
+  static void turn(const extents<R>&, const ops::rotary_work<T>& work) {
+    cpu_impl::turn(work, backend<D>::pool());
   }
 };
 

@@ -6,15 +6,12 @@
 
 namespace sinter::cuda_impl {
 
-/// y (+)= x turned, back where `sign` is -1: a thread for each pair, and for each element that stays.
+/// A thread for each pair, and for each element that stays.
 template <class T>
-struct rotary_body {
-  ops::rotary_extents extents;
-  ops::rotary_strides from, to;
-  const T *x, *cos, *sin;
-  T* y;
-  compute_type<T> sign;
-  bool interleaved, add;
+struct rotary_body : ops::rotary_work<T> {
+  using work = ops::rotary_work<T>;
+  using work::extents, work::from, work::to, work::x, work::cos, work::sin, work::y, work::sign, work::interleaved,
+      work::add;
 
   SINTER_WORD index_t numel() const {
     return extents.batch * extents.heads * extents.steps * (extents.pairs + extents.rest);
@@ -53,34 +50,12 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cuda_v<D>
-struct kernels<ops::rotary_op, D> {
-  template <class T, int R, class Epilogue, int A>
-  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
-    run(op, x, cos, sin, y, 1, false);
-  }
-  template <class Backward>
-  static void reverse(const ops::rotary_op& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
-  }
-
- private:
-  template <class T, int R, int A>
-  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
-                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
-    const cuda_impl::rotary_body<T> body{op.extents_of(x.shape(), cos.shape()),
-                                         op.strides_of(x.strides()),
-                                         op.strides_of(y.strides()),
-                                         access::data(x),
-                                         access::data(cos),
-                                         access::data(sin),
-                                         access::data(y),
-                                         static_cast<compute_type<T>>(sign),
-                                         op.options.interleaved,
-                                         add};
+struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
+  template <class T, int R>
+  static void turn(const extents<R>& shape, const ops::rotary_work<T>& work) {
+    const cuda_impl::rotary_body<T> body{work};
     if (body.numel() > 0)
-      cuda_impl::launch_on<D>({"rotary", x.shape()}, body,
+      cuda_impl::launch_on<D>({"rotary", shape}, body,
                               {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
   }
 };

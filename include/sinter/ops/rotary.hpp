@@ -29,6 +29,17 @@ struct rotary_strides {
 SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::shape_piece cos,
                                 sinter::detail::shape_piece sin);
 
+/// y (+)= x turned, back where `sign` is -1.
+template <class T>
+struct rotary_work {
+  rotary_extents extents;
+  rotary_strides from, to;
+  const T *x, *cos, *sin;
+  T* y;
+  compute_type<T> sign;
+  bool interleaved, add;
+};
+
 struct rotary_op : kernel_op {
   static constexpr const char* name = "rotary";
   static constexpr unsigned grad_uses[1] = {uses::second | uses::third};
@@ -90,6 +101,36 @@ SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::s
 #endif  // SINTER_DEFINES
 
 }  // namespace ops
+
+namespace detail {
+
+/// Forward and backward of rotary; kernels<rotary_op, D>::turn(shape, work) does either.
+template <device D>
+struct rotary_kernels {
+  template <class T, int R, class Epilogue, int A>
+  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
+    run(op, x, cos, sin, y, 1, false);
+  }
+  template <class Backward>
+  static void reverse(const ops::rotary_op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
+  }
+
+ private:
+  template <class T, int R, int A>
+  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
+                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
+    kernels<ops::rotary_op, D>::turn(
+        x.shape(),
+        ops::rotary_work<T>{op.extents_of(x.shape(), cos.shape()), op.strides_of(x.strides()),
+                            op.strides_of(y.strides()), access::data(x), access::data(cos), access::data(sin),
+                            access::data(y), static_cast<compute_type<T>>(sign), op.options.interleaved, add});
+  }
+};
+
+}  // namespace detail
 
 /// Pairs (a, b) of elements of each row of x turned by an angle: (a cos - b sin, b cos + a sin). x is (T,d), (N,T,d) or
 /// (N,heads,T,d); cos and sin are (T,r/2), or (N,T,r/2) where samples have positions of their own, with r <= d;
