@@ -9,17 +9,6 @@
 
 namespace sinter::cpu_impl {
 
-/// A tensor (batch, heads, rows, columns), or one without heads.
-template <class T, int R, device D>
-heads_of<T> heads_in(const tensor<T, R, D>& x) {
-  return {x.data(), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
-}
-template <class T, int R, device D>
-heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
-  const auto [data, batch, head, row, column] = heads_in(x);
-  return {data, batch, head, row, column};
-}
-
 template <ops::attention_mask Mask, class Score, class Dropout>
 detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                         const ops::attention_extents& e, int) {
@@ -41,6 +30,7 @@ template <ops::attention_mask Mask, class Score, class Dropout, device D>
   requires is_cpu_v<D>
 struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
   using op_type = ops::attention_op<Mask, Score, Dropout>;
+  using asked = attention_gradients<Mask>;
 
   template <class T, int R, class Epilogue, class... M>
   static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
@@ -56,14 +46,9 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     }
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
     const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
-      Kernel{rule,
-             cpu_impl::const_heads_in(q),
-             cpu_impl::const_heads_in(k),
-             cpu_impl::const_heads_in(v),
-             cpu_impl::heads_in(y),
-             saved.data(),
-             static_cast<C>(op.scale(e)),
-             cpu_impl::pool_of<D>()}
+      Kernel{
+          rule,         ops::const_heads_in(q),      ops::const_heads_in(k), ops::const_heads_in(v), ops::heads_in(y),
+          saved.data(), static_cast<C>(op.scale(e)), cpu_impl::pool_of<D>()}
           .compute();
     };
     using Rule = bare<decltype(rule)>;
@@ -89,10 +74,9 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     constexpr int R = rank_of<decltype(q)>;
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    using cpu_impl::const_heads_in, cpu_impl::heads_of, cpu_impl::pool_of;
+    using ops::const_heads_in, ops::heads_of, cpu_impl::pool_of;
     heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
-    if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
-      read_v = const_heads_in(b.template operand<2>());
+    if (asked::wants_scores(b)) read_v = const_heads_in(b.template operand<2>());
     const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_y = const_heads_in(b.result()),
                read_g = const_heads_in(b.gradient());
     const C scale = static_cast<C>(op.scale(e));
@@ -105,43 +89,18 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
                                                     read_y,
                                                     read_g,
                                                     b.saved.data(),
-                                                    gradient<0, T>(b),
-                                                    gradient<1, T>(b),
-                                                    gradient<2, T>(b),
+                                                    asked::template gradient<0, T>(b),
+                                                    asked::template gradient<1, T>(b),
+                                                    asked::template gradient<2, T>(b),
                                                     scale,
                                                     pool_of<D>()}
           .compute();
     if constexpr (Mask == ops::attention_mask::additive)
-      if (wants_mask(b))
+      if (asked::wants_mask(b))
         cpu_impl::detail::attention_mask_backward<T, Rule>{
             {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
-            mask_gradient<R, T>(b)}
+            asked::template mask_gradient<R, T>(b)}
             .compute();
-  }
-  template <class Backward>
-  static bool wants_mask(const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
-    else return false;
-  }
-  template <int R, class T, class Backward>
-  static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {
-    const auto place = b.template place_of<3>();
-    const auto& to = place.to;
-    constexpr int r = rank_of<decltype(to)>;
-    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
-    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
-    return {{to.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-            extent(R - 1),
-            R == 4 ? extent(2) : 1,
-            extent(1),
-            extent(0),
-            place.add};
-  }
-  template <int I, class T, class Backward>
-  static cpu_impl::detail::gradient_of<T> gradient(const Backward& b) {
-    if (!b.template wants<I>()) return {};
-    const auto place = b.template place_of<I>();
-    return {cpu_impl::heads_in(place.to), place.add};
   }
 };
 

@@ -8,17 +8,6 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::access;
 
-/// A tensor (batch, heads, rows, columns), or one without heads.
-template <class T, int R, device D>
-heads_of<T> heads_in(const tensor<T, R, D>& x) {
-  return {access::data(x), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
-}
-template <class T, int R, device D>
-heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
-  const auto [data, batch, head, row, column] = heads_in(x);
-  return {data, batch, head, row, column};
-}
-
 template <ops::attention_mask Mask, class Score, class Dropout>
 attention_rule<Score, Dropout, void> rule_of(const ops::attention_op<Mask, Score, Dropout>& op,
                                              const ops::attention_extents& e, int) {
@@ -45,6 +34,7 @@ template <ops::attention_mask Mask, class Score, class Dropout, device D>
   requires is_cuda_v<D>
 struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
   using op_type = ops::attention_op<Mask, Score, Dropout>;
+  using asked = attention_gradients<Mask>;
 
   template <class T, int R, class Epilogue, class... M>
   static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
@@ -54,7 +44,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
     const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
     const auto rule = cuda_impl::rule_of(op, e, R, mask...);
-    using cuda_impl::const_heads_in, cuda_impl::heads_in;
+    using ops::const_heads_in, ops::heads_in;
     cuda_impl::run_attention<D>("attention", y.shape(),
                                 cuda_impl::attention_body<T, bare<decltype(rule)>>{
                                     rule, const_heads_in(q), const_heads_in(k), const_heads_in(v), heads_in(y),
@@ -79,11 +69,11 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cuda_impl::rule_of(op, e, R, mask...);
     using Rule = bare<decltype(rule)>;
-    using cuda_impl::const_heads_in;
-    const bool of_scores = b.template wants<0>() || b.template wants<1>() || wants_mask(b);
+    using ops::const_heads_in;
+    const bool of_scores = asked::wants_scores(b);
     const temporary<D> memory(static_cast<std::size_t>(of_scores ? e.batch * e.heads * e.queries : 0) * sizeof(C));
     C* const means = static_cast<C*>(memory.data());
-    cuda_impl::heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
+    ops::heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
     if (of_scores) read_v = const_heads_in(b.template operand<2>());
     const cuda_impl::attention_reverse<T, Rule> reads{rule,
                                                       const_heads_in(q),
@@ -102,49 +92,30 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
             {"means of attention's gradient", shape}, body,
             {cuda_impl::blocks_for(body.rows(), body.rows_at_once), sizeof(C) * std::size_t{cuda_impl::block_threads}});
     }
-    cuda_impl::run_attention<D>(
-        "gradient of attention", shape,
-        cuda_impl::attention_gradients_body<T, Rule>{reads, gradient<0, T>(b), gradient<1, T>(b), gradient<2, T>(b)});
+    cuda_impl::run_attention<D>("gradient of attention", shape,
+                                cuda_impl::attention_gradients_body<T, Rule>{reads, asked::template gradient<0, T>(b),
+                                                                             asked::template gradient<1, T>(b),
+                                                                             asked::template gradient<2, T>(b)});
     if constexpr (Mask == ops::attention_mask::additive)
-      if (wants_mask(b)) run_mask(b, reads);
+      if (asked::wants_mask(b)) run_mask(b, reads);
   }
 
   template <class Backward, class T, class Rule>
   static void run_mask(const Backward& b, const cuda_impl::attention_reverse<T, Rule>& reads) {
     using C = compute_type<T>;
     const ops::attention_extents& e = reads.rule.e;
-    const auto place = b.template place_of<3>();
-    const auto& to = place.to;
-    constexpr int r = rank_of<decltype(to)>, R = rank_of<decltype(b.gradient())>;
-    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
-    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    const auto& shape = b.template operand<3>().shape();
     const cuda_impl::attention_mask_gradient<T> mask{
-        {access::data(to), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-        extent(R - 1),
-        R == 4 ? extent(2) : 1,
-        extent(1),
-        extent(0),
-        place.add};
+        asked::template mask_gradient<rank_of<decltype(b.gradient())>, T>(b)};
     const temporary<D> memory(static_cast<std::size_t>(mask.of_scores() ? 0 : e.batch * e.heads * mask.rows(e)) *
                               sizeof(C));
     C* const sums = static_cast<C*>(memory.data());
-    cuda_impl::run_attention<D>("gradient of attention's mask", to.shape(),
+    cuda_impl::run_attention<D>("gradient of attention's mask", shape,
                                 cuda_impl::attention_mask_gradient_body<T, Rule>{reads, mask, sums});
     const cuda_impl::attention_mask_sums_body<T> body{mask, e, sums};
     if (!mask.of_scores() && body.numel() > 0)
-      cuda_impl::launch_on<D>({"gradient of attention's mask", to.shape()}, body,
+      cuda_impl::launch_on<D>({"gradient of attention's mask", shape}, body,
                               {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
-  }
-  template <class Backward>
-  static bool wants_mask(const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
-    else return false;
-  }
-  template <int I, class T, class Backward>
-  static cuda_impl::attention_gradient<T> gradient(const Backward& b) {
-    if (!b.template wants<I>()) return {};
-    const auto place = b.template place_of<I>();
-    return {cuda_impl::heads_in(place.to), place.add};
   }
 };
 

@@ -42,7 +42,7 @@ struct attention_reverse {
   /// What a block works on, in shared memory: registers are few.
   struct visit {
     place at;
-    strided_matrix<const T> of_queries[2], of_keys[2];  ///< for scores, and for the gradients of weights
+    matrix_of<const T> of_queries[2], of_keys[2];  ///< for scores, and for the gradients of weights
   };
   static constexpr int room_for_visit = static_cast<int>((sizeof(visit) + sizeof(C) - 1) / sizeof(C));
   SINTER_WORD static visit& visit_at(C* tile) { return *reinterpret_cast<visit*>(tile + tiles::area); }
@@ -133,13 +133,6 @@ struct attention_means_body {
   }
 };
 
-/// Where a gradient goes. Without `data` nobody asks for it.
-template <class T>
-struct attention_gradient {
-  heads_of<T> to = {};
-  bool add = false;
-};
-
 /// dq, dk and dv, as far as they are asked for, in this order: a block makes some columns of a tile of one of them.
 template <class T, class Rule>
 struct attention_gradients_body : attention_reverse<T, Rule> {
@@ -147,13 +140,13 @@ struct attention_gradients_body : attention_reverse<T, Rule> {
   using base::rule, base::side, base::tiles_of;
   using typename base::C;
   using typename base::tiles;
-  attention_gradient<T> dq, dk, dv;
+  ops::gradient_of<T> dq, dk, dv;
 
   static constexpr std::size_t shared_bytes() {
     return sizeof(C) * std::size_t{2 * tiles::area + base::room_for_visit};
   }
-  SINTER_WORD index_t tasks_of(const attention_gradient<T>& d, index_t heads, index_t rows, index_t columns) const {
-    return d.to.data == nullptr ? 0 : rule.e.batch * heads * tiles_of(rows) * tiles_of(columns, tiles::columns);
+  SINTER_WORD index_t tasks_of(const ops::gradient_of<T>& d, index_t heads, index_t rows, index_t columns) const {
+    return !d ? 0 : rule.e.batch * heads * tiles_of(rows) * tiles_of(columns, tiles::columns);
   }
   SINTER_WORD index_t tasks_of_queries() const { return tasks_of(dq, rule.e.heads, rule.e.queries, rule.e.size); }
   SINTER_WORD index_t tasks_of_keys() const { return tasks_of(dk, rule.e.key_heads, rule.e.keys, rule.e.size); }
@@ -173,7 +166,7 @@ struct attention_gradients_body : attention_reverse<T, Rule> {
     if (owns_keys) task -= tasks_of_queries();
     const bool of_values = owns_keys && task >= tasks_of_keys();
     if (of_values) task -= tasks_of_keys();
-    const attention_gradient<T>& to = of_values ? dv : owns_keys ? dk : dq;
+    const ops::gradient_of<T>& to = of_values ? dv : owns_keys ? dk : dq;
     const index_t size = of_values ? e.value_size : e.size, heads = owns_keys ? e.key_heads : e.heads;
     const index_t owned = owns_keys ? e.keys : e.queries, others = owns_keys ? e.queries : e.keys;
     const index_t group = owns_keys ? e.heads / e.key_heads : 1;

@@ -9,12 +9,10 @@
 
 namespace sinter::cuda_impl {
 
-/// Where it goes; axes that the mask is broadcast along have the extent 1.
 template <class T>
-struct attention_mask_gradient {
-  heads_of<T> to;
-  index_t batch, heads, queries, keys;
-  bool add;
+struct attention_mask_gradient : ops::mask_gradient_of<T> {
+  using base = ops::mask_gradient_of<T>;
+  using base::batch, base::heads, base::queries, base::keys, base::add;
 
   SINTER_WORD bool of_scores() const { return queries > 1 && keys > 1; }
   /// Otherwise, of whose rows there are sums.

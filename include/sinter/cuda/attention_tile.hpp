@@ -11,33 +11,19 @@
 
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/chunk.hpp"
+#include "sinter/ops/attention_memory.hpp"
 #include "sinter/ops/attention_rule.hpp"
 
 namespace sinter::cuda_impl {
 
-/// A matrix in memory.
-template <class T>
-struct strided_matrix {
-  T* data;
-  index_t row, column;  ///< strides
-
-  SINTER_WORD strided_matrix from(index_t r, index_t c) const { return {data + r * row + c * column, row, column}; }
-};
-/// An operand or result of attention: (batch, heads, rows, columns), or without heads.
-template <class T>
-struct heads_of {
-  T* data = nullptr;
-  index_t batch = 0, head = 0, row = 0, column = 0;  ///< strides
-
-  SINTER_WORD strided_matrix<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
-};
+using ops::heads_of, ops::matrix_of;
 
 /// n, or at most `most`.
 SINTER_WORD int fewer(index_t n, int most) { return n < most ? static_cast<int>(n) : most; }
 
 /// One of two, member by member: what is chosen by its address would lie in a GPU's memory.
 template <class T>
-SINTER_WORD strided_matrix<T> either(bool first, const strided_matrix<T>& a, const strided_matrix<T>& b) {
+SINTER_WORD matrix_of<T> either(bool first, const matrix_of<T>& a, const matrix_of<T>& b) {
   return {first ? a.data : b.data, first ? a.row : b.row, first ? a.column : b.column};
 }
 
@@ -115,7 +101,7 @@ struct attention_tiles {
 
   /// Columns [0, depth) of rows [0, side), column by column; zeros where there are fewer.
   template <class G, class T>
-  SINTER_WORD static void stage_columns(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count) {
+  SINTER_WORD static void stage_columns(const G& g, C* to, const matrix_of<const T>& from, int rows, int count) {
     constexpr int at_once = block_threads / depth;
     const int c = g.thread() % depth, first = g.thread() / depth;
     constexpr int in_flight = each < 4 ? 2 : 4;
@@ -133,8 +119,7 @@ struct attention_tiles {
   }
   /// Columns [0, wide) of rows [0, depth), row by row. Tells whether a number is not finite.
   template <class G, class T>
-  SINTER_WORD static bool stage_rows(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count,
-                                     int wide) {
+  SINTER_WORD static bool stage_rows(const G& g, C* to, const matrix_of<const T>& from, int rows, int count, int wide) {
     const int c = g.thread() % wide, first = g.thread() / wide, at_once = block_threads / wide;
     const T* p = from.data + c * from.column + first * from.row;
     if (c >= count) rows = 0;
@@ -151,8 +136,8 @@ struct attention_tiles {
 
   /// tile (others, owned) = sum over n columns of other . owned; `staging` is for that, and `tile` may be the same.
   template <class G, class T>
-  SINTER_WORD static void score(const G& g, C* staging, C* tile, const strided_matrix<const T>& others, int rows,
-                                const strided_matrix<const T>& owned, int owned_rows, index_t n) {
+  SINTER_WORD static void score(const G& g, C* staging, C* tile, const matrix_of<const T>& others, int rows,
+                                const matrix_of<const T>& owned, int owned_rows, index_t n) {
     const int down = g.thread() / across * each, right = g.thread() % across * each;
     C* const a = staging;
     C* const b = staging + depth * step;
@@ -184,7 +169,7 @@ struct attention_tiles {
   /// s (owned, columns) += weights (others, owned)^T rows (others, columns), `rows` of them and `n` columns, of which
   /// s[1] has those from `side` on. A number that is not finite meets no weight of 0.
   template <class G, class T>
-  SINTER_WORD static void add(const G& g, C* staging, const C* weights, const strided_matrix<const T>& from, int rows,
+  SINTER_WORD static void add(const G& g, C* staging, const C* weights, const matrix_of<const T>& from, int rows,
                               index_t n, sums (&s)[2]) {
     const int count = fewer(n, columns);
     const bool both = count > side;
@@ -198,8 +183,8 @@ struct attention_tiles {
 
   /// to (owned, columns) = [to +] factor(owned row) s.
   template <class G, class T, class Factor>
-  SINTER_WORD static void write(const G& g, const sums (&s)[2], const strided_matrix<T>& to, int rows, index_t n,
-                                bool adds, const Factor& factor) {
+  SINTER_WORD static void write(const G& g, const sums (&s)[2], const matrix_of<T>& to, int rows, index_t n, bool adds,
+                                const Factor& factor) {
     const int down = g.thread() / across * each, right = g.thread() % across * each;
     SINTER_UNROLL
     for (int i = 0; i < each; ++i) {

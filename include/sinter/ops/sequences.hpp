@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/ops/attention.hpp"
+#include "sinter/ops/attention_memory.hpp"
 #include "sinter/ops/attention_rule.hpp"
 #include "sinter/ops/attention_score.hpp"
 #include "sinter/ops/gru.hpp"

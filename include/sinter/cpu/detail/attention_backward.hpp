@@ -13,14 +13,6 @@
 
 namespace sinter::cpu_impl::detail {
 
-/// Where a gradient goes. Without `data` nobody asks for it.
-template <class T>
-struct gradient_of {
-  heads_of<T> to = {};
-  bool add = false;
-  explicit operator bool() const { return to.data != nullptr; }
-};
-
 template <class T, class Rule, bool OfMask = false>
 struct attention_backward {
   using C = compute_type<T>;
@@ -29,7 +21,7 @@ struct attention_backward {
   const Rule& rule;
   heads_of<const T> q, k, v, y, g;
   const C* saved;
-  gradient_of<T> dq, dk, dv;
+  ops::gradient_of<T> dq, dk, dv;
   C scale;
   thread_pool& pool;
 

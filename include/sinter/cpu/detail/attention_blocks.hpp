@@ -7,18 +7,7 @@
 #include "sinter/cpu/detail/gemm_scratch.hpp"
 #include "sinter/cpu/loop.hpp"
 
-namespace sinter::cpu_impl {
-
-/// An operand or result of attention.
-template <class T>
-struct heads_of {
-  T* data;
-  index_t batch, head, row, column;  ///< strides
-
-  detail::matrix_of<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
-};
-
-namespace detail {
+namespace sinter::cpu_impl::detail {
 
 /// Keys of a block: its part of keys and values and a panel's scores stay in the L1 and L2 caches.
 template <class C>
@@ -74,5 +63,4 @@ SINTER_COLD void multiply_columns_with_care(index_t k, index_t columns, const T*
     }
 }
 
-}  // namespace detail
-}  // namespace sinter::cpu_impl
+}  // namespace sinter::cpu_impl::detail

@@ -8,19 +8,11 @@
 
 namespace sinter::cpu_impl::detail {
 
-/// Where it goes; axes that the mask is broadcast along have the extent 1.
-template <class T>
-struct mask_gradient_of {
-  heads_of<T> to;
-  index_t batch, heads, queries, keys;
-  bool add;
-};
-
 template <class T, class Rule>
 struct attention_mask_backward : attention_backward<T, Rule, true> {
   using base = attention_backward<T, Rule, true>;
   using typename base::C;
-  mask_gradient_of<T> mask;
+  ops::mask_gradient_of<T> mask;
   C* sums = nullptr;
 
   void compute() {

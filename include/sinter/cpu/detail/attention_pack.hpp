@@ -4,6 +4,7 @@
 #include "sinter/cpu/detail/attention_tile.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
 #include "sinter/math/packet.hpp"
+#include "sinter/ops/attention_memory.hpp"
 
 namespace sinter::cpu_impl::detail {
 
@@ -13,14 +14,7 @@ inline constexpr int strip_lanes = smaller(math::native_lanes, strip<C>);
 template <class C>
 using strip_vector = math::simd<C, strip_lanes<C>>;
 
-/// A matrix in memory.
-template <class T>
-struct matrix_of {
-  T* data;
-  index_t row, column;  ///< strides
-
-  matrix_of from_row(index_t r) const { return {data + r * row, row, column}; }
-};
+using ops::heads_of, ops::matrix_of;
 
 /// Elements first, ... of a row of n, up to a vector; zeros behind them.
 template <class T>
