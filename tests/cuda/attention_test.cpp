@@ -20,12 +20,12 @@ using operands = plain::operands<T, g0>;
 struct soft_cap {
   template <class V, class P>
   constexpr auto operator()(V s, const P&) const {
-    return 2 * math::tanh(s / 2) + 0.5 * s;
+    return 2 * math::tanh(s / 2) + s / 2;
   }
 };
 // [docs:formula]
 struct by_distance {  // ALiBi; numbers are held, not pointed to
-  double slopes[3];
+  float slopes[3];
   template <class V, class P>
   constexpr auto operator()(V s, const P& at) const {
     return s + (at.key - at.query) * slopes[at.head];
@@ -33,7 +33,7 @@ struct by_distance {  // ALiBi; numbers are held, not pointed to
 };
 // [docs:end]
 struct between {
-  int least, most;
+  float least, most;
   template <class V, class P>
   constexpr auto operator()(V s, const P& at) const {
     return at.only_where(at.key > at.query + least, at.only_where(at.key <= at.query + most, s));
