@@ -3,24 +3,15 @@
 // transformers for language understanding" (2019).
 #pragma once
 
-#include <sinter/sinter.hpp>
-#if __has_include(<sinter/sequences.hpp>)  // part of the single header, with SINTER_WITH_SEQUENCES
-#include <sinter/sequences.hpp>
-#endif
-
 #include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "published.hpp"
+#include "sequences.hpp"
 
 namespace models {
-
-using sinter::cpu;
-using sinter::device;
-using sinter::index_t;
-namespace nn = sinter::nn;
 
 /// Those of bert-base-uncased.
 struct bert_settings {

@@ -3,11 +3,6 @@
 // (2019). It reads the weights that are published as GPT-2.
 #pragma once
 
-#include <sinter/sinter.hpp>
-#if __has_include(<sinter/sequences.hpp>)  // part of the single header, with SINTER_WITH_SEQUENCES
-#include <sinter/sequences.hpp>
-#endif
-
 #include <cmath>
 #include <span>
 #include <string>
@@ -16,13 +11,9 @@
 #include <vector>
 
 #include "published.hpp"
+#include "sequences.hpp"
 
 namespace models {
-
-using sinter::cpu;
-using sinter::device;
-using sinter::index_t;
-namespace nn = sinter::nn;
 
 struct gpt_settings {
   index_t vocabulary = 256, context = 128, layers = 4, heads = 8, features = 256;
@@ -86,15 +77,11 @@ class gpt : public nn::module<gpt<D, Kind>> {
   }
 
   /// The scores of what follows each token: ids (N,T) => (N,T,vocabulary).
-  values forward(const ids& tokens) const {
-    const auto run = [](const auto& block, const auto& x, index_t) { return block(x); };
-    return scores(hidden(tokens, run, 0));
-  }
+  values forward(const ids& tokens) const { return sinter::linear(hidden(tokens), wte.weight); }
 
   /// The mean loss of what follows each token, `next` (N,T).
   auto loss(const ids& tokens, const ids& next) const {
-    const auto run = [](const auto& block, const auto& x, index_t) { return block(x); };
-    return sinter::eval(sinter::linear_cross_entropy(hidden(tokens, run, 0), wte.weight, next));
+    return sinter::eval(sinter::linear_cross_entropy(hidden(tokens), wte.weight, next));
   }
 
   /// Caches for the keys and values of n sequences, one a block, as long as the context.
@@ -106,10 +93,7 @@ class gpt : public nn::module<gpt<D, Kind>> {
   }
   /// The scores behind the last of these tokens (N,T), which follow those in the caches: (N,vocabulary).
   auto next(const ids& tokens, caches& kept) const {
-    const auto run = [&kept](const auto& block, const auto& x, index_t i) {
-      return block(x, kept[static_cast<std::size_t>(i)]);
-    };
-    const values x = hidden(tokens, run, kept.empty() ? 0 : kept[0].position());
+    const values x = hidden(tokens, kept.empty() ? 0 : kept[0].position(), kept);
     return sinter::linear(x.select(1, x.extent(1) - 1), wte.weight);
   }
 
@@ -140,17 +124,17 @@ class gpt : public nn::module<gpt<D, Kind>> {
              s.gelu_by_tanh},
             nn::dropout<Kind>(s.dropout, gen)};
   }
-  template <class Run>
-  values hidden(const ids& tokens, const Run& run, index_t position) const {
+  /// `kept` are no caches, or those of the tokens before.
+  template <class... Caches>
+  values hidden(const ids& tokens, index_t position = 0, Caches&... kept) const {
     const index_t end = position + tokens.extent(1);
     if (end > wpe.weight.extent(0))
       throw sinter::value_error("gpt: token " + std::to_string(end) + " lies behind the context of " +
                                 std::to_string(wpe.weight.extent(0)));
     values x = drop(wte(tokens) + wpe.weight.slice(0, position, end));
-    for (index_t i = 0; i < blocks.size(); ++i) x = run(blocks[i], x, i);
+    for (index_t i = 0; i < blocks.size(); ++i) x = blocks[i](x, kept[static_cast<std::size_t>(i)]...);
     return ln_f(x);
   }
-  values scores(const values& x) const { return sinter::linear(x, wte.weight); }
 };
 
 /// Published weights of GPT-2 by the names of gpt. "transformer." in front of names is taken off; what they have as

@@ -3,10 +3,6 @@
 // models" (2023). It reads the weights that are published as Llama, and those of Mistral and Qwen2.
 #pragma once
 
-#include <sinter/sinter.hpp>
-#if __has_include(<sinter/sequences.hpp>)  // part of the single header, with SINTER_WITH_SEQUENCES
-#include <sinter/sequences.hpp>
-#endif
 #if __has_include(<sinter/io.hpp>)  // part of the single header, with SINTER_WITH_DATA
 #include <sinter/io.hpp>
 #endif
@@ -20,13 +16,9 @@
 #include <vector>
 
 #include "published.hpp"
+#include "sequences.hpp"
 
 namespace models {
-
-using sinter::cpu;
-using sinter::device;
-using sinter::index_t;
-namespace nn = sinter::nn;
 
 struct llama_settings {
   index_t vocabulary = 256, context = 128, layers = 4, heads = 8, features = 256, hidden = 688;
@@ -210,7 +202,7 @@ class llama : public nn::module<llama<D, Kind>> {
       throw sinter::value_error(
           "llama: " + std::to_string(s.heads) + " heads and " + std::to_string(s.key_heads) + " of keys, of " +
           std::to_string(s.head_features) + " elements each, in " + std::to_string(s.features) +
-          " features; heads divide features or are of a given even size, and those of keys " + "divide heads");
+          " features; heads divide features or are of a given even size, and those of keys divide heads");
     return s;
   }
   static llama_block<D, Kind> make_block(const llama_settings& s, sinter::generator& gen) {

@@ -4,17 +4,9 @@
 // S. Shi et al., "Benchmarking state-of-the-art deep learning software tools", 2016.
 #pragma once
 
-#include <sinter/sinter.hpp>
-#if __has_include(<sinter/sequences.hpp>)  // part of the single header, with SINTER_WITH_SEQUENCES
-#include <sinter/sequences.hpp>
-#endif
+#include "sequences.hpp"
 
 namespace models {
-
-using sinter::cpu;
-using sinter::device;
-using sinter::index_t;
-namespace nn = sinter::nn;
 
 struct word_lstm_settings {
   index_t vocabulary = 10000, features = 256, layers = 2;
