@@ -1,12 +1,6 @@
 // tests/models/bert_test.cpp: the BERT and the tokenizer of examples, beside those of the library transformers.
-#include "../catch.hpp"
-
 #include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <map>
-#include <sstream>
-#include <utility>
 
 #include <sinter/io.hpp>
 #include <sinter/sequences.hpp>
@@ -14,8 +8,10 @@
 #include "../../examples/models/bert.hpp"
 #include "../../examples/wordpiece.hpp"
 #include "../io/folder.hpp"
+#include "published.hpp"
 
 using namespace sinter;
+using published::distance;
 
 namespace {
 
@@ -63,11 +59,6 @@ struct sentence_batch {
       }
   }
 };
-
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  return static_cast<double>(max(abs(a - b)).item());
-}
 
 }  // namespace
 
@@ -155,28 +146,7 @@ TEST_CASE("bert: gradients are those of PyTorch") {
   const variable y = network(batch.ids, batch.words, kinds);
   const variable loss = sum(y * ramp * cast<float>(batch.words.unsqueeze(2))) + sum(network.pooled(y) * ramp);
   loss.backward();
-  std::map<std::string, std::pair<double, double>> wanted;
-  for (const std::string& line : lines_of(SINTER_REPOSITORY "/tests/models/reference/bert.tsv")) {
-    std::istringstream fields(line);
-    std::string name;
-    std::getline(fields, name, '\t');
-    fields >> wanted[name].first >> wanted[name].second;
-  }
-  double largest = 0;
-  for (const auto& [name, figures] : wanted) largest = std::max(largest, figures.first);
-  std::size_t compared = 0;
-  network.for_each_parameter([&](const std::string& name, const auto& p) {
-    const tensor g = eval(cast<double>(p.grad())).flatten();
-    const tensor places = eval(arange<double>(g.extent(0)) / static_cast<double>(g.extent(0) - 1));
-    const auto [norm_of, placed] = wanted.at(name);
-    // The bias of keys moves all scores of a query alike: its gradient is what rounding leaves of others.
-    const double least = 1e-5 * (norm_of + 0.05 * largest);
-    INFO(name);
-    CHECK(std::abs(norm(g).item() - norm_of) < least);
-    CHECK(std::abs(sum(g * places).item() - placed) < least);
-    ++compared;
-  });
-  CHECK(compared == wanted.size());
+  published::check_gradients(network, SINTER_REPOSITORY "/tests/models/reference/bert.tsv");
 }
 
 TEST_CASE("bert: dropout is for training") {

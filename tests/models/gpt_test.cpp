@@ -1,35 +1,22 @@
 // tests/models/gpt_test.cpp: the GPT of examples with the weights of a GPT-2, beside the library transformers.
-#include "../catch.hpp"
-
 #include <sinter/io.hpp>
 #include <sinter/sequences.hpp>
 
 #include "../../examples/models/gpt.hpp"
+#include "published.hpp"
 
 using namespace sinter;
+using published::distance, published::tokens;
 
 namespace {
 
 const std::string reference = SINTER_REPOSITORY "/tests/models/reference/gpt2";
-
-/// What examples/reference/gpt2.py gave to PyTorch.
-tensor<std::int64_t, 2> tokens() {
-  const auto ids = zeros<std::int64_t>({2, 20});
-  for (index_t n = 0; n < 2; ++n)
-    for (index_t t = 0; t < 20; ++t) ids(n, t) = (t * (t + 3) + 5 * n) % 61;
-  return ids;
-}
 
 models::gpt<> network_of(const nn::state_dict& weights) {
   generator gen(1);
   const models::gpt<> network(models::gpt_settings_of(weights, 3), gen);
   nn::load_state(network, weights, {.convert = true});
   return network;
-}
-
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  return static_cast<double>(max(abs(a - b)).item());
 }
 
 }  // namespace

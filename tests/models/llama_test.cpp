@@ -1,32 +1,21 @@
 // tests/models/llama_test.cpp: the Llama of examples with published weights, beside the library transformers.
-#include "../catch.hpp"
-
-#include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <span>
-#include <utility>
 
 #include <sinter/io.hpp>
 #include <sinter/sequences.hpp>
 
 #include "../../examples/models/llama.hpp"
 #include "../io/folder.hpp"
+#include "published.hpp"
 
 using namespace sinter;
+using published::check_gradients, published::distance, published::tokens;
 
 namespace {
 
 const std::string reference = SINTER_REPOSITORY "/tests/models/reference/";
-
-/// What examples/reference/llama.py gave to PyTorch.
-tensor<std::int64_t, 2> tokens() {
-  const auto ids = zeros<std::int64_t>({2, 20});
-  for (index_t n = 0; n < 2; ++n)
-    for (index_t t = 0; t < 20; ++t) ids(n, t) = (t * (t + 3) + 5 * n) % 61;
-  return ids;
-}
 
 nn::state_dict weights_of(const std::string& name) {
   return models::llama_weights(read_safetensors(reference + name + ".safetensors"));
@@ -46,11 +35,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   const auto at = text.find(what);
   REQUIRE(at != text.npos);
   return text.replace(at, what.size(), by);
-}
-
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  return static_cast<double>(max(abs(a - b)).item());
 }
 
 }  // namespace
@@ -85,25 +69,7 @@ TEST_CASE("llama: gradients and names are those of PyTorch") {
     const models::llama<> network = network_of(name);
     const variable scores = network(tokens());
     cross_entropy(scores.slice(1, 0, 19).reshape({38, 61}), tokens().slice(1, 1, 20).contiguous().flatten()).backward();
-    std::map<std::string, std::pair<double, double>> wanted;
-    std::ifstream lines(reference + name + ".tsv");
-    double norm_of = 0, placed = 0, largest = 0;
-    for (std::string parameter; lines >> parameter >> norm_of >> placed;) {
-      wanted[parameter] = {norm_of, placed};
-      largest = std::max(largest, norm_of);
-    }
-    std::size_t compared = 0;
-    network.for_each_parameter([&](const std::string& parameter, const auto& p) {
-      INFO(name << ": " << parameter);
-      REQUIRE(wanted.count(parameter) == 1);
-      const tensor g = eval(cast<double>(p.grad())).flatten();
-      const tensor places = eval(arange<double>(g.extent(0)) / static_cast<double>(g.extent(0) - 1));
-      const double least = 1e-5 * (wanted[parameter].first + 0.05 * largest);
-      CHECK(std::abs(norm(g).item() - wanted[parameter].first) < least);
-      CHECK(std::abs(sum(g * places).item() - wanted[parameter].second) < least);
-      ++compared;
-    });
-    CHECK(compared == wanted.size());
+    check_gradients(network, reference + name + ".tsv");
   }
 }
 

@@ -1,22 +1,11 @@
 // tests/sequences/attention_layers_test.cpp: multi-head attention, caches of keys and values, and what networks write.
 // tests/kernels has attention itself, tests/judge PyTorch's cases.
 #include <sinter/sequences.hpp>
-#include "../catch.hpp"
+#include "distance.hpp"
 
 #include <span>
 
 using namespace sinter;
-
-namespace {
-
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  const auto x = eval(cast<double>(a)), y = eval(cast<double>(b));
-  REQUIRE(x.shape() == y.shape());
-  return eval(max(abs(x - y))).item();
-}
-
-}  // namespace
 
 TEST_CASE("multi-head attention has PyTorch's parameters", "[sequences]") {
   generator gen(1);
@@ -153,6 +142,8 @@ TEST_CASE("tokens are chosen as the options say", "[sequences]") {
     CHECK(std::abs(all[static_cast<std::size_t>(i)] / 20000.0 - double{likely(i)}) < 0.015);
   const auto two = counts({.max_tokens = 500, .top_k = 2});
   CHECK((two[0] == 0 && two[2] == 0 && two[3] == 0 && two[1] > two[4] && two[4] > 0));
+  const auto tied = [](auto) { return tensor<float, 1>{1, 2, 2, 2, 0}; };
+  CHECK(nn::generate(tied, prompt, {.max_tokens = 5, .top_k = 1}, gen) == std::vector<std::int64_t>(5, 1));
   const auto nucleus = counts({.max_tokens = 500, .top_p = 0.7});  // 0.47 + 0.28 of tokens 1 and 4
   CHECK((nucleus[0] == 0 && nucleus[2] == 0 && nucleus[3] == 0 && nucleus[4] > 0));
 }

@@ -1,18 +1,12 @@
 // tests/sequences/recurrent_test.cpp: recurrent layers and cells. tests/kernels has their ops, tests/judge PyTorch's
 // cases.
 #include <sinter/sequences.hpp>
-#include "../catch.hpp"
+#include "distance.hpp"
 
 using namespace sinter;
 
 namespace {
 
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  const auto x = eval(cast<double>(a)), y = eval(cast<double>(b));
-  REQUIRE(x.shape() == y.shape());
-  return eval(max(abs(x - y))).item();
-}
 template <class E>
 auto value_of(const E& e) {
   if constexpr (is_tracked_v<E>) return e.detach();

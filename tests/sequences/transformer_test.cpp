@@ -1,20 +1,9 @@
 // tests/sequences/transformer_test.cpp: layers of transformers, stacks of them, masks of padding, and positions.
 // tests/judge has PyTorch's cases of the layers, tests/kernels the op rotary.
 #include <sinter/sequences.hpp>
-#include "../catch.hpp"
+#include "distance.hpp"
 
 using namespace sinter;
-
-namespace {
-
-template <class A, class B>
-double distance(const A& a, const B& b) {
-  const auto x = eval(cast<double>(a)), y = eval(cast<double>(b));
-  REQUIRE(x.shape() == y.shape());
-  return eval(max(abs(x - y))).item();
-}
-
-}  // namespace
 
 TEST_CASE("layers of transformers move, show their tensors, and drop in training only", "[sequences]") {
   generator gen(1);
