@@ -20623,6 +20623,99 @@ template <class Q, class K, class V, class M,
 void scaled_dot_product_attention(Q&&, K&&, V&&, M&&, const attention_options& = {}) = delete;
 
 }  // namespace sinter
+// sinter/ops/attention_memory.hpp: where operands, results and gradients of attention lie, for the kernels of all
+// devices.
+
+namespace sinter {
+namespace ops {
+
+/// A matrix in memory.
+template <class T>
+struct matrix_of {
+  T* data;
+  index_t row, column;  ///< strides
+
+  SINTER_WORD matrix_of from(index_t r, index_t c) const { return {data + r * row + c * column, row, column}; }
+  SINTER_WORD matrix_of from_row(index_t r) const { return from(r, 0); }
+};
+
+/// An operand or result of attention: (batch, heads, rows, columns), or without heads.
+template <class T>
+struct heads_of {
+  T* data = nullptr;
+  index_t batch = 0, head = 0, row = 0, column = 0;  ///< strides
+
+  SINTER_WORD matrix_of<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
+};
+template <class T, int R, device D>
+heads_of<T> heads_in(const tensor<T, R, D>& x) {
+  return {sinter::detail::access::data(x), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2],
+          x.strides()[R - 1]};
+}
+template <class T, int R, device D>
+heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
+  const auto [data, batch, head, row, column] = heads_in(x);
+  return {data, batch, head, row, column};
+}
+
+/// Where a gradient goes. Without `data` nobody asks for it.
+template <class T>
+struct gradient_of {
+  heads_of<T> to = {};
+  bool add = false;
+  SINTER_WORD explicit operator bool() const { return to.data != nullptr; }
+};
+/// Where that of a mask goes; axes that the mask is broadcast along have the extent 1.
+template <class T>
+struct mask_gradient_of {
+  heads_of<T> to;
+  index_t batch, heads, queries, keys;
+  bool add;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// What backward of attention is asked for.
+template <ops::attention_mask Mask>
+struct attention_gradients {
+  template <class Backward>
+  static bool wants_mask(const Backward& b) {
+    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
+    else return false;
+  }
+  /// The gradients of scores are made.
+  template <class Backward>
+  static bool wants_scores(const Backward& b) {
+    return b.template wants<0>() || b.template wants<1>() || wants_mask(b);
+  }
+  /// That of operand I, of elements T.
+  template <int I, class T, class Backward>
+  static ops::gradient_of<T> gradient(const Backward& b) {
+    if (!b.template wants<I>()) return {};
+    const auto place = b.template place_of<I>();
+    return {ops::heads_in(place.to), place.add};
+  }
+  /// R: the rank of the queries.
+  template <int R, class T, class Backward>
+  static ops::mask_gradient_of<T> mask_gradient(const Backward& b) {
+    const auto place = b.template place_of<3>();
+    const auto& to = place.to;
+    constexpr int r = rank_of<decltype(to)>;
+    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
+    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    return {{access::data(to), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
+            extent(R - 1),
+            R == 4 ? extent(2) : 1,
+            extent(1),
+            extent(0),
+            place.add};
+  }
+};
+
+}  // namespace detail
+}  // namespace sinter
 // sinter/ops/attention_rule.hpp: what kernels of attention know of scores on every device: which keys a query sees,
 // where its mask lies, and the numbers of its weights.
 
@@ -21847,6 +21940,17 @@ struct rotary_strides {
 SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::shape_piece cos,
                                 sinter::detail::shape_piece sin);
 
+/// y (+)= x turned, back where `sign` is -1.
+template <class T>
+struct rotary_work {
+  rotary_extents extents;
+  rotary_strides from, to;
+  const T *x, *cos, *sin;
+  T* y;
+  compute_type<T> sign;
+  bool interleaved, add;
+};
+
 struct rotary_op : kernel_op {
   static constexpr const char* name = "rotary";
   static constexpr unsigned grad_uses[1] = {uses::second | uses::third};
@@ -21908,6 +22012,36 @@ SINTER_SHARED void check_rotary(sinter::detail::shape_piece x, sinter::detail::s
 #endif  // SINTER_DEFINES
 
 }  // namespace ops
+
+namespace detail {
+
+/// Forward and backward of rotary; kernels<rotary_op, D>::turn(shape, work) does either.
+template <device D>
+struct rotary_kernels {
+  template <class T, int R, class Epilogue, int A>
+  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
+    run(op, x, cos, sin, y, 1, false);
+  }
+  template <class Backward>
+  static void reverse(const ops::rotary_op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
+  }
+
+ private:
+  template <class T, int R, int A>
+  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
+                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
+    kernels<ops::rotary_op, D>::turn(
+        x.shape(),
+        ops::rotary_work<T>{op.extents_of(x.shape(), cos.shape()), op.strides_of(x.strides()),
+                            op.strides_of(y.strides()), access::data(x), access::data(cos), access::data(sin),
+                            access::data(y), static_cast<compute_type<T>>(sign), op.options.interleaved, add});
+  }
+};
+
+}  // namespace detail
 
 /// Pairs (a, b) of elements of each row of x turned by an angle: (a cos - b sin, b cos + a sin). x is (T,d), (N,T,d) or
 /// (N,heads,T,d); cos and sin are (T,r/2), or (N,T,r/2) where samples have positions of their own, with r <= d;
@@ -33333,14 +33467,7 @@ inline constexpr int strip_lanes = smaller(math::native_lanes, strip<C>);
 template <class C>
 using strip_vector = math::simd<C, strip_lanes<C>>;
 
-/// A matrix in memory.
-template <class T>
-struct matrix_of {
-  T* data;
-  index_t row, column;  ///< strides
-
-  matrix_of from_row(index_t r) const { return {data + r * row, row, column}; }
-};
+using ops::heads_of, ops::matrix_of;
 
 /// Elements first, ... of a row of n, up to a vector; zeros behind them.
 template <class T>
@@ -33650,18 +33777,7 @@ void reverse_scores(const Rule& rule, const query_place<typename Rule::mask_type
 
 }  // namespace sinter::cpu_impl::detail
 
-namespace sinter::cpu_impl {
-
-/// An operand or result of attention.
-template <class T>
-struct heads_of {
-  T* data;
-  index_t batch, head, row, column;  ///< strides
-
-  detail::matrix_of<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
-};
-
-namespace detail {
+namespace sinter::cpu_impl::detail {
 
 /// Keys of a block: its part of keys and values and a panel's scores stay in the L1 and L2 caches.
 template <class C>
@@ -33717,18 +33833,9 @@ SINTER_COLD void multiply_columns_with_care(index_t k, index_t columns, const T*
     }
 }
 
-}  // namespace detail
-}  // namespace sinter::cpu_impl
+}  // namespace sinter::cpu_impl::detail
 
 namespace sinter::cpu_impl::detail {
-
-/// Where a gradient goes. Without `data` nobody asks for it.
-template <class T>
-struct gradient_of {
-  heads_of<T> to = {};
-  bool add = false;
-  explicit operator bool() const { return to.data != nullptr; }
-};
 
 template <class T, class Rule, bool OfMask = false>
 struct attention_backward {
@@ -33738,7 +33845,7 @@ struct attention_backward {
   const Rule& rule;
   heads_of<const T> q, k, v, y, g;
   const C* saved;
-  gradient_of<T> dq, dk, dv;
+  ops::gradient_of<T> dq, dk, dv;
   C scale;
   thread_pool& pool;
 
@@ -34320,19 +34427,11 @@ struct attention_forward {
 
 namespace sinter::cpu_impl::detail {
 
-/// Where it goes; axes that the mask is broadcast along have the extent 1.
-template <class T>
-struct mask_gradient_of {
-  heads_of<T> to;
-  index_t batch, heads, queries, keys;
-  bool add;
-};
-
 template <class T, class Rule>
 struct attention_mask_backward : attention_backward<T, Rule, true> {
   using base = attention_backward<T, Rule, true>;
   using typename base::C;
-  mask_gradient_of<T> mask;
+  ops::mask_gradient_of<T> mask;
   C* sums = nullptr;
 
   void compute() {
@@ -34396,17 +34495,6 @@ struct attention_mask_backward : attention_backward<T, Rule, true> {
 
 namespace sinter::cpu_impl {
 
-/// A tensor (batch, heads, rows, columns), or one without heads.
-template <class T, int R, device D>
-heads_of<T> heads_in(const tensor<T, R, D>& x) {
-  return {x.data(), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
-}
-template <class T, int R, device D>
-heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
-  const auto [data, batch, head, row, column] = heads_in(x);
-  return {data, batch, head, row, column};
-}
-
 template <ops::attention_mask Mask, class Score, class Dropout>
 detail::score_rule<Score, Dropout, void> attention_rule(const ops::attention_op<Mask, Score, Dropout>& op,
                                                         const ops::attention_extents& e, int) {
@@ -34428,6 +34516,7 @@ template <ops::attention_mask Mask, class Score, class Dropout, device D>
   requires is_cpu_v<D>
 struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
   using op_type = ops::attention_op<Mask, Score, Dropout>;
+  using asked = attention_gradients<Mask>;
 
   template <class T, int R, class Epilogue, class... M>
   static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
@@ -34443,14 +34532,9 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     }
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
     const auto run = [&]<class Kernel>(std::type_identity<Kernel>) {
-      Kernel{rule,
-             cpu_impl::const_heads_in(q),
-             cpu_impl::const_heads_in(k),
-             cpu_impl::const_heads_in(v),
-             cpu_impl::heads_in(y),
-             saved.data(),
-             static_cast<C>(op.scale(e)),
-             cpu_impl::pool_of<D>()}
+      Kernel{
+          rule,         ops::const_heads_in(q),      ops::const_heads_in(k), ops::const_heads_in(v), ops::heads_in(y),
+          saved.data(), static_cast<C>(op.scale(e)), cpu_impl::pool_of<D>()}
           .compute();
     };
     using Rule = bare<decltype(rule)>;
@@ -34476,10 +34560,9 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     constexpr int R = rank_of<decltype(q)>;
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cpu_impl::attention_rule(op, e, R, mask...);
-    using cpu_impl::const_heads_in, cpu_impl::heads_of, cpu_impl::pool_of;
+    using ops::const_heads_in, ops::heads_of, cpu_impl::pool_of;
     heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
-    if (b.template wants<0>() || b.template wants<1>() || wants_mask(b))
-      read_v = const_heads_in(b.template operand<2>());
+    if (asked::wants_scores(b)) read_v = const_heads_in(b.template operand<2>());
     const auto read_q = const_heads_in(q), read_k = const_heads_in(k), read_y = const_heads_in(b.result()),
                read_g = const_heads_in(b.gradient());
     const C scale = static_cast<C>(op.scale(e));
@@ -34492,43 +34575,18 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
                                                     read_y,
                                                     read_g,
                                                     b.saved.data(),
-                                                    gradient<0, T>(b),
-                                                    gradient<1, T>(b),
-                                                    gradient<2, T>(b),
+                                                    asked::template gradient<0, T>(b),
+                                                    asked::template gradient<1, T>(b),
+                                                    asked::template gradient<2, T>(b),
                                                     scale,
                                                     pool_of<D>()}
           .compute();
     if constexpr (Mask == ops::attention_mask::additive)
-      if (wants_mask(b))
+      if (asked::wants_mask(b))
         cpu_impl::detail::attention_mask_backward<T, Rule>{
             {rule, read_q, read_k, read_v, read_y, read_g, b.saved.data(), {}, {}, {}, scale, pool_of<D>()},
-            mask_gradient<R, T>(b)}
+            asked::template mask_gradient<R, T>(b)}
             .compute();
-  }
-  template <class Backward>
-  static bool wants_mask(const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
-    else return false;
-  }
-  template <int R, class T, class Backward>
-  static cpu_impl::detail::mask_gradient_of<T> mask_gradient(const Backward& b) {
-    const auto place = b.template place_of<3>();
-    const auto& to = place.to;
-    constexpr int r = rank_of<decltype(to)>;
-    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
-    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
-    return {{to.data(), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-            extent(R - 1),
-            R == 4 ? extent(2) : 1,
-            extent(1),
-            extent(0),
-            place.add};
-  }
-  template <int I, class T, class Backward>
-  static cpu_impl::detail::gradient_of<T> gradient(const Backward& b) {
-    if (!b.template wants<I>()) return {};
-    const auto place = b.template place_of<I>();
-    return {cpu_impl::heads_in(place.to), place.add};
   }
 };
 
@@ -34706,19 +34764,7 @@ struct kernels<ops::unit_pass, D> {
 
 namespace sinter::cpu_impl {
 
-/// y (+)= x turned, back where `sign` is -1.
-template <class T>
-struct rotary_work {
-  ops::rotary_extents extents;
-  ops::rotary_strides from, to;
-  const T *x, *cos, *sin;
-  T* y;
-  compute_type<T> sign;
-  bool interleaved, add;
-
-  /// Both halves lie side by side.
-  bool is_dense() const { return !interleaved && from.elements == 1 && to.elements == 1; }
-};
+using ops::rotary_work;
 
 /// The pairs at place i of a row whose halves lie side by side.
 template <class T, class Place>
@@ -34748,7 +34794,7 @@ void turn_row(const rotary_work<T>& w, const T* x, const T* cos, const T* sin, T
   using C = compute_type<T>;
   const auto put = [&](T& to, C value) { to = static_cast<T>(w.add ? static_cast<C>(to) + value : value); };
   const index_t n = w.extents.pairs, step = w.interleaved ? 2 : 1, apart = w.interleaved ? 1 : n;
-  if (w.is_dense()) {
+  if (!w.interleaved && w.from.elements == 1 && w.to.elements == 1) {
     turn_dense_row(w, x, cos, sin, y);
   } else {
     for (index_t i = 0; i < n; ++i) {
@@ -34785,27 +34831,10 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cpu_v<D>
-struct kernels<ops::rotary_op, D> {
-  template <class T, int R, class Epilogue, int A>
-  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
-    run(op, x, cos, sin, y, 1, false);
-  }
-  template <class Backward>
-  static void reverse(const ops::rotary_op& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
-  }
-
- private:
-  template <class T, int R, int A>
-  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
-                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
-    cpu_impl::turn(
-        cpu_impl::rotary_work<T>{op.extents_of(x.shape(), cos.shape()), op.strides_of(x.strides()),
-                                 op.strides_of(y.strides()), access::data(x), access::data(cos), access::data(sin),
-                                 access::data(y), static_cast<compute_type<T>>(sign), op.options.interleaved, add},
-        backend<D>::pool());
+struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
+  template <class T, int R>
+  static void turn(const extents<R>&, const ops::rotary_work<T>& work) {
+    cpu_impl::turn(work, backend<D>::pool());
   }
 };
 
@@ -43868,29 +43897,14 @@ struct kernels<Op, D> {
 
 namespace sinter::cuda_impl {
 
-/// A matrix in memory.
-template <class T>
-struct strided_matrix {
-  T* data;
-  index_t row, column;  ///< strides
-
-  SINTER_WORD strided_matrix from(index_t r, index_t c) const { return {data + r * row + c * column, row, column}; }
-};
-/// An operand or result of attention: (batch, heads, rows, columns), or without heads.
-template <class T>
-struct heads_of {
-  T* data = nullptr;
-  index_t batch = 0, head = 0, row = 0, column = 0;  ///< strides
-
-  SINTER_WORD strided_matrix<T> of(index_t b, index_t h) const { return {data + b * batch + h * head, row, column}; }
-};
+using ops::heads_of, ops::matrix_of;
 
 /// n, or at most `most`.
 SINTER_WORD int fewer(index_t n, int most) { return n < most ? static_cast<int>(n) : most; }
 
 /// One of two, member by member: what is chosen by its address would lie in a GPU's memory.
 template <class T>
-SINTER_WORD strided_matrix<T> either(bool first, const strided_matrix<T>& a, const strided_matrix<T>& b) {
+SINTER_WORD matrix_of<T> either(bool first, const matrix_of<T>& a, const matrix_of<T>& b) {
   return {first ? a.data : b.data, first ? a.row : b.row, first ? a.column : b.column};
 }
 
@@ -43968,7 +43982,7 @@ struct attention_tiles {
 
   /// Columns [0, depth) of rows [0, side), column by column; zeros where there are fewer.
   template <class G, class T>
-  SINTER_WORD static void stage_columns(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count) {
+  SINTER_WORD static void stage_columns(const G& g, C* to, const matrix_of<const T>& from, int rows, int count) {
     constexpr int at_once = block_threads / depth;
     const int c = g.thread() % depth, first = g.thread() / depth;
     constexpr int in_flight = each < 4 ? 2 : 4;
@@ -43986,8 +44000,7 @@ struct attention_tiles {
   }
   /// Columns [0, wide) of rows [0, depth), row by row. Tells whether a number is not finite.
   template <class G, class T>
-  SINTER_WORD static bool stage_rows(const G& g, C* to, const strided_matrix<const T>& from, int rows, int count,
-                                     int wide) {
+  SINTER_WORD static bool stage_rows(const G& g, C* to, const matrix_of<const T>& from, int rows, int count, int wide) {
     const int c = g.thread() % wide, first = g.thread() / wide, at_once = block_threads / wide;
     const T* p = from.data + c * from.column + first * from.row;
     if (c >= count) rows = 0;
@@ -44004,8 +44017,8 @@ struct attention_tiles {
 
   /// tile (others, owned) = sum over n columns of other . owned; `staging` is for that, and `tile` may be the same.
   template <class G, class T>
-  SINTER_WORD static void score(const G& g, C* staging, C* tile, const strided_matrix<const T>& others, int rows,
-                                const strided_matrix<const T>& owned, int owned_rows, index_t n) {
+  SINTER_WORD static void score(const G& g, C* staging, C* tile, const matrix_of<const T>& others, int rows,
+                                const matrix_of<const T>& owned, int owned_rows, index_t n) {
     const int down = g.thread() / across * each, right = g.thread() % across * each;
     C* const a = staging;
     C* const b = staging + depth * step;
@@ -44037,7 +44050,7 @@ struct attention_tiles {
   /// s (owned, columns) += weights (others, owned)^T rows (others, columns), `rows` of them and `n` columns, of which
   /// s[1] has those from `side` on. A number that is not finite meets no weight of 0.
   template <class G, class T>
-  SINTER_WORD static void add(const G& g, C* staging, const C* weights, const strided_matrix<const T>& from, int rows,
+  SINTER_WORD static void add(const G& g, C* staging, const C* weights, const matrix_of<const T>& from, int rows,
                               index_t n, sums (&s)[2]) {
     const int count = fewer(n, columns);
     const bool both = count > side;
@@ -44051,8 +44064,8 @@ struct attention_tiles {
 
   /// to (owned, columns) = [to +] factor(owned row) s.
   template <class G, class T, class Factor>
-  SINTER_WORD static void write(const G& g, const sums (&s)[2], const strided_matrix<T>& to, int rows, index_t n,
-                                bool adds, const Factor& factor) {
+  SINTER_WORD static void write(const G& g, const sums (&s)[2], const matrix_of<T>& to, int rows, index_t n, bool adds,
+                                const Factor& factor) {
     const int down = g.thread() / across * each, right = g.thread() % across * each;
     SINTER_UNROLL
     for (int i = 0; i < each; ++i) {
@@ -44265,7 +44278,7 @@ struct attention_reverse {
   /// What a block works on, in shared memory: registers are few.
   struct visit {
     place at;
-    strided_matrix<const T> of_queries[2], of_keys[2];  ///< for scores, and for the gradients of weights
+    matrix_of<const T> of_queries[2], of_keys[2];  ///< for scores, and for the gradients of weights
   };
   static constexpr int room_for_visit = static_cast<int>((sizeof(visit) + sizeof(C) - 1) / sizeof(C));
   SINTER_WORD static visit& visit_at(C* tile) { return *reinterpret_cast<visit*>(tile + tiles::area); }
@@ -44356,13 +44369,6 @@ struct attention_means_body {
   }
 };
 
-/// Where a gradient goes. Without `data` nobody asks for it.
-template <class T>
-struct attention_gradient {
-  heads_of<T> to = {};
-  bool add = false;
-};
-
 /// dq, dk and dv, as far as they are asked for, in this order: a block makes some columns of a tile of one of them.
 template <class T, class Rule>
 struct attention_gradients_body : attention_reverse<T, Rule> {
@@ -44370,13 +44376,13 @@ struct attention_gradients_body : attention_reverse<T, Rule> {
   using base::rule, base::side, base::tiles_of;
   using typename base::C;
   using typename base::tiles;
-  attention_gradient<T> dq, dk, dv;
+  ops::gradient_of<T> dq, dk, dv;
 
   static constexpr std::size_t shared_bytes() {
     return sizeof(C) * std::size_t{2 * tiles::area + base::room_for_visit};
   }
-  SINTER_WORD index_t tasks_of(const attention_gradient<T>& d, index_t heads, index_t rows, index_t columns) const {
-    return d.to.data == nullptr ? 0 : rule.e.batch * heads * tiles_of(rows) * tiles_of(columns, tiles::columns);
+  SINTER_WORD index_t tasks_of(const ops::gradient_of<T>& d, index_t heads, index_t rows, index_t columns) const {
+    return !d ? 0 : rule.e.batch * heads * tiles_of(rows) * tiles_of(columns, tiles::columns);
   }
   SINTER_WORD index_t tasks_of_queries() const { return tasks_of(dq, rule.e.heads, rule.e.queries, rule.e.size); }
   SINTER_WORD index_t tasks_of_keys() const { return tasks_of(dk, rule.e.key_heads, rule.e.keys, rule.e.size); }
@@ -44396,7 +44402,7 @@ struct attention_gradients_body : attention_reverse<T, Rule> {
     if (owns_keys) task -= tasks_of_queries();
     const bool of_values = owns_keys && task >= tasks_of_keys();
     if (of_values) task -= tasks_of_keys();
-    const attention_gradient<T>& to = of_values ? dv : owns_keys ? dk : dq;
+    const ops::gradient_of<T>& to = of_values ? dv : owns_keys ? dk : dq;
     const index_t size = of_values ? e.value_size : e.size, heads = owns_keys ? e.key_heads : e.heads;
     const index_t owned = owns_keys ? e.keys : e.queries, others = owns_keys ? e.queries : e.keys;
     const index_t group = owns_keys ? e.heads / e.key_heads : 1;
@@ -44438,12 +44444,10 @@ struct attention_gradients_body : attention_reverse<T, Rule> {
 
 namespace sinter::cuda_impl {
 
-/// Where it goes; axes that the mask is broadcast along have the extent 1.
 template <class T>
-struct attention_mask_gradient {
-  heads_of<T> to;
-  index_t batch, heads, queries, keys;
-  bool add;
+struct attention_mask_gradient : ops::mask_gradient_of<T> {
+  using base = ops::mask_gradient_of<T>;
+  using base::batch, base::heads, base::queries, base::keys, base::add;
 
   SINTER_WORD bool of_scores() const { return queries > 1 && keys > 1; }
   /// Otherwise, of whose rows there are sums.
@@ -44574,17 +44578,6 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::access;
 
-/// A tensor (batch, heads, rows, columns), or one without heads.
-template <class T, int R, device D>
-heads_of<T> heads_in(const tensor<T, R, D>& x) {
-  return {access::data(x), x.strides()[0], R == 4 ? x.strides()[1] : 0, x.strides()[R - 2], x.strides()[R - 1]};
-}
-template <class T, int R, device D>
-heads_of<const T> const_heads_in(const tensor<T, R, D>& x) {
-  const auto [data, batch, head, row, column] = heads_in(x);
-  return {data, batch, head, row, column};
-}
-
 template <ops::attention_mask Mask, class Score, class Dropout>
 attention_rule<Score, Dropout, void> rule_of(const ops::attention_op<Mask, Score, Dropout>& op,
                                              const ops::attention_extents& e, int) {
@@ -44611,6 +44604,7 @@ template <ops::attention_mask Mask, class Score, class Dropout, device D>
   requires is_cuda_v<D>
 struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
   using op_type = ops::attention_op<Mask, Score, Dropout>;
+  using asked = attention_gradients<Mask>;
 
   template <class T, int R, class Epilogue, class... M>
   static tensor<compute_type<T>, 1, D> forward(const op_type& op, const tensor<T, R, D>& y, const Epilogue*,
@@ -44620,7 +44614,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), v.shape()[R - 1]);
     const auto saved = tensor<C, 1, D>::uninitialized({{2 * e.batch * e.heads * e.queries}});
     const auto rule = cuda_impl::rule_of(op, e, R, mask...);
-    using cuda_impl::const_heads_in, cuda_impl::heads_in;
+    using ops::const_heads_in, ops::heads_in;
     cuda_impl::run_attention<D>("attention", y.shape(),
                                 cuda_impl::attention_body<T, bare<decltype(rule)>>{
                                     rule, const_heads_in(q), const_heads_in(k), const_heads_in(v), heads_in(y),
@@ -44645,11 +44639,11 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     const ops::attention_extents e = op.extents_of(q.shape(), k.shape(), b.gradient().shape()[R - 1]);
     const auto rule = cuda_impl::rule_of(op, e, R, mask...);
     using Rule = bare<decltype(rule)>;
-    using cuda_impl::const_heads_in;
-    const bool of_scores = b.template wants<0>() || b.template wants<1>() || wants_mask(b);
+    using ops::const_heads_in;
+    const bool of_scores = asked::wants_scores(b);
     const temporary<D> memory(static_cast<std::size_t>(of_scores ? e.batch * e.heads * e.queries : 0) * sizeof(C));
     C* const means = static_cast<C*>(memory.data());
-    cuda_impl::heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
+    ops::heads_of<const T> read_v{};  // not kept where its own gradient alone is asked for
     if (of_scores) read_v = const_heads_in(b.template operand<2>());
     const cuda_impl::attention_reverse<T, Rule> reads{rule,
                                                       const_heads_in(q),
@@ -44668,49 +44662,30 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
             {"means of attention's gradient", shape}, body,
             {cuda_impl::blocks_for(body.rows(), body.rows_at_once), sizeof(C) * std::size_t{cuda_impl::block_threads}});
     }
-    cuda_impl::run_attention<D>(
-        "gradient of attention", shape,
-        cuda_impl::attention_gradients_body<T, Rule>{reads, gradient<0, T>(b), gradient<1, T>(b), gradient<2, T>(b)});
+    cuda_impl::run_attention<D>("gradient of attention", shape,
+                                cuda_impl::attention_gradients_body<T, Rule>{reads, asked::template gradient<0, T>(b),
+                                                                             asked::template gradient<1, T>(b),
+                                                                             asked::template gradient<2, T>(b)});
     if constexpr (Mask == ops::attention_mask::additive)
-      if (wants_mask(b)) run_mask(b, reads);
+      if (asked::wants_mask(b)) run_mask(b, reads);
   }
 
   template <class Backward, class T, class Rule>
   static void run_mask(const Backward& b, const cuda_impl::attention_reverse<T, Rule>& reads) {
     using C = compute_type<T>;
     const ops::attention_extents& e = reads.rule.e;
-    const auto place = b.template place_of<3>();
-    const auto& to = place.to;
-    constexpr int r = rank_of<decltype(to)>, R = rank_of<decltype(b.gradient())>;
-    const auto extent = [&](int from_last) { return from_last < r ? to.shape()[r - 1 - from_last] : 1; };
-    const auto stride = [&](int from_last) { return from_last < r ? to.strides()[r - 1 - from_last] : 0; };
+    const auto& shape = b.template operand<3>().shape();
     const cuda_impl::attention_mask_gradient<T> mask{
-        {access::data(to), stride(R - 1), R == 4 ? stride(2) : 0, stride(1), stride(0)},
-        extent(R - 1),
-        R == 4 ? extent(2) : 1,
-        extent(1),
-        extent(0),
-        place.add};
+        asked::template mask_gradient<rank_of<decltype(b.gradient())>, T>(b)};
     const temporary<D> memory(static_cast<std::size_t>(mask.of_scores() ? 0 : e.batch * e.heads * mask.rows(e)) *
                               sizeof(C));
     C* const sums = static_cast<C*>(memory.data());
-    cuda_impl::run_attention<D>("gradient of attention's mask", to.shape(),
+    cuda_impl::run_attention<D>("gradient of attention's mask", shape,
                                 cuda_impl::attention_mask_gradient_body<T, Rule>{reads, mask, sums});
     const cuda_impl::attention_mask_sums_body<T> body{mask, e, sums};
     if (!mask.of_scores() && body.numel() > 0)
-      cuda_impl::launch_on<D>({"gradient of attention's mask", to.shape()}, body,
+      cuda_impl::launch_on<D>({"gradient of attention's mask", shape}, body,
                               {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
-  }
-  template <class Backward>
-  static bool wants_mask(const Backward& b) {
-    if constexpr (Mask == ops::attention_mask::additive) return b.template wants<3>();
-    else return false;
-  }
-  template <int I, class T, class Backward>
-  static cuda_impl::attention_gradient<T> gradient(const Backward& b) {
-    if (!b.template wants<I>()) return {};
-    const auto place = b.template place_of<I>();
-    return {cuda_impl::heads_in(place.to), place.add};
   }
 };
 
@@ -44910,15 +44885,12 @@ struct kernels<ops::unit_pass, D> {
 
 namespace sinter::cuda_impl {
 
-/// y (+)= x turned, back where `sign` is -1: a thread for each pair, and for each element that stays.
+/// A thread for each pair, and for each element that stays.
 template <class T>
-struct rotary_body {
-  ops::rotary_extents extents;
-  ops::rotary_strides from, to;
-  const T *x, *cos, *sin;
-  T* y;
-  compute_type<T> sign;
-  bool interleaved, add;
+struct rotary_body : ops::rotary_work<T> {
+  using work = ops::rotary_work<T>;
+  using work::extents, work::from, work::to, work::x, work::cos, work::sin, work::y, work::sign, work::interleaved,
+      work::add;
 
   SINTER_WORD index_t numel() const {
     return extents.batch * extents.heads * extents.steps * (extents.pairs + extents.rest);
@@ -44957,34 +44929,12 @@ namespace sinter::detail {
 
 template <device D>
   requires is_cuda_v<D>
-struct kernels<ops::rotary_op, D> {
-  template <class T, int R, class Epilogue, int A>
-  static void forward(const ops::rotary_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<T, A, D>& cos, const tensor<T, A, D>& sin) {
-    run(op, x, cos, sin, y, 1, false);
-  }
-  template <class Backward>
-  static void reverse(const ops::rotary_op& op, const Backward& b) {
-    const auto dx = b.template place_of<0>();
-    run(op, b.gradient(), b.template operand<1>(), b.template operand<2>(), dx.to, -1, dx.add);
-  }
-
- private:
-  template <class T, int R, int A>
-  static void run(const ops::rotary_op& op, const tensor<T, R, D>& x, const tensor<T, A, D>& cos,
-                  const tensor<T, A, D>& sin, const tensor<T, R, D>& y, int sign, bool add) {
-    const cuda_impl::rotary_body<T> body{op.extents_of(x.shape(), cos.shape()),
-                                         op.strides_of(x.strides()),
-                                         op.strides_of(y.strides()),
-                                         access::data(x),
-                                         access::data(cos),
-                                         access::data(sin),
-                                         access::data(y),
-                                         static_cast<compute_type<T>>(sign),
-                                         op.options.interleaved,
-                                         add};
+struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
+  template <class T, int R>
+  static void turn(const extents<R>& shape, const ops::rotary_work<T>& work) {
+    const cuda_impl::rotary_body<T> body{work};
     if (body.numel() > 0)
-      cuda_impl::launch_on<D>({"rotary", x.shape()}, body,
+      cuda_impl::launch_on<D>({"rotary", shape}, body,
                               {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
   }
 };
