@@ -9,6 +9,7 @@
 #include "sinter/grad/kernel_graph.hpp"
 #include "sinter/grad/listener.hpp"
 #include "sinter/grad/narrow.hpp"
+#include "sinter/grad/row_gradient.hpp"
 #include "sinter/grad/second_order.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/tape.hpp"

@@ -32,6 +32,48 @@ TEST_CASE("embedding of any width and layout on a GPU", "[cuda]") {
   }
 }
 
+TEST_CASE("gradients of tables that are held by rows on a GPU", "[cuda]") {
+  const auto of = [](const auto& table, const auto& list, const auto& how) {
+    variable y = embedding(beside(list, table), table, how);
+    sum(square(y)).backward();
+  };
+  for (const embedding_options how : {embedding_options{}, {.padding_idx = 5}, {.scale_grad_by_freq = true}}) {
+    const auto start = compare::numbers({7, 33});
+    const variable dense = start.clone();
+    const variable sparse = row_sparse(start.to<g0>());
+    const auto pass = [&](const auto& list) {
+      of(dense, list, how);
+      of(sparse, list, how);
+    };
+    pass(places);
+    pass(places.slice(0, 3, 6));
+    // Sums have a row for each place; what is no row is -1, and holds zeros.
+    const auto [numbers, values] = row_grad(sparse);
+    const tensor<std::int64_t, 1> of_host = numbers.to<cpu>();
+    CHECK(of_host.numel() > 7);
+    CHECK(min(of_host).item() == -1);
+    optim::adagrad a(dense, {.lr = 0.1}), b(sparse, {.lr = 0.1});
+    optim::sgd c(dense, {.lr = 0.1}), d(sparse, {.lr = 0.1});
+    a.step(), b.step(), c.step(), d.step();
+    CHECK(compare::distance(sparse.value().to<cpu>(), dense.value()) < 1e-6);
+    CHECK(compare::distance(sparse.grad().to<cpu>(), dense.grad()) < 1e-5);
+    sum(square(sparse)).backward();
+    sum(square(dense)).backward();
+    CHECK(compare::distance(sparse.grad().to<cpu>(), dense.grad()) < 1e-5);
+  }
+  const auto start = compare::numbers({7, 33});
+  const variable dense = start.clone();
+  const variable sparse = row_sparse(start.to<g0>());
+  const auto bags = [](const auto& table) {
+    const auto list = beside(places.reshape({5, 2}), table);
+    for (const bag_mode mode : {bag_mode::sum, bag_mode::mean, bag_mode::max})
+      sum(square(embedding_bag(list, table, {.mode = mode}))).backward();
+  };
+  bags(dense);
+  bags(sparse);
+  CHECK(compare::distance(sparse.grad().to<cpu>(), dense.grad()) < 1e-5);
+}
+
 TEST_CASE("bags with padding, with a last offset, and in tables of other layouts on a GPU", "[cuda]") {
   const tensor<int, 1> offsets{0, 4, 4, 9}, ends{0, 2, 2, 7};
   for (const bag_mode mode : {bag_mode::sum, bag_mode::mean, bag_mode::max}) {

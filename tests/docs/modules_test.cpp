@@ -1,5 +1,6 @@
 // tests/docs/modules_test.cpp: the code of docs/modules.md.
 #include "../catch.hpp"
+#include "../same_bits.hpp"
 
 #include <sinter/sinter.hpp>
 
@@ -167,4 +168,18 @@ TEST_CASE("modules: tables of rows") {
   CHECK(sums.shape() == extents<2>{{2, 16}});
   CHECK(vectors.frozen);
   CHECK(eval(max(abs(scores[0][2]))).item() == 0);
+}
+
+TEST_CASE("modules: tables of which a step looks up few rows") {
+  generator gen(1);
+  const tensor<int, 1> ids{4, 7, 0, 9, 4, 4};
+  // [docs:row_sparse]
+  const nn::embedding words(100'000, 16, gen, {.sparse = true});
+  optim::sgd optimizer(words, {.lr = 0.1});
+  sum(square(words(ids))).backward();                  // ids of 4, 7, 0, 9, 4 and 4
+  const auto [rows, values] = row_grad(words.weight);  // {0, 4, 7, 9} and (4, 16)
+  optimizer.step();                                    // writes to four rows
+  // [docs:end]
+  CHECK(same_bits(rows, tensor<std::int64_t, 1>{0, 4, 7, 9}));
+  CHECK(values.shape() == extents<2>{{4, 16}});
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../catch.hpp"
+#include "../same_bits.hpp"
 
 using namespace sinter;
 
@@ -119,6 +120,48 @@ TEST_CASE("a backward that runs out of memory does not touch the gradients of ea
     check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
   for (const bool all : {false, true})
     check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass_with_listener(); });
+}
+
+TEST_CASE("a step of tables whose gradients are held by rows runs out of memory", "[shortage]") {
+  const one_thread only;
+  const tensor<std::int64_t, 1> list{3, 1, 3};
+  struct tables {
+    generator gen{7};
+    nn::embedding<> first{6, 4, gen, {.sparse = true}}, second{6, 4, gen, {.sparse = true}};
+    optim::adagrad optimizer{first, {.lr = 0.1}};
+    tables() { optimizer.add(second); }
+    bool same_as(const tables& o) const {
+      return same_bits(first.weight.value(), o.first.weight.value()) &&
+             same_bits(second.weight.value(), o.second.weight.value()) &&
+             first.weight.has_grad() == o.first.weight.has_grad();
+    }
+  };
+  const auto step = [&](tables& t) {
+    try {
+      for (int pass = 0; pass < 2; ++pass)
+        variable(sum(square(t.first(list))) + sum(square(t.second(list)))).backward();
+      t.optimizer.step();
+    } catch (...) {
+      t.optimizer.zero_grad();
+      throw;
+    }
+    t.optimizer.zero_grad();
+  };
+  tables before, after;
+  step(after);
+  for (const bool all : {false, true}) {
+    long tried = 0, failed = 0;
+    for (auto last = shortage::outcome::failed; last != shortage::outcome::untouched;
+         failed += last == shortage::outcome::failed) {
+      tables t;
+      last = shortage::with_failure(tried++, all, [&] { step(t); });
+      if (last != shortage::outcome::failed) continue;
+      REQUIRE(t.same_as(before));
+      step(t);
+      REQUIRE(t.same_as(after));
+    }
+    CHECK(failed > 30);
+  }
 }
 
 TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {

@@ -29,7 +29,7 @@ void follow(const std::vector<double>& expected, double tolerance, const Make& m
 template <class T, device D>
 void follow_all(double tolerance) {
   const auto rows = table("trajectories.csv");
-  CHECK(rows.size() == 13);
+  CHECK(rows.size() == 15);
   const auto run = [&](const std::string& name, const auto& make) {
     INFO(name);
     follow<T, D>(rows.at(name), tolerance, make);
@@ -50,6 +50,11 @@ void follow_all(double tolerance) {
   run("adamw", [](const auto& w) { return optim::adamw(w, {.lr = 0.05}); });
   run("adamw_all", [](const auto& w) {
     return optim::adamw(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3});
+  });
+  run("adagrad", [](const auto& w) { return optim::adagrad(w, {.lr = 0.1}); });
+  run("adagrad_all", [](const auto& w) {
+    return optim::adagrad(
+        w, {.lr = 0.1, .lr_decay = 0.2, .weight_decay = 0.1, .initial_accumulator_value = 0.3, .eps = 1e-3});
   });
   run("rmsprop", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02}); });
   run("rmsprop_centered",

@@ -90,11 +90,23 @@ void look_up(const table_view<T>& table, const std::int64_t* ids, index_t n, T* 
   });
 }
 
+/// An id, and its place among others.
+struct placed_id {
+  std::int64_t id;
+  std::uint32_t place;
+  bool operator<(const placed_id& o) const { return id != o.id ? id < o.id : place < o.place; }
+};
+/// Those of n ids that are neither negative nor `left_out`, in order. Errors: index_error for an id of `rows` or more.
+SINTER_SHARED std::vector<placed_id> sorted_ids(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
+                                                const ops::index_check& named);
+
 /// The places of each of `rows` ids among n, in order: a counting sort. The id `left_out` has none.
 class id_places {
  public:
   /// Errors: index_error for an id outside [0, rows).
   id_places(const std::int64_t* ids, index_t n, index_t rows, index_t left_out, const ops::index_check& named);
+  /// The different ids among those sorted, numbered in their order.
+  explicit id_places(const std::vector<placed_id>& sorted);
 
   index_t begin(index_t id) const { return begin_[id]; }
   index_t count(index_t id) const { return index_t{begin_[id + 1]} - begin_[id]; }
@@ -108,6 +120,35 @@ class id_places {
 };
 
 #if SINTER_DEFINES
+
+SINTER_SHARED std::vector<placed_id> sorted_ids(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
+                                                const ops::index_check& named) {
+  std::vector<placed_id> all;
+  all.reserve(static_cast<std::size_t>(n));
+  for (index_t i = 0; i < n; ++i) {
+    if (ids[i] >= rows) sinter::detail::refuse_index(named, ids[i], i, rows);
+    if (ids[i] >= 0 && ids[i] != left_out) all.push_back({ids[i], static_cast<std::uint32_t>(i)});
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+inline index_t different_ids(const std::vector<placed_id>& sorted) {
+  index_t n = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) n += i == 0 || sorted[i].id != sorted[i - 1].id;
+  return n;
+}
+SINTER_SHARED id_places::id_places(const std::vector<placed_id>& sorted)
+    : rows_(different_ids(sorted)), begin_(rows_ + 2), places_(static_cast<index_t>(sorted.size())) {
+  index_t number = -1;
+  begin_[0] = begin_[1] = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (i == 0 || sorted[i].id != sorted[i - 1].id) begin_[++number] = static_cast<std::uint32_t>(i);
+    places_[static_cast<index_t>(i)] = sorted[i].place;
+    begin_[number + 1] = static_cast<std::uint32_t>(i + 1);
+    most_ = std::max(most_, count(number));
+  }
+}
 
 SINTER_SHARED id_places::id_places(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
                                    const ops::index_check& named)
@@ -182,6 +223,45 @@ void sum_at_ids(const id_places& places, const table_view<T>& to, bool add, bool
                  });
 }
 
+/// The different ids among n that are neither negative nor `left_out`, and for each the sum of term(place, columns)
+/// over its places.
+template <class T, device D, class Term>
+row_gradient<T, D> sums_by_id(const std::int64_t* ids, index_t n, index_t rows, index_t columns, index_t left_out,
+                              bool by_frequency, const ops::index_check& named, const Term& term) {
+  const std::vector<placed_id> sorted = sorted_ids(ids, n, rows, left_out, named);
+  const id_places places(sorted);
+  row_gradient<T, D> g{tensor<std::int64_t, 1, D>::uninitialized({{places.rows()}}),
+                       tensor<T, 2, D>::uninitialized({{places.rows(), columns}})};
+  for (index_t i = 0; i < places.rows(); ++i) g.rows.data()[i] = sorted[static_cast<std::size_t>(places.begin(i))].id;
+  sum_at_ids(places, view_of_table(g.values), false, by_frequency, term, pool_of<D>());
+  return g;
+}
+
+/// Adds to the gradient of the table that is operand 0 the sums of term(place, columns) at n ids.
+template <class Backward, class Term>
+void give_sums_at_ids(const Backward& b, const std::int64_t* ids, index_t n, index_t left_out, bool by_frequency,
+                      const ops::index_check& named, const Term& term) {
+  using T = typename Backward::value_type;
+  using D = typename Backward::device_type;
+  if (auto* const table = sinter::detail::rows_in<T, D>(b.template source<0>()))
+    return table->add_rows(
+        sums_by_id<T, D>(ids, n, table->shape[0], table->shape[1], left_out, by_frequency, named, term));
+  const auto place = b.template place_of<0>();
+  const table_view<T> to = view_of_table(place.to);
+  sum_at_ids(id_places(ids, n, to.rows, left_out, named), to, place.add, by_frequency, term, pool_of<D>());
+}
+
+/// f(row of the table, row of the values) for the rows that are there.
+template <class T, class F>
+void each_moved_row(const table_view<T>& table, const std::int64_t* rows, const table_view<T>& values,
+                    thread_pool& pool, const F& f) {
+  const index_t grain = rows_of_task(table.columns);
+  pool.parallel_for((values.rows + grain - 1) / grain, [&](index_t task) {
+    for (index_t i = task * grain; i < std::min((task + 1) * grain, values.rows); ++i)
+      f(rows[i] < 0 ? nullptr : table.row(rows[i]), values.row(i));
+  });
+}
+
 /// Scales the rows that op says; false if nothing changed.
 template <class T>
 bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_places& ids, thread_pool& pool) {
@@ -224,14 +304,59 @@ struct kernels<ops::embedding_op, D> {
   }
   template <class Backward>
   static void reverse(const ops::embedding_op& op, const Backward& b) {
+    using T = typename Backward::value_type;
     const auto& ids = b.template operand<1>();
-    const auto place = b.template place_of<0>();
-    using T = element_of<decltype(place.to)>;
-    const cpu_impl::table_view<T> to = cpu_impl::view_of_table(place.to);
-    const cpu_impl::id_places places(ids.data(), ids.numel(), to.rows, op.padding, {"backward of 'embedding'", "id"});
-    const auto row = [g = b.gradient().data(), columns = to.columns](index_t at, auto c)
-                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(g + at * columns, c, columns); };
-    cpu_impl::sum_at_ids(places, to, place.add, op.by_frequency, row, cpu_impl::pool_of<D>());
+    const auto& g = b.gradient();
+    const auto row = [from = g.data(), columns = g.shape()[Backward::rank - 1]](index_t at, auto c)
+                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(from + at * columns, c, columns); };
+    cpu_impl::give_sums_at_ids(b, ids.data(), ids.numel(), op.padding, op.by_frequency,
+                               {"backward of 'embedding'", "id"}, row);
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::move_rows, D> {
+  template <class T>
+  static void run(const ops::move_rows& op, const tensor<T, 2, D>& table, const tensor<std::int64_t, 1, D>& rows,
+                  const tensor<T, 2, D>& values) {
+    using way = ops::move_rows::way;
+    const index_t columns = values.shape()[1];
+    const auto move = [&](const auto& f) {
+      cpu_impl::each_moved_row(cpu_impl::view_of_table(table), rows.data(), cpu_impl::view_of_table(values),
+                               cpu_impl::pool_of<D>(), f);
+    };
+    if (op.to == way::take) {
+      move([columns](const T* row, T* value) {
+        if (row != nullptr) std::copy_n(row, columns, value);
+        else std::fill_n(value, columns, T(0));
+      });
+    } else if (op.to == way::put) {
+      move([columns](T* row, const T* value) {
+        if (row != nullptr) std::copy_n(value, columns, row);
+      });
+    } else {
+      move([columns](T* row, const T* value) {
+        if (row == nullptr) return;
+        using C = compute_type<T>;
+        for (index_t c = 0; c < columns; ++c)
+          row[c] = static_cast<T>(static_cast<C>(row[c]) + static_cast<C>(value[c]));
+      });
+    }
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::sum_rows, D> {
+  template <class T>
+  static row_gradient<T, D> run(const ops::sum_rows& op, const tensor<std::int64_t, 1, D>& ids,
+                                const tensor<T, 2, D>& values) {
+    const index_t columns = values.shape()[1];
+    const auto row = [from = values.data(), columns](index_t at, auto c)
+                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(from + at * columns, c, columns); };
+    return cpu_impl::sums_by_id<T, D>(ids.data(), ids.numel(), op.rows, columns, no_padding, false,
+                                      {"sum of row gradients", "row"}, row);
   }
 };
 

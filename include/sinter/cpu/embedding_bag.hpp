@@ -182,14 +182,15 @@ struct kernels<Op, D> {
     const T* const g = b.gradient().data();
     const index_t columns = b.gradient().shape()[1];
     if (b.template wants<0>()) {
-      const auto place = b.template place_of<0>();
-      const auto to = cpu_impl::view_of_table(place.to);
-      const cpu_impl::id_places ids(bags.ids, at.n, to.rows, op.padding, {"backward of 'embedding_bag'", "id"});
+      const auto give = [&](bool by_frequency, const auto& row) {
+        cpu_impl::give_sums_at_ids(b, bags.ids, at.n, op.padding, by_frequency, {"backward of 'embedding_bag'", "id"},
+                                   row);
+      };
       const auto add_up = [&](const auto& factor) {
         const auto row = [&](index_t p, auto c) SINTER_INLINE_LAMBDA {
           return cpu_impl::load_row<T>(g + index_t{at.bag[p]} * columns, c, columns) * cpu_impl::vector<T>(factor(p));
         };
-        cpu_impl::sum_at_ids(ids, to, place.add, op.by_frequency, row, pool());
+        give(op.by_frequency, row);
       };
       if constexpr (is_weighted) {
         add_up([w = b.template operand<1>().data()](index_t p) SINTER_INLINE_LAMBDA { return static_cast<C>(w[p]); });
@@ -201,7 +202,7 @@ struct kernels<Op, D> {
                                cpu_impl::vector<std::int32_t>(static_cast<std::int32_t>(p));
           return math::select(is_here, cpu_impl::load_row(g + of_bag, c, columns), cpu_impl::vector<T>(C(0)));
         };
-        cpu_impl::sum_at_ids(ids, to, place.add, false, row, pool());
+        give(false, row);
       } else {
         add_up([&](index_t p) SINTER_INLINE_LAMBDA { return at.scale[at.bag[p]]; });
       }

@@ -62,17 +62,20 @@ struct id_keys_body {
   }
 };
 
-/// Row v of `to` += the sum of term(place, c) over the places of v: the thread of the first of them, and of column c,
-/// adds all, in order.
+/// The sum of term(place, c) over the places of each id v among n: the thread of the first of them, and of column c,
+/// adds all, in order. It goes to row v of `to`, which it is added to; or by_place to that of the first place, where
+/// `rows` then has v, and -1 at the other places.
 template <class T, class Term>
 struct id_sums_body {
   table_view<T> to;
   splitter by_columns;
   bool by_frequency;
-  index_t n;
+  index_t n, table_rows;
   const std::uint64_t* keys;
   const std::uint32_t* places;
   Term term;
+  bool by_place;
+  std::int64_t* rows;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -81,12 +84,39 @@ struct id_sums_body {
       index_t c = i;
       const index_t first = by_columns(c);
       const std::uint64_t v = keys[first];
-      if (v == static_cast<std::uint64_t>(to.rows) || (first > 0 && keys[first - 1] == v)) return;
+      const bool is_first = v != static_cast<std::uint64_t>(table_rows) && (first == 0 || keys[first - 1] != v);
+      if (by_place && c == 0) rows[first] = is_first ? static_cast<std::int64_t>(v) : -1;
       C sum = 0;
-      index_t k = first;
-      for (; k < n && keys[k] == v; ++k) sum += term(static_cast<index_t>(places[k]), c);
-      if (by_frequency) sum /= static_cast<C>(k - first);
-      put_or_add(to.at(static_cast<index_t>(v), c), sum, true);
+      if (is_first) {
+        index_t k = first;
+        for (; k < n && keys[k] == v; ++k) sum += term(static_cast<index_t>(places[k]), c);
+        if (by_frequency) sum /= static_cast<C>(k - first);
+      } else if (!by_place) {
+        return;
+      }
+      put_or_add(to.at(by_place ? first : static_cast<index_t>(v), c), sum, !by_place);
+    });
+  }
+};
+
+/// See ops::move_rows; a thread per element.
+template <class T>
+struct move_rows_body {
+  ops::move_rows::way to;
+  table_view<T> table;
+  splitter by_columns;
+  index_t n;
+  const std::int64_t* rows;
+  T* values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using way = ops::move_rows::way;
+    each_element(g, n * table.columns, [&](index_t i) {
+      index_t c = i;
+      const index_t v = rows[by_columns(c)];
+      if (to == way::take) values[i] = v < 0 ? T(0) : table.at(v, c);
+      else if (v >= 0) put_or_add(table.at(v, c), static_cast<compute_type<T>>(values[i]), to == way::add);
     });
   }
 };
@@ -148,17 +178,42 @@ radix_sorter<D> sorted_ids(const char* what, const std::int64_t* ids, index_t n,
   return pairs;
 }
 
-/// Row v of `to` += the sum of term(place, c) over the places of v.
+/// Row v of `to` += the sum of term(place, c) over the places of v; with `rows` as id_sums_body says of by_place, for a
+/// table of so many rows.
 template <device D, class T, class Term>
 void sum_at_ids(const char* what, const std::int64_t* ids, index_t n, index_t left_out, const table_view<T>& to,
-                bool by_frequency, const Term& term) {
+                bool by_frequency, const Term& term, index_t table_rows, std::int64_t* rows = nullptr) {
   const index_t sums = n * to.columns;
   if (sums == 0) return;
-  const auto pairs = sorted_ids<D>(what, ids, n, to.rows, left_out);
-  launch_on<D>(
-      {what, &n, 1},
-      id_sums_body<T, Term>{to, splitter(to.columns, sums), by_frequency, n, pairs.keys(), pairs.values(), term},
-      {blocks_for(sums, block_threads), 0});
+  const auto pairs = sorted_ids<D>(what, ids, n, table_rows, left_out);
+  launch_on<D>({what, &n, 1},
+               id_sums_body<T, Term>{to, splitter(to.columns, sums), by_frequency, n, table_rows, pairs.keys(),
+                                     pairs.values(), term, rows != nullptr, rows},
+               {blocks_for(sums, block_threads), 0});
+}
+
+/// The sums of term(place, c) at n ids, as a row_gradient of n rows.
+template <device D, class T, class Term>
+row_gradient<T, D> sums_by_id(const char* what, const std::int64_t* ids, index_t n, index_t rows, index_t columns,
+                              index_t left_out, bool by_frequency, const Term& term) {
+  const row_gradient<T, D> g{tensor<std::int64_t, 1, D>::uninitialized({{columns > 0 ? n : 0}}),
+                             tensor<T, 2, D>::uninitialized({{columns > 0 ? n : 0, columns}})};
+  sum_at_ids<D>(what, ids, n, left_out, view_of_table(g.values), by_frequency, term, rows,
+                sinter::detail::access::data(g.rows));
+  return g;
+}
+
+/// Adds to the gradient of the table that is operand 0 the sums of term(place, c) at n ids.
+template <class Backward, class Term>
+void give_sums_at_ids(const char* what, const Backward& b, const std::int64_t* ids, index_t n, index_t left_out,
+                      bool by_frequency, const Term& term) {
+  using T = typename Backward::value_type;
+  using D = typename Backward::device_type;
+  if (auto* const table = sinter::detail::rows_in<T, D>(b.template source<0>()))
+    return table->add_rows(
+        sums_by_id<D, T>(what, ids, n, table->shape[0], table->shape[1], left_out, by_frequency, term));
+  const auto to = view_of_table(b.template sum_of<0>());
+  sum_at_ids<D>(what, ids, n, left_out, to, by_frequency, term, to.rows);
 }
 
 template <device D, class W>
@@ -193,11 +248,39 @@ struct kernels<ops::embedding_op, D> {
   }
   template <class Backward>
   static void reverse(const ops::embedding_op& op, const Backward& b) {
+    using T = typename Backward::value_type;
     const auto& ids = b.template operand<1>();
-    const auto to = cuda_impl::view_of_table(b.template sum_of<0>());
-    using T = std::remove_pointer_t<decltype(to.data)>;
-    cuda_impl::sum_at_ids<D>("backward of embedding", access::data(ids), ids.numel(), op.padding, to, op.by_frequency,
-                             cuda_impl::row_term<T>{access::data(b.gradient()), to.columns});
+    const auto& g = b.gradient();
+    cuda_impl::give_sums_at_ids("backward of embedding", b, access::data(ids), ids.numel(), op.padding, op.by_frequency,
+                                cuda_impl::row_term<T>{access::data(g), g.shape()[Backward::rank - 1]});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::move_rows, D> {
+  template <class T>
+  static void run(const ops::move_rows& op, const tensor<T, 2, D>& table, const tensor<std::int64_t, 1, D>& rows,
+                  const tensor<T, 2, D>& values) {
+    const index_t n = values.shape()[0], columns = values.shape()[1], elements = n * columns;
+    if (elements == 0) return;
+    cuda_impl::launch_on<D>(
+        {"rows of a table", &n, 1},
+        cuda_impl::move_rows_body<T>{op.to, cuda_impl::view_of_table(table), cuda_impl::splitter(columns, elements), n,
+                                     access::data(rows), access::data(values)},
+        {cuda_impl::blocks_for(elements, cuda_impl::block_threads), 0});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::sum_rows, D> {
+  template <class T>
+  static row_gradient<T, D> run(const ops::sum_rows& op, const tensor<std::int64_t, 1, D>& ids,
+                                const tensor<T, 2, D>& values) {
+    const index_t columns = values.shape()[1];
+    return cuda_impl::sums_by_id<D, T>("sum of row gradients", access::data(ids), ids.numel(), op.rows, columns,
+                                       no_padding, false, cuda_impl::row_term<T>{access::data(values), columns});
   }
 };
 

@@ -209,11 +209,10 @@ struct kernels<Op, D> {
       auto* const divisor = static_cast<C*>(divisors.data());
       if (divisor != nullptr)
         cuda_impl::run_on_bags<D>(what, cuda_impl::bag_divisors_body<C>{bags, op.padding, divisor});
-      const auto to = cuda_impl::view_of_table(b.template sum_of<0>());
-      cuda_impl::bag_term<T> term{g, to.columns, bag, divisor, nullptr, nullptr};
+      cuda_impl::bag_term<T> term{g, b.gradient().shape()[1], bag, divisor, nullptr, nullptr};
       if constexpr (is_weighted) term.weights = access::data(b.template operand<1>());
       else if (op.mode == bag_mode::max) term.places = access::data(b.saved);
-      cuda_impl::sum_at_ids<D>(what, access::data(ids), bags.n, op.padding, to, op.by_frequency, term);
+      cuda_impl::give_sums_at_ids(what, b, access::data(ids), bags.n, op.padding, op.by_frequency, term);
     }
     if constexpr (is_weighted) {
       if (!b.template wants<1>()) return;

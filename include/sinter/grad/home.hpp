@@ -30,6 +30,7 @@ void give_home(const variable<T, S, D, Order>& leaf, const tensor<T, 1, D>& slic
                          " elements for the gradient of a leaf of shape ", leaf.shape()});
   if (!slice.is_contiguous()) refuse<value_error>({"give_home: the elements of the slice must lie side by side"});
   auto& s = static_cast<typed_state<T, R, D>&>(*state);
+  s.make_dense();
   const auto home = access::make<T, R, D>(access::storage_of(slice), access::data(slice), s.shape, s.dense);
   if (s.has_kept) write(s.kept, home);
   s.kept = home;

@@ -88,7 +88,7 @@ struct grad_state {
   virtual void add_to_kept() = 0;
   /// Ends the pass: the first gradient is the sum.
   virtual void keep_gradient() noexcept = 0;
-  /// Memory of the dense gradient of all finished passes, null where there is none.
+  /// Memory of the dense gradient of all finished passes, null where there is no dense one.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
   /// A copy of what earlier passes have left, null for nothing; restore() puts it back.
@@ -96,6 +96,8 @@ struct grad_state {
   /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns copy_of_kept() from before.
   virtual storage_ptr settle() = 0;
   virtual void restore(const storage_ptr& before) noexcept = 0;
+  /// What finished passes have left, where it is held otherwise, from now on lies in dense memory.
+  virtual void make_dense() {}
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
@@ -108,6 +110,7 @@ struct grad_state {
   bool has_kept = false;       ///< finished passes have left a gradient
   bool at_home = false;        ///< that lies where give_home() has put it
   bool watched = false;        ///< a pass that runs listens to it
+  bool by_rows = false;        ///< a row_state, of grad/row_gradient.hpp
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};

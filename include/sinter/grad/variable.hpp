@@ -29,7 +29,7 @@ void write_or_add(const E& e, const tensor<T, S, D>& to, bool add) {
 }
 
 template <class T, int R, device D>
-struct typed_state final : grad_state {
+struct typed_state : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
   tensor<T, R, D> grad;     ///< of the pass that runs
   tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
@@ -149,6 +149,8 @@ template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
   if (s.has_grad) {
+    bool add = false;
+    s.gradient(add);
     s.grad += g;
   } else {
     if (g.strides() == s.dense && access::storage_of(g).use_count() == 1) {
@@ -252,6 +254,7 @@ class variable final {
       detail::refuse<autograd_error>(
           {"grad: the variable of shape ", shape(),
            " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
+    state_->make_dense();
     return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.

@@ -19,6 +19,7 @@ struct embedding_settings {
   std::optional<double> max_norm = std::nullopt;      ///< rows that are looked up are scaled down to it, in place
   double norm_type = 2;                               ///< p of that norm
   bool scale_grad_by_freq = false;  ///< the gradient of a row is divided by how often its id is among the ids
+  bool sparse = false;              ///< the gradient is held by rows, see row_sparse()
 };
 template <>
 inline constexpr bool is_setting<embedding_settings> = true;
@@ -31,6 +32,7 @@ struct embedding_bag_settings {
   double norm_type = 2;                               ///< p of that norm
   bool scale_grad_by_freq = false;   ///< the gradient of a row is divided by how often its id is in bags; not for max
   bool include_last_offset = false;  ///< the last offset is where the last bag ends
+  bool sparse = false;               ///< the gradient is held by rows, see row_sparse()
 };
 template <>
 inline constexpr bool is_setting<embedding_bag_settings> = true;
@@ -64,11 +66,12 @@ struct table_of_rows : module<Self> {
     const tensor<T, 2, D> table = randn<T, D>(gen, extents<2>{{rows, columns}});
     const index_t row = sinter::detail::checked_padding(name, how.padding_idx, rows);
     if (row != sinter::detail::no_padding) table.select(0, row).in_place() = zeros<T, D>(extents<1>{{columns}});
-    weight = table;
+    weight = parameter_of(table);
   }
   table_of_rows(const char* name, const tensor<T, 2, D>& table, bool freeze, const Settings& how)
-      : weight(table), settings(how), frozen(freeze) {
+      : settings(how), frozen(freeze) {
     sinter::detail::check_defined(name, table);
+    weight = parameter_of(table);
     check_table(name, table.shape(), how.max_norm, how.norm_type);
     sinter::detail::checked_padding(name, how.padding_idx, table.shape()[0]);
   }
@@ -83,6 +86,13 @@ struct table_of_rows : module<Self> {
   parameter<T, 2, D, Kind> weight;
   Settings settings;
   bool frozen = false;  ///< whether lookups give weight no gradient
+
+ private:
+  parameter<T, 2, D, Kind> parameter_of(const tensor<T, 2, D>& table) const {
+    if constexpr (std::is_same_v<Kind, tracked>)
+      if (settings.sparse) return row_sparse(table);
+    return table;
+  }
 
  protected:
   /// What is looked up, its rows of these ids within max_norm.

@@ -6,6 +6,10 @@
 #include "sinter/nn/linear.hpp"
 
 #if SINTER_COMPILED
+namespace sinter {
+SINTER_INSTANCE struct detail::row_state<float, cpu>;
+SINTER_INSTANCE row_gradient<float, cpu> detail::joined_rows(index_t, const std::vector<row_gradient<float, cpu>>&);
+}  // namespace sinter
 namespace sinter::nn {
 
 SINTER_INSTANCE struct linear<float>;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/grad/variable.hpp"
+#include "sinter/grad/row_gradient.hpp"
 #include "sinter/nn/buffer.hpp"
 #include "sinter/ops/window.hpp"
 #include "sinter/random/generator.hpp"
@@ -228,8 +228,12 @@ class member_copies {
         to = *static_cast<const To*>(e.to);
         return;
       }
-      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-      else to = To(value.template to<D>());
+      const auto copied = [&] {
+        if constexpr (std::is_same_v<device_of<From>, D>) return value.clone();
+        else return value.template to<D>();
+      };
+      if constexpr (is_variable<From> && is_variable<To>) to = sinter::detail::leaf_like<To>(from, copied());
+      else to = To(copied());
       done_.push_back({&type, &from, &to});
     } else {
       to = from;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sinter/expr/reducer.hpp"
+#include "sinter/grad/row_gradient.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/ops/gather.hpp"
 
@@ -13,11 +14,8 @@ namespace sinter {
 template <class...>
 struct ids_and_table_with_elements_of_type;
 template <int>
-struct table_of_rank;
-template <int>
 struct ids_of_rank;
 struct use_integer_ids_and_a_floating_table;
-struct use_a_table_of_rank_2;
 struct use_ids_of_rank_7_or_less;
 
 /// How embedding() treats its table in backward; as in torch.nn.functional.embedding.
@@ -143,7 +141,8 @@ using embedding_of = kernel_of<ops::embedding_op, W, tensor<std::int64_t, bare<I
 
 /// The rows of a table by their numbers: ids (…) of any integer type, and rank 0 to 7, and a floating-point table (V,E)
 /// => (…,E), as torch.nn.functional.embedding. Derivative: to row v of the table the sum of g over the places where v
-/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads. The row
+/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads; see
+/// row_sparse() for tables of which steps look up few rows. The row
 /// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. Errors: index_error for
 /// an id outside [0, V), on a GPU where the host next waits for it, until when zeros stand for the row, and for a
 /// padding_idx outside [-V, V).

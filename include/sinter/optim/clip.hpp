@@ -38,6 +38,16 @@ class gradient_norm {
 
 namespace detail {
 
+/// The elements of the gradient of a variable that are held: of one by rows, those of its rows.
+template <class T, auto S, device D>
+auto held_gradient(const variable<T, S, D>& v) {
+  if constexpr (variable<T, S, D>::rank == 2) {
+    const auto* const rows = sinter::detail::rows_in<T, D>(access::state_of(v));
+    if (rows != nullptr && rows->kept_rows.defined()) return rows->kept_rows.values;
+  }
+  return v.grad();
+}
+
 /// g = g * *factor.
 template <class T>
 struct clip_kernel {
@@ -91,7 +101,7 @@ gradient_norm clip_on_gpu(const Source& source, double max_norm, index_t n) {
   const auto for_each_gradient = [&source](const auto& f) {
     for_each_variable(source, [&f](const std::string&, const auto& v) {
       if constexpr (std::is_same_v<device_of<decltype(v)>, D>) {
-        if (v.has_grad()) f(v.grad());
+        if (v.has_grad()) f(held_gradient(v));
       }
     });
   };
@@ -114,7 +124,7 @@ gradient_norm clip_on_host(const Source& source, double max_norm) {
   for_each_variable(source, [&norms](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
     if (!v.has_grad()) return;
-    const auto g = access::in_memory_order(v.grad());
+    const auto g = access::in_memory_order(held_gradient(v));
     norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
       const auto found = static_cast<double>(of_one.item());
       if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
@@ -127,7 +137,7 @@ gradient_norm clip_on_host(const Source& source, double max_norm) {
   if (!(factor >= 1))
     for_each_variable(source, [factor](const std::string&, const auto& v) {
       if (!v.has_grad()) return;
-      auto g = access::in_memory_order(v.grad());
+      auto g = access::in_memory_order(held_gradient(v));
       g *= factor;
     });
   return gradient_norm([norm] { return norm; });
@@ -170,7 +180,7 @@ void clip_grad_value(const Source& source, double limit) {
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
-    auto g = detail::access::in_memory_order(v.grad());
+    auto g = detail::access::in_memory_order(detail::held_gradient(v));
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }

@@ -1,6 +1,7 @@
 // sinter/optim/instances.hpp: optimizers, whose members a program with sinter::compiled holds once.
 #pragma once
 
+#include "sinter/optim/adagrad.hpp"
 #include "sinter/optim/adam.hpp"
 #include "sinter/optim/rmsprop.hpp"
 #include "sinter/optim/sgd.hpp"
@@ -11,6 +12,9 @@ namespace sinter::optim {
 SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
 SINTER_INSTANCE void rule_optimizer<detail::sgd_rule>::add_item(const detail::flat_parameter<float, cpu>&, std::string,
                                                                 const void*);
+SINTER_INSTANCE class rule_optimizer<detail::adagrad_rule>;
+SINTER_INSTANCE void rule_optimizer<detail::adagrad_rule>::add_item(const detail::flat_parameter<float, cpu>&,
+                                                                    std::string, const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
 SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adam_options, false>>::add_item(
     const detail::flat_parameter<float, cpu>&, std::string, const void*);

@@ -93,6 +93,11 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
          std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
          ", but is ", value});
 }
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
+  sinter::detail::refuse<value_error>(
+      {"optimizer: the gradient of ", label,
+       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
 #endif  // SINTER_DEFINES
 
 }  // namespace detail
@@ -135,6 +140,10 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
   state.update(parameter, options, 0.1, 1.0);
 };
 
+template <class Rule>
+concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+
 /// True; for a class that is no optimizer rule, an error that names what is missing.
 template <class Rule>
 constexpr bool check_optimizer_rule() {
@@ -165,8 +174,9 @@ concept optimizer_rule =
     detail::has_options<Rule> &&
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
-    // before. For checkpoints it has each_saved(f), which calls f(name, member) for the members that last from step to
-    // step: running<T, D> and numbers.
+    // before. For row_sparse() tables a rule has validate_rows(options), and a state reserve_rows(gradient) and
+    // update_rows(parameter, gradient, options, lr, gradient_scale). For checkpoints it has each_saved(f), which calls
+    // f(name, member) for the members that last from step to step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
 /// An optimizer by its Rule.
@@ -285,6 +295,8 @@ class rule_optimizer : public optimizer {
         if (!has_state) before.emplace(state);  // handles
       }
       state.reserve(parameter.numel(), options);
+      if constexpr (detail::steps_rows<Rule>)
+        if (const auto* const rows = parameter.row_grad()) state.reserve_rows(*rows);
     }
     void reserved(bool well) override {
       if constexpr (std::is_copy_assignable_v<state_type>) {
@@ -301,7 +313,13 @@ class rule_optimizer : public optimizer {
     }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      state.update(parameter, options, lr, gradient_scale);
+      if constexpr (detail::steps_rows<Rule>) {
+        if (const auto* const rows = parameter.row_grad())
+          state.update_rows(parameter, *rows, options, lr, gradient_scale);
+        else state.update(parameter, options, lr, gradient_scale);
+      } else {
+        state.update(parameter, options, lr, gradient_scale);
+      }
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
@@ -359,6 +377,10 @@ template <class Rule>
 template <class T, device D>
 void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
                                     const void* identity) {
+  if (parameter.is_row_sparse()) {
+    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options_);
+    else detail::refuse_rows(name);
+  }
   auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
   if (seen_.add(identity)) items_.push_back(std::move(one));
 }

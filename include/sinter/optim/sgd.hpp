@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sinter/optim/optimizer.hpp"
+#include "sinter/optim/row_update.hpp"
 
 namespace sinter::optim {
 
@@ -20,6 +21,7 @@ namespace detail {
 struct sgd_rule {
   using options = sgd_options;
   static void validate(const options& o);
+  static void validate_rows(const options& o);
 
   template <class T>
   struct plain_kernel {
@@ -56,6 +58,7 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
     bool begun = false;
+    row_room<T, D, 0> rows = {};
 
     template <class F>
     void each_saved(const F& f) {
@@ -77,6 +80,12 @@ struct sgd_rule {
       run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
+    void reserve_rows(const row_gradient<T, D>& g) { rows.reserve(g); }
+    void update_rows(const flat_parameter<T, D>& p, const row_gradient<T, D>& g, const options&, double lr,
+                     double gradient_scale) {
+      using C = compute_type<T>;
+      run_row_update(plain_kernel<T>{static_cast<C>(lr), static_cast<C>(gradient_scale), C(0)}, p, g, rows);
+    }
   };
 };
 
@@ -90,6 +99,11 @@ SINTER_SHARED void sgd_rule::validate(const options& o) {
     throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
 }
 
+SINTER_SHARED void sgd_rule::validate_rows(const options& o) {
+  if (o.momentum != 0 || o.weight_decay != 0)
+    throw value_error("sgd: momentum and weight_decay change all rows of a row-sparse table; set both to 0");
+}
+
 static_assert(optimizer_rule<sgd_rule>);
 
 #endif  // SINTER_DEFINES
@@ -97,7 +111,8 @@ static_assert(optimizer_rule<sgd_rule>);
 }  // namespace detail
 
 /// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it
-/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
+/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's. Of a row_sparse()
+/// table only the rows that have a gradient change, without momentum and weight_decay.
 ///
 ///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
 using sgd = rule_optimizer<detail::sgd_rule>;

@@ -7,13 +7,14 @@
 #include "sinter/core/capture.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/expr/backend.hpp"
-#include "sinter/grad/variable.hpp"
+#include "sinter/grad/row_gradient.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/optim/saved.hpp"
 
 namespace sinter::optim::detail {
 
 using sinter::detail::access;
+using sinter::detail::flat_values;
 
 SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
                                         bool is_dense);
@@ -34,12 +35,30 @@ class flat_parameter {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
-  bool has_grad() const { return state_->kept_gradient() != nullptr; }
+  bool has_grad() const { return state_->has_kept; }
+  /// Whether the gradient may be held by rows.
+  bool is_row_sparse() const { return state_->by_rows; }
+  /// The gradient where it is held by rows; else null.
+  const row_gradient<T, D>* row_grad() const {
+    const auto* const s = sinter::detail::rows_in<T, D>(state_);
+    return s != nullptr && s->kept_rows.defined() ? &s->kept_rows : nullptr;
+  }
   void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
   T* data() const { return data_; }
-  /// Only where has_grad().
+  /// Only where has_grad(), and row_grad() is null.
   T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
+  /// The elements of the gradient that are held.
+  sinter::detail::flat_values held_grad(index_t& n) const {
+    const row_gradient<T, D>* const g = row_grad();
+    n = g != nullptr ? g->values.numel() : numel_;
+    return g != nullptr ? access::data(g->values) : grad();
+  }
+  /// The value of a table.
+  tensor<T, 2, D> table() const {
+    const extents<2>& shape = sinter::detail::rows_in<T, D>(state_)->shape;
+    return access::make<T, 2, D>(storage_, data_, shape, sinter::detail::row_major_strides(shape));
+  }
   /// Graphs that saved the old value must not use the new one.
   void changed() const { sinter::detail::note_write(*storage_.get()); }
 
@@ -50,21 +69,23 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps
-/// would be lost.
+/// Running sums that a rule keeps for each element, at first zero or another number; in float for half and bfloat16,
+/// where small steps would be lost.
 template <class T, device D>
 class running {
  public:
   using value = compute_type<T>;
   /// Before the first step, and where that may fail.
-  void reserve(index_t n) {
+  void reserve(index_t n, double first = 0) {
     if (values_.defined()) return;
     sinter::detail::refuse_capture(
         "the first step of an optimizer",
         "each replay would begin with empty sums; run the step once before, as capture() does");
-    values_ = zeros<value, D>(extents<1>{{n}});
+    values_ = full<value, D>(extents<1>{{n}}, static_cast<value>(first));
   }
   value* data() const { return access::data(values_); }
+  /// The sums of a table of this shape.
+  tensor<value, 2, D> as_table(const extents<2>& shape) const { return values_.reshape(shape); }
 
   // For checkpoints; see saved_type.
   std::optional<host_tensor> saved() const {
@@ -77,8 +98,6 @@ class running {
  private:
   tensor<value, 1, D> values_;
 };
-
-using sinter::detail::flat_values;
 
 /// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,
 /// outputs, output_types and run().
@@ -106,17 +125,19 @@ template <class T, device D>
 class scaled_gradient {
  public:
   void scale(const flat_parameter<T, D>& p, double factor) {
-    checked_ = p.has_grad() && p.numel() > 0;
+    index_t n = 0;
+    const flat_values values = p.has_grad() ? p.held_grad(n) : flat_values();
+    checked_ = n > 0;
     if (!checked_) return;
     using C = compute_type<T>;
     using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>,
                                           sinter::detail::kernel::leaf<C, true>>;
     if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
-    const index_t n = p.numel(), step = 1;
-    const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
+    const index_t step = 1;
+    const sinter::detail::leaf_ref g{values.data, &n, &step, 1, sizeof(T)};
     const sinter::detail::leaf_ref in[3] = {g, g, g};  // of which only the last, the gradient of y, is read
     sinter::detail::sink_ref out[2];
-    out[0].data = p.grad();
+    out[0].data = values.data;
     out[0].strides[0] = 1;
     out[0].element_size = sizeof(T);
     out[1].data = access::data(sum_);

@@ -25,6 +25,8 @@ OPTIMIZERS = {
     "adam_all": lambda p: optim.Adam(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1),
     "adamw": lambda p: optim.AdamW(p, lr=0.05),
     "adamw_all": lambda p: optim.AdamW(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.3),
+    "adagrad": lambda p: optim.Adagrad(p, lr=0.1),
+    "adagrad_all": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.3, eps=1e-3),
     "rmsprop": lambda p: optim.RMSprop(p, lr=0.02),
     "rmsprop_centered": lambda p: optim.RMSprop(p, lr=0.02, centered=True, weight_decay=0.1),
     "rmsprop_momentum": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, eps=1e-4),
