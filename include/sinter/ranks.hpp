@@ -39,6 +39,7 @@
 #include "sinter/ranks/rank_generators.hpp"
 #include "sinter/ranks/rank_state.hpp"
 #include "sinter/ranks/rank_sum.hpp"
+#include "sinter/ranks/row_exchange.hpp"
 #include "sinter/ranks/run_checkpoint.hpp"
 #include "sinter/ranks/run_part.hpp"
 #include "sinter/ranks/shard_ranks.hpp"

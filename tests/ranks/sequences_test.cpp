@@ -4,6 +4,7 @@
 #include <sinter/ranks.hpp>
 #include <sinter/sequences.hpp>
 #include "../catch.hpp"
+#include "../same_bits.hpp"
 
 using namespace sinter;
 
@@ -136,4 +137,99 @@ TEST_CASE("sequence networks over ranks train as on one device", "[sequences]") 
   std::vector<double> losses;
   for (std::size_t i = 0; i < of_ranks[0].size(); ++i) losses.push_back((of_ranks[0][i] + of_ranks[1].at(i)) / 2);
   check_same(losses);
+}
+
+namespace {
+
+/// A network whose table of words is row-sparse, and after three steps its parameters.
+struct words_of_rank {
+  generator gen{5};
+  nn::embedding<> table;
+  nn::linear<> head;
+  optim::adagrad optimizer;
+  explicit words_of_rank(bool sparse)
+      : table(vocabulary, 8, gen, {.sparse = sparse}), head(8, vocabulary, gen), optimizer(table, {.lr = 0.1}) {
+    optimizer.add(head);
+  }
+  auto model() const { return nn::sequential{table, head}; }
+  tensor<float, 2> value() const { return table.weight.value(); }
+};
+tensor<float, 2> table_after_steps(bool sparse) {
+  words_of_rank w(sparse);
+  const text t;
+  for (int i = 0; i < 3; ++i) {
+    w.optimizer.zero_grad();
+    const variable l = loss_of(w.model()(t.now), t.next);
+    l.backward();
+    optim::clip_grad_norm(w.table, 0.1);
+    w.optimizer.step();
+  }
+  return w.value();
+}
+
+}  // namespace
+
+TEST_CASE("gradients that are held by rows are summed over ranks", "[sequences]") {
+  const auto expected = table_after_steps(false);
+  CHECK(same_bits(table_after_steps(true), expected));
+  // Of three ranks the last has no samples, and in the second step the first has none either.
+  tensor<float, 2> of_ranks[3];
+  CHECK_NOTHROW(run_ranks(3, {}, [&](thread_communicator world) {
+    words_of_rank w(true);
+    const auto model = w.model();
+    nn::distributed ranks(model, world);
+    const text t;
+    for (int i = 0; i < 3; ++i) {
+      w.optimizer.zero_grad();
+      const index_t first = world.rank() == 0 ? 0 : i == 1 ? 0 : samples / 2;
+      const index_t last = world.rank() == 2 ? first : world.rank() == 1 ? samples : i == 1 ? 0 : samples / 2;
+      const index_t own = last - first;
+      ranks.begin(own);
+      const variable l = loss_of(model(t.now.slice(0, first, first + std::max<index_t>(own, 1))),
+                                 t.next.slice(0, first, first + std::max<index_t>(own, 1)));
+      ranks.backward(l, own);
+      CHECK(row_grad(w.table.weight).rows.numel() <= vocabulary);
+      optim::clip_grad_norm(w.table, 0.1);
+      w.optimizer.step();
+    }
+    of_ranks[world.rank()] = w.value();
+  }));
+  CHECK(same_bits(of_ranks[1], of_ranks[0]));
+  CHECK(same_bits(of_ranks[2], of_ranks[0]));
+  CHECK(max(abs(of_ranks[0] - expected)).item() < 1e-5f);
+}
+
+TEST_CASE("gradients that are held by rows gather over passes, and over ranks that made them dense", "[sequences]") {
+  const auto expected = [] {
+    words_of_rank w(false);
+    const text t;
+    for (int i = 0; i < 2; ++i) loss_of(w.model()(t.now), t.next).backward();
+    return w.table.weight.grad();
+  }();
+  CHECK_NOTHROW(run_ranks(2, {}, [&](thread_communicator world) {
+    words_of_rank w(true);
+    const auto model = w.model();
+    nn::distributed ranks(model, world);
+    const text t;
+    const ids now = t.now.slice(0, world.rank(), samples, 2), next = t.next.slice(0, world.rank(), samples, 2);
+    variable before = loss_of(model(now), next);
+    before.backward();  // counts by the share of this rank's samples
+    if (world.rank() == 1) w.table.weight.grad();
+    ranks.begin(now.extent(0));
+    const variable l = loss_of(model(now), next);
+    ranks.backward(l, now.extent(0));
+    CHECK(max(abs(w.table.weight.grad() - expected)).item() < 1e-6f);
+  }));
+}
+
+TEST_CASE("data_parallel keeps gradients by rows", "[sequences]") {
+  words_of_rank one(false), w(true);
+  const text t;
+  const auto loss_here = loss_of(one.model()(t.now), t.next);
+  loss_here.backward();
+  const auto replicas = nn::data_parallel<numa<0>, numa<1>>(w.model());
+  replicas.backward(t.now, t.next, loss);
+  CHECK(row_grad(w.table.weight).rows.numel() == 3);  // different words in the text
+  replicas.backward(t.now, t.next, loss);
+  CHECK(max(abs(w.table.weight.grad() - 2 * one.table.weight.grad())).item() < 1e-6f);
 }

@@ -64,6 +64,8 @@ class parameter_pair final : public member_pair {
   void give_gradient() override {
     if constexpr (is_variable<X>) {
       if (!replica_.has_grad()) return;
+      if constexpr (R == 2)
+        if (give_rows()) return;
       auto g = replica_.grad();
       replica_.zero_grad();
       if constexpr (std::is_same_v<H, D>) sinter::detail::add_gradient(access::state_of(original_), g);
@@ -75,6 +77,16 @@ class parameter_pair final : public member_pair {
   }
 
  private:
+  /// Adds the rows of the replica's gradient, where both are held by rows; whether they are.
+  bool give_rows() const {
+    auto* const to = sinter::detail::rows_in<T, H>(access::state_of(original_));
+    auto* const from = sinter::detail::rows_in<T, D>(access::state_of(replica_));
+    if (to == nullptr || from == nullptr || !from->kept_rows.defined()) return false;
+    const row_gradient<T, D> g = std::exchange(from->kept_rows, {});
+    from->drop_kept();
+    to->add_rows({g.rows.template to<H>(), g.values.template to<H>()});
+    return true;
+  }
   template <class V>
   static auto value(const V& v) {
     return stored_value(v);
@@ -241,7 +253,7 @@ struct replicate_members {
           to = *static_cast<const To*>(e.to);
           return;
         }
-      to = To(from.value());
+      to = sinter::detail::leaf_like<To>(from, from.value());
       ties->push_back({access::state_of(from).get(), &to});
     } else if constexpr (is_tensor<From> && std::is_same_v<To, From>) {
       to = from;

@@ -51,7 +51,7 @@ class step_guard {
     bool has_kept, at_home;
 
     explicit gradient_before(const state_ptr& s)
-        : owner(s),
+        : owner((s->make_dense(), s)),
           kept(std::exchange(of_owner().kept, {})),
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
@@ -68,6 +68,7 @@ class step_guard {
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
+      s.make_dense();
       s.grad = s.kept;
       restore();
       if (!s.grad.defined()) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sinter/ranks/gradient_buckets.hpp"
+#include "sinter/ranks/row_exchange.hpp"
 
 namespace sinter::nn {
 
@@ -85,6 +86,13 @@ class gradient_exchange {
     if (state->at_home)
       sinter::detail::refuse<value_error>(
           {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
+    if constexpr (V::rank == 2) {
+      if (state->by_rows) {
+        using table = typed_row_leaf<element_of<V>, device_of<V>, Ranks>;
+        row_leaves_.push_back(std::make_unique<table>(state, ranks));
+        return;
+      }
+    }
     auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
     tasks_ = std::max(tasks_, task);
     bucket_leaf& l = *leaf;
@@ -160,6 +168,7 @@ class gradient_exchange {
       bucket->scale(share);
       bucket->missing = bucket->leaves.size();
     }
+    for (const auto& table : row_leaves_) table->scale(share);
     for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
     pass_began_ = sinter::detail::communication_clock::now();
     if constexpr (std::is_null_pointer_v<Pass>) {
@@ -169,6 +178,7 @@ class gradient_exchange {
     }
     trace_.backward = sinter::detail::seconds_since(pass_began_);
     start_tasks();
+    gather_rows();
     const auto end = sinter::detail::communication_clock::now();
     for (const auto& bucket : buckets_)
       if (bucket->started) bucket->finish();
@@ -180,6 +190,7 @@ class gradient_exchange {
   }
   void drop_gradients() noexcept {
     for (const auto& leaf : leaves_) leaf->state->drop_kept();
+    for (const auto& table : row_leaves_) table->state->drop_kept();
     begun_ = false;
   }
 
@@ -211,6 +222,24 @@ class gradient_exchange {
     used = world_.all_reduce(used, reduction::sum, "tasks").get();
     for (std::size_t i = common_; i < buckets_.size(); ++i)
       if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
+  }
+
+  /// Sums the gradients that are held by rows; those of a rank without samples are left out.
+  void gather_rows() {
+    if (row_leaves_.empty()) return;
+    const auto tables = static_cast<index_t>(row_leaves_.size());
+    const auto mine = zeros<std::int64_t>(extents<1>{{tables}});
+    for (index_t i = 0; own_ > 0 && i < tables; ++i) mine.data()[i] = row_leaves_[static_cast<std::size_t>(i)]->rows();
+    const auto all = world_.all_gather(mine, "numbers of rows").get().reshape({world_.size(), tables});
+    for (index_t i = 0; i < tables; ++i) {
+      row_leaf& table = *row_leaves_[static_cast<std::size_t>(i)];
+      const auto counts = all.select(1, i).contiguous();
+      for (index_t r = 0; r < counts.numel(); ++r)
+        sinter::detail::require_told(
+            counts(r) >= 0 && counts(r) <= table.most() && (r != world_.rank() || counts(r) == mine(i)), world_,
+            static_cast<int>(r), "distributed", "of ", counts(r), " rows of a gradient");
+      report_.bytes += table.gather(counts);
+    }
   }
 
   /// Makes the buckets anew, on all ranks in the order in which gradients were complete on rank 0.
@@ -284,6 +313,7 @@ class gradient_exchange {
   distributed_options options_;
   gradient_listener listener_;
   std::vector<std::unique_ptr<bucket_leaf>> leaves_;
+  std::vector<std::unique_ptr<row_leaf>> row_leaves_;
   std::vector<std::unique_ptr<gradient_bucket>> buckets_;
   sinter::detail::addresses seen_, memory_;
   std::size_t common_ = 0;  ///< buckets of no task; those of tasks come after

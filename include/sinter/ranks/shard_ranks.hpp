@@ -74,7 +74,7 @@ class typed_shard_group final : public shard_group {
       const std::string name = sinter::detail::joined({"parameters of rank ", owner});
       std::vector<const parameter*> joint;
       for (const parameter& p : parameters_) {
-        if (p.owner != owner || p.state->kept_gradient() == nullptr) continue;
+        if (p.owner != owner || !p.state->has_kept) continue;
         if (static_cast<std::size_t>(p.values.numel()) * sizeof(T) < large) joint.push_back(&p);
         else packages_.push_back({owner, {}, ranks_.broadcast(p.values, owner, name)});
       }
