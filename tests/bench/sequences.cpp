@@ -1,4 +1,4 @@
-// tests/bench/sequences.cpp: attention, LSTMs and generating, for sequences.py. Usage: sequences THREADS
+// tests/bench/sequences.cpp: attention, LSTMs, generating and tables, for sequences.py. Usage: sequences THREADS
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -59,6 +59,20 @@ row generating_row(const char* name, const models::gpt_settings& s, double bytes
           }};
 }
 
+/// A step of sgd on a table of 100,000 rows of 256, of which up to 4096 are looked up.
+row table_row(const char* name, bool sparse) {
+  generator gen(1);
+  const auto table = std::make_shared<nn::embedding<>>(100'000, 256, gen, nn::embedding_settings{.sparse = sparse});
+  const auto optimizer = std::make_shared<optim::sgd>(*table, optim::sgd_options{.lr = 0.01});
+  const tensor ids = randint<std::int64_t>(gen, 0, 100'000, {4096});
+  const tensor g = randn<float>(gen, {4096, 256});
+  return {name, 1, 0, [=] {
+            optimizer->zero_grad();
+            eval((*table)(ids)).backward(g);
+            optimizer->step();
+          }};
+}
+
 /// All of 200 MB read once, as fast as this machine does.
 row reading_row(const char* name) {
   const tensor x = ones<float>({50'000'000});
@@ -79,6 +93,8 @@ int main(int argc, char** argv) {
       lstm_row("LSTM, lengths 1 to 32", true),
       generating_row("100 tokens, GPT of 3 M parameters", {}, 0),
       generating_row("100 tokens, GPT of 50 M parameters", {.layers = 16, .heads = 8, .features = 512}, 100 * 2.01e8),
+      table_row("step of a table of 100,000 rows", false),
+      table_row("step of a row-sparse table of 100,000 rows", true),
       reading_row("reading 200 MB"),
   });
 }

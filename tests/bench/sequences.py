@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times attention, LSTMs and generating beside PyTorch: milliseconds, and ratios as medians of those of the single turns.
+"""Times attention, LSTMs, generating and tables beside PyTorch: milliseconds, and ratios as medians of those of the single turns.
 
 Usage: sequences.py [--turns N] [--threads LIST] [--python PROGRAM | --install-rival] [--compiler C++]
 In a turn every row runs once on either side, directly one after the other. Installs what is missing, with apt-get, as root or with sudo.

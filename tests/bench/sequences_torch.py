@@ -66,6 +66,19 @@ def generating(**sizes):
     return run
 
 
+def table(sparse):
+    words = torch.nn.Embedding(100_000, 256, sparse=sparse)
+    optimizer = torch.optim.SGD(words.parameters(), lr=0.01)
+    ids, g = torch.randint(0, 100_000, (4096,)), torch.randn(4096, 256)
+
+    def run():
+        optimizer.zero_grad()
+        words(ids).backward(g)
+        optimizer.step()
+
+    return run
+
+
 rows = {
     "attention, causal, T 1024, batch 1": attention(1, True),
     "attention, causal, T 1024, batch 16": attention(16, True),
@@ -74,6 +87,8 @@ rows = {
     "LSTM, lengths 1 to 32": lstm(True),
     "100 tokens, GPT of 3 M parameters": generating(),
     "100 tokens, GPT of 50 M parameters": generating(layers=16, features=512),
+    "step of a table of 100,000 rows": table(False),
+    "step of a row-sparse table of 100,000 rows": table(True),
 }
 print("".join(f"{name}\t0\n" for name in rows), flush=True)
 for line in sys.stdin:
