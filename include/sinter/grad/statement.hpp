@@ -63,7 +63,21 @@ struct formula_derivative {
   int result_size;  ///< of its elements, in bytes
   std::size_t plan_size;
   bool reads_result;
+  /// The gradient of each leaf is that of the result, summed where the leaf is broadcast. `reverse` is then that of the
+  /// formula which is a leaf, and is called for one leaf at a time.
+  bool hands_on;
 };
+
+/// Is the gradient of a result of type T that of each of K's tracked leaves, as it is?
+template <class K, class T>
+inline constexpr bool hands_gradient_on = K::sinks == 0;
+template <class E, class T>
+inline constexpr bool hands_gradient_on<kernel::leaf<E, true>, T> = std::is_same_v<E, T>;
+template <class Op, class A, class B, class T>
+  requires requires { Op::passes_on; }
+inline constexpr bool hands_gradient_on<kernel::map<Op, A, B>, T> =
+    ((Op::passes_on & uses::first) != 0 || A::sinks == 0) && ((Op::passes_on & uses::second) != 0 || B::sinks == 0) &&
+    hands_gradient_on<A, T> && hands_gradient_on<B, T>;
 
 /// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
 template <class K, class T, int Axes, bool Sums, device D>
@@ -73,14 +87,16 @@ void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* i
   else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
 }
 template <class K, class T, int Axes, bool Sums, device D>
-inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, Sums, D>,
-                                                   &device_runtime<D>::allocate,
-                                                   kernel::leaves_read<K>().bits(),
-                                                   K::leaves,
-                                                   K::sinks,
-                                                   sizeof(T),
-                                                   has_no_numbers<K> ? 0 : sizeof(K),
-                                                   kernel::reads_result<K>};
+inline constexpr formula_derivative derivative_for{
+    &reverse_formula<std::conditional_t<hands_gradient_on<K, T>, kernel::leaf<T, true>, K>, T, Axes, Sums, D>,
+    &device_runtime<D>::allocate,
+    kernel::leaves_read<K>().bits(),
+    K::leaves,
+    K::sinks,
+    sizeof(T),
+    has_no_numbers<K> ? 0 : sizeof(K),
+    kernel::reads_result<K>,
+    hands_gradient_on<K, T>};
 inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
 template <class Ready>
@@ -130,7 +146,14 @@ struct elementwise_backward : tape_entry {
   void backward(grad_state& y) override;
 
  private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
+  const saved_leaf& swept() const { return space.rank > 0 ? space : result; }
+  leaf_ref gradient_of(const grad_state& y);
+  /// Where the gradient of target s goes, in this memory with these strides.
+  sink_ref sink_for(std::size_t s, void* data, const index_t* strides) const;
+  void fill(const grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
+  /// For formulas that hand the gradient on: leaves that only this pass sees get y's memory.
+  void hand_on(const grad_state& y);
+  bool may_share(const grad_state& y, std::size_t s) const;
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
@@ -192,44 +215,71 @@ SINTER_SHARED void elementwise_backward::release() {
   result = {};
 }
 SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
+  if (code.hands_on) return hand_on(y);
   std::vector<leaf_ref> in(static_cast<std::size_t>(code.leaves) + 2);
   std::vector<sink_ref> out(static_cast<std::size_t>(code.sinks));
   std::vector<storage_ptr> unused;
   fill(y, in.data(), out.data(), unused);
-  const saved_leaf& swept = space.rank > 0 ? space : result;
-  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept.shape.data(), swept.rank}, in.data(), out.data());
+  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept().shape.data(), swept().rank}, in.data(), out.data());
 }
-SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
+SINTER_SHARED leaf_ref elementwise_backward::gradient_of(const grad_state& y) {
+  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+  const index_t* const strides = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+  return {const_cast<void*>(y.held_gradient()), result.shape.data(), strides, result.rank, code.result_size};
+}
+SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data, const index_t* strides) const {
+  const saved_leaf& l = target[s];
+  sink_ref to;
+  to.data = data;
+  to.element_size = l.element_size;
+  broadcast_strides(l.shape.data(), strides, l.rank, swept().shape.data(), to.strides, swept().rank);
+  return to;
+}
+SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
     in[i] = (code.reads >> i & 1) != 0 ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
   }
-  bool has = false;
-  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
-  const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  in[code.leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, code.result_size};
+  in[code.leaves] = gradient_of(y);
   if (code.reads_result) {
     result.check_version(name, "result");
     in[code.leaves + 1] = result.ref();
   }
-  const saved_leaf& swept = space.rank > 0 ? space : result;
   for (std::size_t s = 0; s < target.size(); ++s) {
-    const saved_leaf& l = target[s];
-    out[s].element_size = l.element_size;
-    const auto set_strides = [&](const index_t* strides) {
-      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
-    };
     if (state[s]) {
-      out[s].data = state[s]->gradient(out[s].add);
-      set_strides(state[s]->strides());
+      bool add = false;
+      void* const data = state[s]->gradient(add);
+      out[s] = sink_for(s, data, state[s]->strides());
+      out[s].add = add;
     } else {
-      set_strides(dense_strides(l).data());
+      const saved_leaf& l = target[s];
       index_t n = l.element_size;
       for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
       unused.push_back(code.allocate(static_cast<std::size_t>(n)));
-      out[s].data = unused.back()->data;
+      out[s] = sink_for(s, unused.back()->data, dense_strides(l).data());
     }
+  }
+}
+SINTER_SHARED bool elementwise_backward::may_share(const grad_state& y, std::size_t s) const {
+  const grad_state& to = *state[s];
+  const auto same = [](const index_t* a, const index_t* b, int n) { return std::equal(a, a + n, b); };
+  return space.rank == 0 && !to.has_grad && to.is_within_pass() && target[s].rank == result.rank &&
+         same(result.shape.data(), target[s].shape.data(), result.rank) && same(y.strides(), to.strides(), result.rank);
+}
+SINTER_SHARED void elementwise_backward::hand_on(const grad_state& y) {
+  const leaf_ref in[2] = {nothing_to_read(code.result_size), gradient_of(y)};
+  for (std::size_t s = 0; s < target.size(); ++s) {
+    if (!state[s]) continue;
+    if (may_share(y, s)) {
+      state[s]->share_gradient(y);
+      continue;
+    }
+    bool add = false;
+    void* const data = state[s]->gradient(add);
+    sink_ref to = sink_for(s, data, state[s]->strides());
+    to.add = add;
+    code.reverse(nullptr, {swept().shape.data(), swept().rank}, in, &to);
   }
 }
 

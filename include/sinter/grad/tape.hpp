@@ -84,6 +84,10 @@ struct grad_state {
   /// Of that memory: the axes lie in the order of the value's.
   virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
+  /// That memory of a gradient which is only read.
+  virtual const void* held_gradient() const noexcept = 0;
+  /// The gradient is that of another state of this type, in the same memory, until something is added to it.
+  virtual void share_gradient(const grad_state& other) noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.
   virtual void add_to_kept() = 0;
   /// Ends the pass: the first gradient is the sum.
@@ -111,6 +115,18 @@ struct grad_state {
   bool at_home = false;        ///< that lies where give_home() has put it
   bool watched = false;        ///< a pass that runs listens to it
   bool by_rows = false;        ///< a row_state, of grad/row_gradient.hpp
+  bool is_shared = false;      ///< the gradient's memory may be that of another state too
+  /// Where set, only a part of the gradient is written; it fills the rest with zeros. See grad/view.hpp.
+  void (*fill_rest)(grad_state&) = nullptr;
+  /// That part: these numbers along an axis.
+  int written_axis = 0;
+  std::int64_t written_begin = 0, written_end = 0;
+
+  void complete_gradient() {
+    if (fill_rest != nullptr) std::exchange(fill_rest, nullptr)(*this);
+  }
+  /// Whether nobody but the entries of a pass sees the gradient.
+  bool is_within_pass() const { return producer != nullptr && !retain; }
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};

@@ -42,6 +42,8 @@ struct typed_state : grad_state {
   const tensor<T, R, D>& sum();
   const index_t* strides() const noexcept override;
   void drop_gradient() noexcept override;
+  const void* held_gradient() const noexcept override;
+  void share_gradient(const grad_state& other) noexcept override;
   void add_to_kept() override;
   void keep_gradient() noexcept override;
   void* kept_gradient() const noexcept override;
@@ -51,6 +53,8 @@ struct typed_state : grad_state {
   void restore(const storage_ptr& before) noexcept override;
 
  private:
+  /// Memory of its own for the gradient.
+  void unshare();
   std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
   void copy_to_kept(const void* from) {
     device_runtime<D>::copy_within(access::data(kept), from, bytes());
@@ -66,7 +70,10 @@ typed_state<T, R, D>::typed_state(const extents<R>& s, const extents<R>& strides
 template <class T, int R, device D>
 void* typed_state<T, R, D>::gradient(bool& add) {
   add = has_grad;
-  if (!has_grad) {
+  if (has_grad) {
+    complete_gradient();
+    if (is_shared) unshare();
+  } else {
     if (at_home && !has_kept) {
       grad = kept;
       note_write(*access::storage_of(kept).get());
@@ -76,6 +83,25 @@ void* typed_state<T, R, D>::gradient(bool& add) {
     has_grad = true;
   }
   return access::data(grad);
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::unshare() {
+  if (access::storage_of(grad).use_count() > 1) {
+    const auto own = tensor<T, R, D>::uninitialized(shape, dense);
+    device_runtime<D>::copy_within(access::data(own), access::data(grad),
+                                   static_cast<std::size_t>(own.numel()) * sizeof(T));
+    grad = own;
+  }
+  is_shared = false;
+}
+template <class T, int R, device D>
+const void* typed_state<T, R, D>::held_gradient() const noexcept {
+  return access::data(grad);
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::share_gradient(const grad_state& other) noexcept {
+  grad = static_cast<const typed_state&>(other).grad;
+  has_grad = is_shared = true;
 }
 template <class T, int R, device D>
 const tensor<T, R, D>& typed_state<T, R, D>::sum() {
@@ -91,7 +117,8 @@ const index_t* typed_state<T, R, D>::strides() const noexcept {
 template <class T, int R, device D>
 void typed_state<T, R, D>::drop_gradient() noexcept {
   grad = {};
-  has_grad = false;
+  has_grad = is_shared = false;
+  fill_rest = nullptr;
 }
 template <class T, int R, device D>
 void typed_state<T, R, D>::add_to_kept() {
@@ -125,6 +152,7 @@ storage_ptr typed_state<T, R, D>::copy_of_kept() const {
 }
 template <class T, int R, device D>
 storage_ptr typed_state<T, R, D>::settle() {
+  complete_gradient();
   storage_ptr before = copy_of_kept();
   add_to_kept();
   keep_gradient();
@@ -143,6 +171,22 @@ void typed_state<T, R, D>::restore(const storage_ptr& before) noexcept {
   }
   has_kept = true;
 }
+
+/// Some of the numbers along an axis, as a view.
+struct slice_view {
+  index_t axis, begin, end, step;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.slice(axis, begin, end, step);
+  }
+};
+struct select_view {
+  index_t axis, i;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.select(axis, i);
+  }
+};
 
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
@@ -289,12 +333,12 @@ class variable final {
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
                                detail::whole step = 1) const {
-    return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
+    return view(detail::slice_view{axis, begin, end, step});
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.select(axis, i); });
+    return view(detail::select_view{axis, i});
   }
   [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)

@@ -125,6 +125,7 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
     const state_ptr& s = pass.at;
     pass.now = s->order;
     if (!(s->has_grad || s->producer_done)) continue;
+    s->complete_gradient();
     if (s->has_grad && (s->retain || s->producer == nullptr) && !(listener != nullptr && listener->keeps(*s)))
       s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;

@@ -9,6 +9,7 @@ namespace ops {
 struct add_op : number_op {
   static constexpr const char* name = "add";
   static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  static constexpr unsigned passes_on = uses::first | uses::second;  ///< whose gradient is g itself
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     return static_cast<V>(wrapping(a) + wrapping(b));

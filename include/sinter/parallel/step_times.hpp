@@ -142,6 +142,8 @@ class first_stage_mark final : public sinter::detail::grad_state {
   }
   const index_t* strides() const noexcept override { return nullptr; }
   void drop_gradient() noexcept override { has_grad = false; }
+  const void* held_gradient() const noexcept override { return nullptr; }
+  void share_gradient(const grad_state&) noexcept override {}
   void add_to_kept() override {}
   void keep_gradient() noexcept override {}
   void* kept_gradient() const noexcept override { return nullptr; }
