@@ -233,5 +233,14 @@ TEST_CASE("the piece of code in docs/sequences.md", "[sequences][docs]") {
   // [docs:end]
   loss.backward();
   lean.backward();
+  const tensor rare = rand<float>(gen, {1000}) + 0.5f;
+  // [docs:weighted_loss]
+  const tensor each =
+      index_select(rare, 0, words.flatten()).reshape({4, 7});  // of `rare` (1000): the weights of classes
+  variable weighted =
+      sum(linear_cross_entropy(h, head.weight, head.bias, words, {}, reduction::none) * each) / sum(each);
+  // [docs:end]
+  const auto scores = eval(linear(h.value().reshape({28, 16}), head.weight.value(), head.bias.value()));
+  CHECK(weighted.item() == Approx(cross_entropy(scores, words.flatten(), {.weight = rare}).item()).epsilon(1e-5));
   CHECK(loss.item() > 0);
 }
