@@ -261,3 +261,13 @@ TEST_CASE("spaces beyond 2^31 elements keep their addresses", "[cuda]") {
     CHECK(at[0] == row / shape[1] * (index_t{1} << 40) + row % shape[1] * 7);
   }
 }
+
+TEST_CASE("sums and views hand their gradient on on a GPU", "[cuda]") {
+  const auto f = [](const auto& a, const auto& b) {
+    using V = variable<float, 2, device_of<decltype(a)>>;
+    const V x = sin(a), y = x + a, z = y + b[0], w = z - sin(z) + b, parts = w * x;
+    const V third = sin(parts.slice(1, 4, 6));
+    return eval(parts.slice(1, 0, 2).transpose() * parts.slice(1, 2, 4).transpose() + third.transpose());
+  };
+  CHECK(compare::gradients(f, compare::numbers({4, 6}), compare::numbers({4, 6})) < 1e-5);
+}

@@ -110,8 +110,7 @@ bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activ
   auto& to = static_cast<matrix_state<T, D>&>(p.value);
   const auto& y = static_cast<const matrix_state<T, D>&>(p.result);
   if (!(to.dense == y.dense) || (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias))) return false;
-  to.grad = y.grad;
-  to.has_grad = true;
+  to.share_gradient(y);
   return true;
 }
 

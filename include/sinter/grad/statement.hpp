@@ -88,7 +88,8 @@ void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* i
 }
 template <class K, class T, int Axes, bool Sums, device D>
 inline constexpr formula_derivative derivative_for{
-    &reverse_formula<std::conditional_t<hands_gradient_on<K, T>, kernel::leaf<T, true>, K>, T, Axes, Sums, D>,
+    &reverse_formula<std::conditional_t<hands_gradient_on<K, T>, kernel::leaf<T, true>, K>, T, Axes,
+                     Sums && !hands_gradient_on<K, T>, D>,
     &device_runtime<D>::allocate,
     kernel::leaves_read<K>().bits(),
     K::leaves,
