@@ -146,10 +146,11 @@ template <class L, class X, class W, class... B>
 using linear_cross_entropy_mistake =
     decltype(find_linear_cross_entropy_mistake<bare<L>, bare<X>, bare<W>, bare<B>...>());
 
-/// How many rows of scores are in memory at once: enough for a product to be quick, some 16 MiB of floats, and the same
-/// for any number of threads.
+/// How many rows of scores are in memory at once: enough for a product to be quick, some 16 MiB of floats, not so many
+/// that the gradient of the weights would go through memory twice for each block of them, and the same for any number
+/// of threads.
 inline index_t rows_of_scores_at_once(index_t rows, index_t classes) {
-  constexpr index_t wanted = index_t{1} << 22, least = 128, most = 512;
+  constexpr index_t wanted = index_t{1} << 22, least = 128, most = 384;
   const index_t fit = classes > 0 ? wanted / classes : most;
   const index_t limit = fit < least ? least : fit > most ? most : fit;
   const index_t blocks = (rows + limit - 1) / limit;
@@ -195,6 +196,57 @@ class sum_of_products {
   bool add_ = false, several_ = false;
 };
 
+/// The gradients p^T x of the weights and sum(p) of the bias of a layer, to which each block of rows of x (n,in) and p
+/// (n,classes) adds. Of several blocks both are one product (x,1)^T p, of which the rows lie as those of p, so that p
+/// is read as it is; it is turned round in the end, unless it is so large that a second one would be missed.
+template <class T, device D>
+class layer_gradients {
+  using place = gradient_place<tensor<T, 2, D>>;
+
+ public:
+  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes).
+  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes)
+      : dw_(dw), db_(db) {
+    constexpr index_t most = index_t{1} << 24;
+    const bool has_dw = dw.to.defined(), has_db = db.to.defined();
+    if (has_db) {
+      x_ = tensor<T, 2, D>::uninitialized({{rows, has_dw ? in + 1 : 1}});
+      write(constant_expr<T>{1}, x_);
+    }
+    if (has_dw && blocks > 1 && in * classes <= most) {
+      turned_ = tensor<T, 2, D>::uninitialized({{in + (has_db ? 1 : 0), classes}});
+      all_ = sum_of_products<T, D>({turned_, false}, blocks);
+    } else {
+      if (has_dw) of_weights_ = sum_of_products<T, D>(dw, blocks);
+      if (has_db) of_bias_ = sum_of_products<T, D>(db, blocks);
+    }
+  }
+  void add(const tensor<T, 2, D>& x, const tensor<T, 2, D>& p) {
+    const index_t n = x.shape()[0], in = x.shape()[1];
+    if (of_weights_.wanted()) of_weights_.add(p.transpose(), x);
+    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).slice(1, 0, 1).transpose(), p);
+    if (!all_.wanted()) return;
+    if (!x_.defined()) return all_.add(x.transpose(), p);
+    const tensor<T, 2, D> with_ones = x_.slice(0, 0, n);
+    write(x, with_ones.slice(1, 0, in));
+    all_.add(with_ones.transpose(), p);
+  }
+  void finish() const {
+    of_weights_.finish();
+    of_bias_.finish();
+    if (!all_.wanted()) return;
+    all_.finish();
+    const index_t in = dw_.to.shape()[1];
+    write_or_add(turned_.slice(0, 0, in).transpose(), dw_.to, dw_.add);
+    if (db_.to.defined()) write_or_add(turned_.slice(0, in, in + 1), db_.to, db_.add);
+  }
+
+ private:
+  place dw_, db_;
+  sum_of_products<T, D> of_weights_, of_bias_, all_;
+  tensor<T, 2, D> x_, turned_;  ///< x_: a block of x and ones; ones alone where nothing else is asked for
+};
+
 /// Products by multiply_into, the work on rows of scores by kernels<ops::class_loss, D>.
 template <bool Biased, device D>
 struct linear_cross_entropy_kernels {
@@ -230,20 +282,17 @@ struct linear_cross_entropy_kernels {
     of_rows::check_targets("backward of 'linear_cross_entropy'", op.what, labels, classes);
     const T* bias = nullptr;
     const index_t blocks = (rows + each - 1) / each;
-    gradient_place<matrix<T>> dx;
+    gradient_place<matrix<T>> dx, dw, db;
     if (b.template wants<0>()) dx = b.template place_of<0>();
-    sum_of_products<T, D> dw, db;
-    if (b.template wants<1>()) dw = sum_of_products<T, D>(b.template place_of<1>(), blocks);
-    matrix<T> ones;
+    if (b.template wants<1>()) dw = b.template place_of<1>();
     if constexpr (Biased) {
       bias = access::data(b.template operand<2>());
       if (b.template wants<2>()) {
         const auto place = b.template place_of<2>();
-        db = sum_of_products<T, D>({place.to.unsqueeze(0), place.add}, blocks);
-        ones = matrix<T>::uninitialized({{1, each}});
-        write(constant_expr<T>{1}, ones);
+        db = {place.to.unsqueeze(0), place.add};
       }
     }
+    layer_gradients<T, D> of_layer(dw, db, blocks, each, x.shape()[1], classes);
     const auto slopes = matrix<T>::uninitialized({{each, classes}});
     for (index_t first = 0; first < rows; first += each) {
       const index_t n = first + each < rows ? each : rows - first;
@@ -255,11 +304,9 @@ struct linear_cross_entropy_kernels {
                                   access::data(b.saved.parts) + 2 * first, access::data(b.gradient()) + first,
                                   access::data(p));
       if (dx.to.defined()) multiply_into_gradient(matrix<T>(dx.to.slice(0, first, first + n)), p, w, dx.add);
-      if (dw.wanted()) dw.add(p.transpose(), of_block);
-      if (db.wanted()) db.add(ones.slice(1, 0, n), p);
+      of_layer.add(of_block, p);
     }
-    dw.finish();
-    db.finish();
+    of_layer.finish();
   }
 
  private:

@@ -45,7 +45,7 @@ struct packed_product {
   T* packed_a = nullptr;
 
   void compute() {
-    const index_t spans = ceil_div(args.k, max_k_span);
+    const index_t spans = ceil_div(args.k, k_span());
     for (index_t span = 0; span < spans; ++span) {
       k0 = share_begin(args.k, spans, span);
       k1 = share_begin(args.k, spans, span + 1);
@@ -56,6 +56,13 @@ struct packed_product {
         compute_rows();
       }
     }
+  }
+
+  // Few rows are packed in spans of k that stay in an L2 cache; the same for any machine, as sums depend on it.
+  index_t k_span() const {
+    constexpr index_t wanted = (index_t{3} << 19) / static_cast<index_t>(sizeof(T));
+    const index_t blocks = wanted / (max_k_block * (args.m > 0 ? args.m : 1));
+    return blocks < 2 ? max_k_span : smaller(blocks * max_k_block, max_k_span);
   }
 
   // Panels have even numbers of rows, as equal as can be; the last one may be padded.
