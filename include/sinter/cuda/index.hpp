@@ -88,7 +88,7 @@ struct scatter_runs_body {
 struct check_range_body {
   const std::int64_t* values;
   index_t n, extent;
-  ops::index_check check;
+  ops::index_check by;
   index_fault* fault;
 
   template <class G>
@@ -103,8 +103,7 @@ struct check_range_body {
       if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
         found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0 && found[0] < n && fault->check.op == nullptr)
-      *fault = {check, values[found[0]], found[0], extent};
+    if (g.thread() == 0 && found[0] < n && fault->by.op == nullptr) *fault = {by, values[found[0]], found[0], extent};
   }
 };
 
@@ -172,11 +171,11 @@ struct kernels<ops::scatter_add, D> {
 template <device D>
   requires is_cuda_v<D>
 struct kernels<ops::index_check, D> {
-  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+  static void run(const ops::index_check& by, const std::int64_t* values, index_t n, index_t extent) {
     if (capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    cuda_impl::launch_on<D>({check.op, &n, 1},
-                            cuda_impl::check_range_body{values, n, extent, check, cuda_impl::gpu<D>::fault_address()},
+    cuda_impl::launch_on<D>({by.op, &n, 1},
+                            cuda_impl::check_range_body{values, n, extent, by, cuda_impl::gpu<D>::fault_address()},
                             {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 };

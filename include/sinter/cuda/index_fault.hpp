@@ -10,7 +10,7 @@ namespace sinter::cuda_impl {
 
 /// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
 struct index_fault {
-  ops::index_check check{};  ///< of no op: there is none
+  ops::index_check by{};  ///< of no op: there is none
   std::int64_t value = 0;
   index_t position = 0;
   index_t extent = 0;
@@ -21,11 +21,11 @@ struct index_fault {
 template <device D>
 void report_fault() {
   index_fault* const fault = gpu<D>::fault();
-  if (static_cast<const char* volatile&>(fault->check.op) == nullptr) return;
+  if (static_cast<const char* volatile&>(fault->by.op) == nullptr) return;
   gpu<D>::synchronize();
   const index_fault found = std::exchange(*fault, index_fault());
-  if (found.check.op == nullptr) return;  // another thread was here first
-  sinter::detail::refuse_index(found.check, found.value, found.position, found.extent,
+  if (found.by.op == nullptr) return;  // another thread was here first
+  sinter::detail::refuse_index(found.by, found.value, found.position, found.extent,
                                "; " + device_name<D>() + " met it in a statement before this one");
 }
 
