@@ -100,7 +100,7 @@ def main():
     folders = [HERE.parent, HERE, FAKE, EXAMPLE.parent, *(HERE.parent / name for name in ["ops", "gpu", "parallel", "ranks"])]
     helpers = [header for folder in folders for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
-                     *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
+                     *sorted(file for file in (tools.ROOT / "examples/data").rglob("*") if file.is_file()), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
                      *sorted(header for room in ["parallel", "ranks"] for header in (tools.INCLUDE / "sinter" / room).rglob("*.hpp")))
     if key in passed:
         tools.report("programs on the fake CUDA runtime", [], programs, programs)

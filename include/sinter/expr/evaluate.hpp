@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "sinter/core/undo.hpp"
 #include "sinter/expr/formula.hpp"
 #include "sinter/expr/point.hpp"
 
