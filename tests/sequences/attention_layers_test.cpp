@@ -119,6 +119,47 @@ TEST_CASE("a cache that rolls holds the newest tokens, in their order", "[sequen
   CHECK_THROWS_AS(cache.append(numbers.reshape({1, 2, 10, 1}), numbers), shape_error);
 }
 
+TEST_CASE("a layer sees a window of a cache that rolls, however many tokens come at once", "[sequences]") {
+  generator gen(7);
+  const nn::multihead_attention layer(8, 2, gen, {.batch_first = true});
+  const auto reader = infer(layer);
+  const auto x = randn<float>(gen, {2, 11, 8});
+  const auto in_steps_of = [&](index_t step) {
+    nn::key_value_cache cache(2, 2, 4, 4, {.rolls = true});
+    std::vector<tensor<float, 3>> all;
+    for (index_t at = 0; at < 11; at += step)
+      all.push_back(reader(x.slice(1, at, std::min<index_t>(at + step, 11)), cache));
+    return eval(concat(1, all));
+  };
+  const auto expected = in_steps_of(1);
+  for (const index_t step : {2, 3, 5, 11}) CHECK(distance(in_steps_of(step), expected) < 1e-6);
+}
+
+TEST_CASE("generate refuses what no token follows from", "[sequences]") {
+  generator gen(5);
+  const auto of = [&](const auto& scores, const nn::generate_options& o = {.max_tokens = 3}) {
+    return nn::generate([&](auto) { return scores; }, {2, 1}, o, gen);
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  CHECK(of(zeros<float>({1, 1, 5})).size() == 3);
+  CHECK_THROWS_WITH(of(ones<float>({3, 5})), Catch::Contains("scores have shape (3, 5)"));
+  CHECK_THROWS_AS(of(full<float>(extents<0>{}, 1.f)), shape_error);
+  CHECK_THROWS_WITH(of(zeros<float>({0})), Catch::Contains("no scores"));
+  for (const double temperature : {0., 1.})
+    CHECK_THROWS_WITH(of(full<float>({4}, -infinity), {.temperature = temperature}),
+                      Catch::Contains("no token can follow"));
+  CHECK_THROWS_AS(of(zeros<float>({7}), {.repetition_penalty = INFINITY}), value_error);
+  CHECK_THROWS_AS(of(zeros<float>({7}), {.repetition_penalty = 1e39}), value_error);
+  CHECK_THROWS_WITH(of(zeros<float>({7}), {.stop = {{3}, {}}}), Catch::Contains("stop sequence is empty"));
+}
+
+TEST_CASE("ALiBi is of so many heads as the queries have", "[sequences]") {
+  const auto x = zeros<float>({1, 6, 3, 2});
+  CHECK_NOTHROW(eval(attention(x, x, x, nn::alibi(6))));
+  CHECK_THROWS_WITH(eval(attention(x, x, x, nn::alibi(4))),
+                    Catch::Contains("alibi: slopes of 4 heads for queries of 6"));
+}
+
 TEST_CASE("tokens are chosen as the options say", "[sequences]") {
   generator gen(5);
   const tensor<float, 1> logits{1, 3, 2, -1, 2.5f};

@@ -222,6 +222,19 @@ TEST_CASE("linear_cross_entropy names what does not fit", "[sequences]") {
   CHECK_THROWS_AS(linear_cross_entropy(l.x, l.w, l.b, l.targets.slice(0, 0, 5)), shape_error);
 }
 
+TEST_CASE("linear_cross_entropy of no samples is 0, with gradients of 0", "[sequences]") {
+  layer<float> l(0, 4, 5);
+  const auto of_none = l.of(fused({}));
+  CHECK(of_none.loss.item() == 0);
+  CHECK(max(abs(of_none.dw)).item() == 0);
+  CHECK(max(abs(of_none.db)).item() == 0);
+  const layer<float> some(6, 4, 5);
+  const auto sum_of = [&](const auto& loss) { return loss.detach().item(); };
+  CHECK(sum_of(linear_cross_entropy(some.x, some.w, some.b, some.targets, reduction::sum)) ==
+        sum_of(linear_cross_entropy(some.x, some.w, some.b, some.targets, {}, reduction::sum)));
+  CHECK(linear_cross_entropy(some.x, some.w, some.targets, reduction::none).shape() == extents<1>{{6}});
+}
+
 TEST_CASE("the piece of code in docs/sequences.md", "[sequences][docs]") {
   generator gen(3);
   const nn::linear head(16, 1000, gen);

@@ -247,3 +247,39 @@ TEST_CASE("the page of sequences does what it says", "[sequences]") {
   // [docs:end]
   CHECK(biased.layer(0).bias_ih.value()(40) == 1.0f);
 }
+
+namespace {
+
+template <class M, class... A>
+concept takes = requires(const M& m, const A&... a) { m(a...); };
+
+}  // namespace
+
+TEST_CASE("recurrent layers say what they do not take", "[sequences]") {
+  generator gen(3);
+  CHECK_THROWS_WITH(nn::lstm(5, 3, gen, {.nonlinearity = nonlinearity::relu}), Catch::Contains("only an rnn"));
+  CHECK_NOTHROW(nn::rnn(5, 3, gen, {.nonlinearity = nonlinearity::relu}));
+  CHECK(takes<nn::lstm<>, tensor<float, 3>>);
+  CHECK_FALSE(takes<nn::lstm<>, tensor<double, 3>>);
+  CHECK_FALSE(takes<nn::lstm<>, tensor<float, 4>>);
+  CHECK_FALSE(takes<nn::lstm<>, tensor<float, 3>, tensor<float, 3>>);  // h without c
+  CHECK(takes<nn::gru<>, tensor<float, 3>, tensor<float, 3>>);
+  CHECK_FALSE(takes<nn::gru<>, tensor<float, 3>, nn::lstm_state<tensor<float, 3>>>);
+  CHECK_FALSE(takes<nn::gru_cell<>, tensor<double, 2>>);
+  CHECK_FALSE(takes<nn::sequential<nn::lstm<>, nn::linear<>>, tensor<double, 3>>);
+}
+
+TEST_CASE("a packed batch goes on from a state that is no constant", "[sequences]") {
+  generator gen(3);
+  const auto x = randn<float>(gen, {3, 2, 5});
+  const auto packed = pack_padded_sequence(x, {3, 2});
+  const nn::lstm lstm(5, 4, gen);
+  auto [first, state] = lstm(packed, nn::zero_state);
+  auto [second, last] = lstm(packed, state.detach());
+  auto [third, same] = lstm(packed, state);
+  CHECK(distance(second.data.detach(), third.data.detach()) == 0);
+  nn::gru gru(5, 4, gen);
+  auto [a, h] = gru(packed, nn::zero_state);
+  auto [b, more] = gru(packed, h);
+  CHECK(more.shape() == h.shape());
+}

@@ -1,6 +1,7 @@
 // tests/sequences/transformer_test.cpp: layers of transformers, stacks of them, masks of padding, and positions.
 // tests/judge has PyTorch's cases of the layers, tests/kernels the op rotary.
 #include <sinter/sequences.hpp>
+#include "../same_bits.hpp"
 #include "distance.hpp"
 
 using namespace sinter;
@@ -163,4 +164,8 @@ TEST_CASE("the page of sequences does what it says of transformers", "[sequences
   // [docs:end]
   CHECK(a.shape() == b.shape());
   CHECK(c.shape() == target.shape());
+}
+
+TEST_CASE("lengths may stand in braces", "[sequences]") {
+  CHECK(same_bits(nn::padding_mask({3, 1}, 4), nn::padding_mask(std::vector<int>{3, 1}, 4)));
 }

@@ -119,7 +119,9 @@ template <class M, class X, class... More>
 constexpr auto find_input_mistake() {
   using sinter::detail::mistake;
   using E = bare<X>;
-  if constexpr (!expression<E>) return no_tensor<E>{};
+  if constexpr (!expression<E> && requires { requires M::template is_own_input<E>; })
+    return sinter::detail::not_operands{};
+  else if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
     return mistake<module_fed_from_another_device<typename first_elsewhere<M, E, bare<More>...>::type, device_of<M>>,

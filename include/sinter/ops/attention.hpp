@@ -90,6 +90,7 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
     const attention_extents e = extents_of(q, k, v[R - 1]);
     check_attention(e, {q.data(), R}, {k.data(), R}, {v.data(), R});
     (check_attention_mask(e, {q.data(), R}, {mask.data(), static_cast<int>(mask.size())}), ...);
+    if constexpr (requires { score.require_fit(e); }) score.require_fit(e);
     extents<R> y = q;
     y[R - 1] = v[R - 1];
     return y;

@@ -45,8 +45,8 @@ struct plain_score {
 /// A formula of scores: apply(s, at), for any kind of value V, with s = scale q . k and at a score_place<V>; and
 /// grad(g, s, value, at), the gradient g of that value times its derivative by s. -infinity hides a key. It may have
 /// keys(batch, head, first, last): a key_range outside of which queries [first, last) see nothing; blocks of keys
-/// outside of it are left out. On GPUs it is a trivially copyable struct outside of functions, whose keys() is
-/// constexpr.
+/// outside of it are left out; and require_fit(extents), which throws where it does not fit the operands. On GPUs it is
+/// a trivially copyable struct outside of functions, whose keys() is constexpr.
 template <class S>
 concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
 static_assert(is_score<plain_score>);

@@ -393,9 +393,10 @@ auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& 
       return run(in.reshape({rows, w.shape()[1]}), eval_to_read(std::forward<W>(w)),
                  eval_to_read(std::forward<B>(b))...);
   }();
-  if constexpr (std::is_same_v<R, reduction::mean_t>)
+  if constexpr (std::is_same_v<R, reduction::mean_t>) {
+    if (rows == 0) return eval(sum(losses));
     return eval(mean(losses) * kernels<ops::class_loss, D>::template mean_factor<T>(what, labels));
-  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
+  } else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
   else if constexpr (rank == 1) return losses;
   else if constexpr (rank == 0) return losses.select(0, 0);
   else return losses.reshape(targets.shape().values);
@@ -405,14 +406,14 @@ auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& 
 
 /// cross_entropy(linear(x, w, b), targets), of which the scores x w^T + b are never differentiated as a tensor of their
 /// own: x (...,in), w (C,in), b (C), targets (...) of any integer type => the mean over the targets that are not
-/// ignored, 0 where all are; with reduction::sum the sum, with reduction::none the losses (...). The product writes the
-/// scores once, and backward turns a block of rows at a time into their gradient, which both products of backward take
-/// from cache; with `recompute` a block of rows is all that there is of the scores, in forward too, for one product
-/// more. Where nothing is recorded a block is all in any case. Runs at once. Sums of half and bfloat16 are gathered in
-/// float; the same bits for any number of threads. z_loss: A. Chowdhery et al., "PaLM", 2022.
-/// Derivative: p = softmax(x w^T + b) - onehot(targets) for each row, times g: dx = p w, dw = p^T x, db = sum of p.
-/// Errors: shape_error, value_error for options out of range, index_error for a target outside [0, C) that is not
-/// ignored, on a GPU where the host next waits for it.
+/// ignored, 0 where there is none; with reduction::sum the sum, with reduction::none the losses (...). The product
+/// writes the scores once, and backward turns a block of rows at a time into their gradient, which both products of
+/// backward take from cache; with `recompute` a block of rows is all that there is of the scores, in forward too, for
+/// one product more. Where nothing is recorded a block is all in any case. Runs at once. Sums of half and bfloat16 are
+/// gathered in float; the same bits for any number of threads. z_loss: A. Chowdhery et al., "PaLM", 2022. Derivative: p
+/// = softmax(x w^T + b) - onehot(targets) for each row, times g: dx = p w, dw = p^T x, db = sum of p. Errors:
+/// shape_error, value_error for options out of range, index_error for a target outside [0, C) that is not ignored, on a
+/// GPU where the host next waits for it.
 ///
 ///     variable loss = linear_cross_entropy(h, w, bias, targets);  // (N,256), (10000,256), (10000), (N) => a number
 ///     variable same = linear_cross_entropy(h, w, bias, targets, {.recompute = true});
@@ -428,6 +429,18 @@ template <class X, class W, class L, detail::loss_reduction R = reduction::mean_
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
     X&& x, W&& w, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
+}
+/// Without options, the reduction behind the targets.
+template <class X, class W, class B, class L, detail::loss_reduction R>
+  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
+detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
+                                                                                R reduce) {
+  return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), std::forward<B>(b), targets, {}, reduce);
+}
+template <class X, class W, class L, detail::loss_reduction R>
+  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>)
+detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(X&& x, W&& w, const L& targets, R reduce) {
+  return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), targets, {}, reduce);
 }
 template <class X, class W, class B, class L, class R = reduction::mean_t,
           class Problem = typename detail::linear_cross_entropy_mistake<L, X, W, B>::problem,

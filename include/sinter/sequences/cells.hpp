@@ -23,13 +23,14 @@ class recurrent_cell : public module<Self> {
 
   /// x (N,in), or (in) => the state after it, (N,H) or (H), from zeros.
   template <expression X>
-    requires(rank_of<X> == 1 || rank_of<X> == 2)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 1 || rank_of<X> == 2))
   auto forward(const X& x) const {
     return forward(x, zero_state);
   }
   /// The same from a state.
   template <expression X, class State>
-    requires(rank_of<X> == 1 || rank_of<X> == 2)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 1 || rank_of<X> == 2) &&
+             is_state_for<State, Recurrence::has_cell>)
   auto forward(const X& x, const State& state) const {
     constexpr int R = rank_of<X>;
     sinter::detail::check_defined(Recurrence::name, x);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -28,6 +30,8 @@ struct generate_options {
 namespace detail {
 
 SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t prompt);
+/// Errors: shape_error unless these are scores of one place, value_error where there are none.
+SINTER_SHARED_COLD void check_scores(const index_t* shape, int rank);
 /// The next token after `before`, from its logits, which it overwrites; `u` is uniform in [0, 1).
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
                                         const generate_options& o, double u);
@@ -43,8 +47,20 @@ SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t pr
     refuse<value_error>({"generate: the temperature must be finite and at least 0, not ", o.temperature});
   if (o.top_k < 0) refuse<value_error>({"generate: top_k is ", o.top_k, "; 0 stands for all tokens"});
   if (!(o.top_p > 0 && o.top_p <= 1)) refuse<value_error>({"generate: top_p must be in (0, 1], not ", o.top_p});
-  if (!(o.repetition_penalty > 0))
-    refuse<value_error>({"generate: the penalty of repetitions must be above 0, not ", o.repetition_penalty});
+  if (!(o.repetition_penalty > 0) || o.repetition_penalty > std::numeric_limits<float>::max())
+    refuse<value_error>(
+        {"generate: the penalty of repetitions must be above 0 and a finite float, not ", o.repetition_penalty});
+  for (const auto& end : o.stop)
+    if (end.empty()) refuse<value_error>({"generate: a stop sequence is empty"});
+}
+SINTER_SHARED_COLD void check_scores(const index_t* shape, int rank) {
+  bool fits = rank > 0;
+  for (int d = 0; d + 1 < rank; ++d) fits = fits && shape[d] == 1;
+  if (!fits)
+    sinter::detail::refuse<shape_error>(
+        {"generate: the scores have shape ", sinter::detail::shape_piece{shape, rank},
+         "; they must be those of what follows the last token alone, such as (tokens,) or (1,tokens)"});
+  if (shape[rank - 1] == 0) sinter::detail::refuse<value_error>({"generate: there are no scores"});
 }
 
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
@@ -65,6 +81,8 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
       }
   }
   const auto likeliest = std::max_element(logits.begin(), logits.end());
+  if (*likeliest == -std::numeric_limits<float>::infinity())
+    sinter::detail::refuse<value_error>({"generate: no token can follow, the scores of all are -infinity"});
   if (o.temperature == 0) return likeliest - logits.begin();
   // The order of the tokens matters only where some of them are left out.
   std::vector<std::int64_t> order(logits.size());
@@ -93,7 +111,7 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
   double rest = u * total;
   std::size_t at = 0;
   while (at + 1 < weights.size() && rest >= weights[at]) rest -= weights[at++];
-  while (weights[at] == 0) --at;  // rounding led past the last token that can be drawn
+  while (at > 0 && weights[at] == 0) --at;  // rounding led past the last token that can be drawn
   return order[at];
 }
 
@@ -108,11 +126,12 @@ SINTER_SHARED bool ends_in_any(std::span<const std::int64_t> written, const gene
 
 }  // namespace detail
 
-/// The tokens that follow a prompt, one by one. `next(ids)` reads tokens (first the prompt, then each that was chosen)
-/// and gives the logits of the one behind them, a tensor of as many elements as there are tokens. `on_token(id)` is
-/// called with each; it may return false to end. The tokens that complete a stop sequence are part of the result. The
-/// same state of the generator gives the same tokens. Errors: value_error for options or logits that are none, and what
-/// next throws, as of a cache that is full.
+/// The tokens that follow a prompt, one by one, without the prompt. `next(ids)` reads tokens, first the whole prompt,
+/// then each that was chosen, and gives the scores of what follows the last of them, (tokens,) or (1,tokens): of scores
+/// (1,T,tokens) select the last place. `on_token(id)` is called with each; it may return false to end. A penalty of
+/// repetitions counts the prompt, a stop sequence does not, and the tokens that complete one are part of the result.
+/// The same state of the generator gives the same tokens. Errors: value_error for options out of range, and for scores
+/// that are NaN or all -infinity; shape_error for scores of several places; what next throws, as of a full cache.
 ///
 ///     const auto text = nn::generate([&](auto ids) { return reader.next(ids, cache); }, prompt, {.top_k = 40}, gen);
 template <class Next, class OnToken>
@@ -123,10 +142,10 @@ std::vector<std::int64_t> generate(Next&& next, std::span<const std::int64_t> pr
   std::size_t read = 0;
   for (index_t i = 0; i < options.max_tokens; ++i) {
     const auto given = sinter::eval(next(std::span<const std::int64_t>(all).subspan(read)));
+    detail::check_scores(given.shape().data(), rank_of<decltype(given)>);
     const auto logits = sinter::eval(cast<float>(given)).template to<cpu>().contiguous();
     read = all.size();
     std::vector<float> scores(logits.data(), logits.data() + logits.numel());
-    if (scores.empty()) sinter::detail::refuse<value_error>({"generate: there are no logits"});
     const double u = options.temperature == 0 ? 0 : rand<double>(gen, {1})(0);
     const std::int64_t id = detail::choose_token(scores, all, options, u);
     all.push_back(id);
@@ -143,6 +162,13 @@ template <class Next>
 std::vector<std::int64_t> generate(Next&& next, std::span<const std::int64_t> prompt, const generate_options& options,
                                    generator& gen) {
   return generate(std::forward<Next>(next), prompt, options, gen, [](std::int64_t) {});
+}
+/// The same of a prompt in braces.
+template <class Next, class... OnToken>
+std::vector<std::int64_t> generate(Next&& next, std::initializer_list<std::int64_t> prompt,
+                                   const generate_options& options, generator& gen, OnToken&&... on_token) {
+  return generate(std::forward<Next>(next), std::span<const std::int64_t>(prompt.begin(), prompt.size()), options, gen,
+                  std::forward<OnToken>(on_token)...);
 }
 
 }  // namespace sinter::nn

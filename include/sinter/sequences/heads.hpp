@@ -24,11 +24,13 @@ auto merge_heads(const X& x) {
 
 struct cache_options {
   index_t value_size = 0;  ///< of a value; 0: as large as a key
-  bool rolls = false;      ///< forgets the oldest where it is full, in place of an error
+  bool rolls = false;      ///< forgets the oldest where it is full, in place of an error; see key_value_cache
 };
 
 /// Keys and values (N,heads,T,d) of what a network has read, so that the next token costs a token's work. Its memory
-/// is there from the beginning; append() writes in place. One that rolls holds the newest `capacity` tokens.
+/// is there from the beginning; append() writes in place. One that rolls holds the newest `capacity` tokens: several
+/// that are appended at once push out keys which the first of them would have seen, so append one at a time where a
+/// window is meant, as multihead_attention does.
 ///
 ///     nn::key_value_cache cache(1, 8, 1024, 64);
 ///     cache.append(k, v);                                            // (1,8,T,64) each
@@ -40,9 +42,10 @@ class key_value_cache {
   key_value_cache(index_t batch, index_t heads, index_t capacity, index_t size, const cache_options& options = {})
       : capacity_(capacity), rolls_(options.rolls) {
     const index_t values = options.value_size > 0 ? options.value_size : size;
-    if (batch < 0 || heads < 1 || capacity < 1 || size < 1)
+    if (batch < 0 || heads < 1 || capacity < 1 || size < 1 || options.value_size < 0)
       sinter::detail::refuse<value_error>({"key_value_cache: ", batch, " sequences, ", heads, " heads, a capacity of ",
-                                           capacity, " and keys of ", size, " elements"});
+                                           capacity, ", keys of ", size, " and values of ", options.value_size,
+                                           " elements"});
     // One that rolls goes through twice its capacity before it moves what it keeps to the front.
     const index_t room = rolls_ ? 2 * capacity : capacity;
     keys_ = zeros<T, D>({batch, heads, room, size});
@@ -50,6 +53,7 @@ class key_value_cache {
   }
 
   index_t capacity() const { return capacity_; }
+  bool rolls() const { return rolls_; }
   /// The tokens that it holds.
   index_t size() const { return end_ - begin_; }
   /// The tokens that it has been given since clear(): the position of the next.
@@ -66,9 +70,9 @@ class key_value_cache {
       sinter::detail::refuse<shape_error>(
           {"key_value_cache: keys of shape ", k.shape(), " with values of shape ", v.shape()});
     if (n > capacity_ || (!rolls_ && size() + n > capacity_))
-      sinter::detail::refuse<value_error>({"key_value_cache: ", n, " tokens do not fit a cache with a capacity of ",
-                                           capacity_, " that holds ", size(),
-                                           "; clear() it, make it larger, or let it roll"});
+      sinter::detail::refuse<value_error>(
+          {"key_value_cache: ", n, " tokens do not fit a cache with a capacity of ", capacity_, " that holds ", size(),
+           rolls_ ? "; append them in parts" : "; clear() it, make it larger, or let it roll"});
     if (rolls_ && end_ + n > keys_.shape()[2]) move_to_front(capacity_ - n);
     keys_.slice(2, end_, end_ + n) = k;
     values_.slice(2, end_, end_ + n) = v;

@@ -96,38 +96,53 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
     }
   }
 
+  template <class... X>
+  static constexpr bool takes = (std::is_same_v<element_of<X>, T> && ...);
+
   const multihead_options& options() const { return options_; }
   index_t heads() const { return heads_; }
   index_t features() const { return features_; }
 
   /// Of a sequence to itself.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x) const {
     return to_itself(x);
   }
   template <expression X, expression M>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && rank_of<M> >= 2)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3) && rank_of<M> >= 2)
   auto forward(const X& x, const M& mask) const {
     return to_itself(x, mask);
   }
-  /// Of the next tokens to all before them and to themselves: keys and values of earlier ones are in the cache, where
-  /// those of x are added.
+  /// Of the next tokens to all before them and to themselves, whether `causal` is set or not: keys and values of
+  /// earlier ones are in the cache, where those of x are added. A cache that rolls is a window: a token sees the newest
+  /// `capacity`.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x, key_value_cache<T, D>& cache) const {
     const auto in = batches(x);
-    const auto [q, k, v] = projections(in);
-    cache.append(k, v);
-    return as_given<rank_of<X>>(attended(q, cache.keys(), cache.values(), true));
+    const auto p = projections(in);
+    const index_t tokens = p.q.shape()[2];
+    const auto part = [&](index_t begin, index_t end) {
+      cache.append(p.k.slice(2, begin, end), p.v.slice(2, begin, end));
+      return attended(p.q.slice(2, begin, end), cache.keys(), cache.values(), true);
+    };
+    const index_t room = cache.capacity() - cache.size();
+    if (!cache.rolls() || tokens <= room) return as_given<rank_of<X>>(part(0, tokens));
+    std::vector<value<3>> all;
+    if (room > 0) all.push_back(part(0, room));
+    for (index_t at = room; at < tokens; ++at) all.push_back(part(at, at + 1));
+    return as_given<rank_of<X>>(value<3>(concat(1, all)));
   }
   template <expression Q, expression K, expression V>
-    requires(rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> && (rank_of<Q> == 2 || rank_of<Q> == 3))
+    requires(takes<Q, K, V> && rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> &&
+             (rank_of<Q> == 2 || rank_of<Q> == 3))
   auto forward(const Q& q, const K& k, const V& v) const {
     return to_other(q, k, v);
   }
   template <expression Q, expression K, expression V, expression M>
-    requires(rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> && (rank_of<Q> == 2 || rank_of<Q> == 3))
+    requires(takes<Q, K, V> && rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> &&
+             (rank_of<Q> == 2 || rank_of<Q> == 3))
   auto forward(const Q& q, const K& k, const V& v, const M& mask) const {
     return to_other(q, k, v, mask);
   }

@@ -104,9 +104,9 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
 /// elements, 0 at the padding. As torch.nn.utils.rnn.pack_padded_sequence. Errors:
 /// value_error for a length outside [0, T], or lengths that grow where enforce_sorted is set; shape_error.
 ///
-///     const auto packed = pack_padded_sequence(x, std::vector{5, 3, 3}, {.batch_first = true});
+///     const auto packed = pack_padded_sequence(x, {5, 3, 3}, {.batch_first = true});
 ///     const auto [output, state] = lstm(packed, nn::zero_state);
-template <expression X, class Lengths>
+template <expression X, class Lengths = std::vector<index_t>>
   requires(rank_of<X> == 3)
 auto pack_padded_sequence(const X& x, const Lengths& lengths, const pack_options& options = {}) {
   static constexpr const char* op = "pack_padded_sequence";

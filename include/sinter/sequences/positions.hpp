@@ -39,9 +39,10 @@ SINTER_SHARED_COLD void check_positions(const char* what, index_t first, index_t
 
 SINTER_SHARED std::vector<double> rotary_frequencies(index_t size, const rotary_position_options& o) {
   const index_t turned = o.turned > 0 ? o.turned : size;
-  if (turned > size || !(o.base > 0) || !(o.factor > 0))
-    sinter::detail::refuse<value_error>({"rotary_positions: ", turned, " of ", size, " elements turn, with base ",
-                                         o.base, " and factor ", o.factor, "; base and factor are positive"});
+  if (o.turned < 0 || turned > size || turned % 2 != 0 || !(o.base > 0) || !(o.factor > 0))
+    sinter::detail::refuse<value_error>({"rotary_positions: ", o.turned < 0 ? o.turned : turned, " of ", size,
+                                         " elements turn, with base ", o.base, " and factor ", o.factor,
+                                         "; elements turn in pairs, base and factor are positive"});
   if (o.llama3 && !(o.llama3->factor > 0 && o.llama3->high > o.llama3->low && o.llama3->low > 0))
     sinter::detail::refuse<value_error>({"rotary_positions: llama3 scaling with factor ", o.llama3->factor, ", low ",
                                          o.llama3->low, " and high ", o.llama3->high,
@@ -77,7 +78,7 @@ class rotary_positions {
  public:
   rotary_positions(index_t size, index_t first, index_t steps, const rotary_position_options& options = {})
       : options_{options.interleaved} {
-    detail::check_positions("rotary_positions", first, steps, options.turned > 0 ? options.turned : size);
+    detail::check_positions("rotary_positions", first, steps, options.turned != 0 ? 0 : size);
     const auto frequencies = detail::rotary_frequencies(size, options);
     std::vector<T> c, s;
     for (index_t t = first; t < first + steps; ++t)
@@ -124,14 +125,16 @@ tensor<T, 2, D> sinusoidal_positions(index_t steps, index_t features, index_t fi
 
 /// A score for attention: each head takes its own slope times the distance of query and key off it. The slopes of 2^k
 /// heads are 2^(-8 / 2^k) and its powers; other numbers of heads take every other slope of twice as many besides. O.
-/// Press et al., ICLR (2022). Errors: value_error unless there are 1 to 128 heads.
+/// Press et al., ICLR (2022). Errors: value_error unless there are 1 to 128 heads,
+/// shape_error for queries of another number.
 ///
 ///     auto y = attention(q, k, v, nn::alibi(8), {.causal = true});
 struct alibi : ops::plain_score {
   static constexpr index_t most_heads = 128;
   std::array<float, std::size_t{most_heads}> slopes{};
+  index_t heads;
 
-  explicit alibi(index_t heads) {
+  explicit alibi(index_t of_heads) : heads(of_heads) {
     if (heads < 1 || heads > most_heads)
       sinter::detail::refuse<value_error>({"alibi: ", heads, " heads; there may be 1 to ", most_heads});
     index_t whole = 1;
@@ -140,6 +143,11 @@ struct alibi : ops::plain_score {
       const double power = h < whole ? static_cast<double>(h + 1) : static_cast<double>(h - whole) + 0.5;
       slopes[static_cast<std::size_t>(h)] = static_cast<float>(std::exp2(-8 * power / static_cast<double>(whole)));
     }
+  }
+  /// Called once for each attention.
+  void require_fit(const ops::attention_extents& e) const {
+    if (e.heads != heads)
+      sinter::detail::refuse<shape_error>({"alibi: slopes of ", heads, " heads for queries of ", e.heads});
   }
   template <class V>
   SINTER_WORD V apply(V s, const score_place<V>& at) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sinter/nn/init.hpp"
@@ -78,6 +79,8 @@ class recurrent_layers : public module<Self> {
   const weights& layer(index_t number, bool reverse = false) const { return weights_[place_of(number, reverse)]; }
 
   using module<Self>::operator();
+  template <class X>
+  static constexpr bool is_own_input = is_packed_sequence<X>;
   /// Over packed sequences, alone or with a state; the output is packed as well.
   template <class X, class... State>
     requires(is_packed_sequence<sinter::detail::bare<X>> && sizeof...(State) <= 1)
@@ -89,13 +92,14 @@ class recurrent_layers : public module<Self> {
   /// x (T,N,in), with batch_first (N,T,in), or one sequence (T,in) => the outputs, likewise with directions x width()
   /// in place of in.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x) const {
     return run(x, zero_state).output;
   }
   /// The same from a state, or zero_state; and the state after the last elements.
   template <expression X, class State>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3) &&
+             is_state_for<State, Recurrence::has_cell>)
   auto forward(const X& x, const State& state) const {
     return run(x, state);
   }
@@ -243,6 +247,8 @@ SINTER_SHARED_COLD void check_recurrent(const char* name, index_t inputs, index_
     refuse<value_error>({name, ": a projection to ", options.projection, " of ", hidden,
                          " hidden units; it must be smaller than they, or 0 for none"});
   if (options.projection > 0 && !projects) refuse<value_error>({name, ": only an lstm has a projection"});
+  if (options.nonlinearity != nonlinearity::tanh && std::string_view(name) != "rnn")
+    refuse<value_error>({name, ": only an rnn has a choice of nonlinearity"});
 }
 #endif  // SINTER_DEFINES
 

@@ -23,6 +23,16 @@ struct lstm_state {
 template <class Value>
 lstm_state(Value, Value) -> lstm_state<Value>;
 
+namespace detail {
+
+/// zero_state, the state of an LSTM where there is a cell state, or h alone.
+template <class S, bool HasCell>
+inline constexpr bool is_state_for = std::is_same_v<S, zero_state_t> || (!HasCell && expression<S>);
+template <class Value>
+inline constexpr bool is_state_for<lstm_state<Value>, true> = true;
+
+}  // namespace detail
+
 /// What a recurrent layer gives that is called with a state.
 ///
 ///     auto [output, state] = lstm(x, nn::zero_state);

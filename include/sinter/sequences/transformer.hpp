@@ -34,7 +34,7 @@ inline constexpr no_mask_t no_mask{};
 /// attention. Lengths are on the host, of any integer type. Errors: value_error for one outside [0, steps].
 ///
 ///     auto y = encoder(x, nn::padding_mask(lengths, x.extent(1)));
-template <device D = cpu, class Lengths>
+template <device D = cpu, class Lengths = std::vector<index_t>>
 tensor<bool, 4, D> padding_mask(const Lengths& lengths, index_t steps) {
   const std::vector<index_t> n = sinter::detail::host_lengths(lengths);
   sinter::detail::check_lengths("padding_mask", n, steps);
@@ -130,7 +130,7 @@ class transformer_encoder_layer : public detail::transformer_layer<transformer_e
         dropout2(o.dropout, gen) {}
 
   template <expression X, class M = no_mask_t>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M>)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M>)
   auto forward(const X& x, const M& mask = {}) const {
     return run(sinter::detail::value_as<typename base::template value<rank_of<X>>>(x), mask);
   }
@@ -195,7 +195,8 @@ class transformer_decoder_layer : public detail::transformer_layer<transformer_d
         dropout3(o.dropout, gen) {}
 
   template <expression X, expression S, class M = no_mask_t, class N = no_mask_t>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && rank_of<S> == rank_of<X> && detail::is_mask<M> &&
+    requires(std::is_same_v<element_of<X>, T> && std::is_same_v<element_of<S>, T> &&
+             (rank_of<X> == 2 || rank_of<X> == 3) && rank_of<S> == rank_of<X> && detail::is_mask<M> &&
              detail::is_mask<N>)
   auto forward(const X& x, const S& memory, const M& mask = {}, const N& memory_mask = {}) const {
     using V = typename base::template value<rank_of<X>>;
@@ -259,7 +260,7 @@ class transformer_stack : public module<Self> {
   }
 
   template <expression X, class... More>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x, const More&... more) const {
     using V = parameter<T, rank_of<X>, D, Kind>;
     V h = sinter::detail::value_as<V>(x);
@@ -346,7 +347,8 @@ class transformer : public module<transformer<T, D, Kind>> {
   }
 
   template <expression X, expression Y, class M = no_mask_t, class N = no_mask_t, class K = no_mask_t>
-    requires(rank_of<X> == rank_of<Y> && detail::is_mask<M> && detail::is_mask<N> && detail::is_mask<K>)
+    requires(std::is_same_v<element_of<X>, T> && std::is_same_v<element_of<Y>, T> && rank_of<X> == rank_of<Y> &&
+             (rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M> && detail::is_mask<N> && detail::is_mask<K>)
   auto forward(const X& source, const Y& target, const M& source_mask = {}, const N& target_mask = {},
                const K& memory_mask = {}) const {
     return decoder(target, encoder(source, source_mask), target_mask, memory_mask);
