@@ -4866,6 +4866,171 @@ decltype(auto) replace_points(const E& e, const F& f) {
 
 #include <exception>
 
+// sinter/core/undo.hpp: what a computation has changed, to be put back where it fails.
+
+namespace sinter::detail {
+
+/// Something that a computation is about to change, as it is before. To undo it a second time, or where nothing was
+/// changed after all, does no harm.
+struct change {
+  virtual ~change() = default;
+  virtual void undo() noexcept = 0;
+  const void* object = nullptr;  ///< what undo() writes to, if it may end before; see undo_scope::forget
+  change* older = nullptr;
+};
+
+/// Changes, the newest first.
+class change_list {
+ public:
+  change_list() = default;
+  change_list(change_list&& other) noexcept
+      : newest_(std::exchange(other.newest_, nullptr)), oldest_(std::exchange(other.oldest_, nullptr)) {}
+  change_list& operator=(change_list&&) = delete;
+  ~change_list() { drop(); }
+
+  void add(std::unique_ptr<change> c) noexcept {
+    change* const one = c.release();
+    one->older = newest_;
+    newest_ = one;
+    if (oldest_ == nullptr) oldest_ = one;
+  }
+  /// Those of `newer` come before these.
+  void add(change_list&& newer) noexcept {
+    if (newer.newest_ == nullptr) return;
+    newer.oldest_->older = newest_;
+    if (oldest_ == nullptr) oldest_ = newer.oldest_;
+    newest_ = std::exchange(newer.newest_, nullptr);
+    newer.oldest_ = nullptr;
+  }
+  void undo() noexcept;
+  void drop() noexcept;
+  const change* newest() const noexcept { return newest_; }
+  void forget(const void* object) noexcept;
+
+ private:
+  change *newest_ = nullptr, *oldest_ = nullptr;
+};
+
+/// While one is alive, this thread notes what it changes in buffers of modules and in generators, and if asked for in
+/// gradients. What was not kept when the scope ends is put back. Scopes may nest.
+///
+///     undo_scope changes;
+///     y = run();       // what it throws leaves all as it was
+///     changes.keep();
+class [[nodiscard]] undo_scope {
+ public:
+  // Out of line, as each module call has one.
+  undo_scope() noexcept;
+  explicit undo_scope(bool gradients) noexcept;
+  undo_scope(const undo_scope&) = delete;
+  undo_scope& operator=(const undo_scope&) = delete;
+  ~undo_scope();
+
+  /// Null where this thread notes nothing.
+  static undo_scope*& current() noexcept {
+    static thread_local constinit undo_scope* scope = nullptr;
+    return scope;
+  }
+  /// Null where this thread notes no gradients.
+  static undo_scope* of_gradients() noexcept {
+    undo_scope* const scope = current();
+    return scope != nullptr && scope->with_gradients_ ? scope : nullptr;
+  }
+
+  /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
+  void keep() noexcept;
+  /// The same; it belongs to whoever holds the list.
+  change_list take() noexcept { return std::move(changes_); }
+  void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
+  void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
+  const change* newest() const noexcept { return changes_.newest(); }
+
+  /// What the parts of one computation have changed: undone where it has failed, else noted by this thread's scope.
+  static void settle(std::span<change_list> parts, bool has_failed) noexcept {
+    for (change_list& part : parts) {
+      if (has_failed) part.undo();
+      else if (current() != nullptr) current()->add(std::move(part));
+    }
+  }
+  /// All changes of this thread are final.
+  static void keep_all() noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
+  }
+  /// This object ends.
+  static void forget(const void* object) noexcept {
+    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
+  }
+
+ private:
+  const bool with_gradients_;
+  undo_scope* around_;
+  change_list changes_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_NOINLINE void change_list::undo() noexcept {
+  for (change* c = newest_; c != nullptr; c = c->older) c->undo();
+  drop();
+}
+SINTER_SHARED_NOINLINE void change_list::drop() noexcept {
+  while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+  oldest_ = nullptr;
+}
+SINTER_SHARED_NOINLINE void change_list::forget(const void* object) noexcept {
+  for (change** at = &newest_; *at != nullptr;) {
+    change* const c = *at;
+    if (c->object != object) {
+      oldest_ = c;
+      at = &c->older;
+      continue;
+    }
+    *at = c->older;
+    delete c;
+  }
+  if (newest_ == nullptr) oldest_ = nullptr;
+}
+
+SINTER_SHARED_NOINLINE undo_scope::undo_scope(bool gradients) noexcept
+    : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
+SINTER_SHARED_NOINLINE undo_scope::undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
+SINTER_SHARED_NOINLINE undo_scope::~undo_scope() {
+  current() = around_;
+  changes_.undo();
+}
+SINTER_SHARED_NOINLINE void undo_scope::keep() noexcept {
+  if (around_ != nullptr) around_->changes_.add(std::move(changes_));
+  else changes_.drop();
+}
+
+#endif  // SINTER_DEFINES
+
+template <device D>
+struct memory_change final : change {
+  explicit memory_change(const storage_ptr& m) : memory(m), copy(copy_of_memory<D>(m->data, m->bytes)) {}
+  void undo() noexcept override {
+    try {
+      device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
+    } catch (...) {  // NOLINT: a GPU that has failed, and what is on it is lost
+    }
+    note_write(*memory.get());
+  }
+  storage_ptr memory, copy;
+};
+
+template <device D>
+SINTER_COLD void note_memory(const storage_ptr& memory) {
+  if (capturing() == nullptr)  // else nothing runs
+    undo_scope::current()->add(std::make_unique<memory_change<D>>(memory));
+}
+/// Before a statement writes to this memory in place.
+template <device D>
+void note_before_write(const storage_ptr& memory) {
+  if (memory->is_state.load(std::memory_order_relaxed) && undo_scope::current() != nullptr) [[unlikely]]
+    note_memory<D>(memory);
+}
+
+}  // namespace sinter::detail
 // sinter/expr/formula.hpp: an elementwise formula as functions know it that are the same for all formulas.
 
 namespace sinter::detail {
@@ -5578,171 +5743,6 @@ SINTER_SHARED independent_passes::kind& independent_passes::add(const void* tag,
 // of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself. The
 // walk is in grad/walk.hpp.
 
-// sinter/core/undo.hpp: what a computation has changed, to be put back where it fails.
-
-namespace sinter::detail {
-
-/// Something that a computation is about to change, as it is before. To undo it a second time, or where nothing was
-/// changed after all, does no harm.
-struct change {
-  virtual ~change() = default;
-  virtual void undo() noexcept = 0;
-  const void* object = nullptr;  ///< what undo() writes to, if it may end before; see undo_scope::forget
-  change* older = nullptr;
-};
-
-/// Changes, the newest first.
-class change_list {
- public:
-  change_list() = default;
-  change_list(change_list&& other) noexcept
-      : newest_(std::exchange(other.newest_, nullptr)), oldest_(std::exchange(other.oldest_, nullptr)) {}
-  change_list& operator=(change_list&&) = delete;
-  ~change_list() { drop(); }
-
-  void add(std::unique_ptr<change> c) noexcept {
-    change* const one = c.release();
-    one->older = newest_;
-    newest_ = one;
-    if (oldest_ == nullptr) oldest_ = one;
-  }
-  /// Those of `newer` come before these.
-  void add(change_list&& newer) noexcept {
-    if (newer.newest_ == nullptr) return;
-    newer.oldest_->older = newest_;
-    if (oldest_ == nullptr) oldest_ = newer.oldest_;
-    newest_ = std::exchange(newer.newest_, nullptr);
-    newer.oldest_ = nullptr;
-  }
-  void undo() noexcept;
-  void drop() noexcept;
-  const change* newest() const noexcept { return newest_; }
-  void forget(const void* object) noexcept;
-
- private:
-  change *newest_ = nullptr, *oldest_ = nullptr;
-};
-
-/// While one is alive, this thread notes what it changes in buffers of modules and in generators, and if asked for in
-/// gradients. What was not kept when the scope ends is put back. Scopes may nest.
-///
-///     undo_scope changes;
-///     y = run();       // what it throws leaves all as it was
-///     changes.keep();
-class [[nodiscard]] undo_scope {
- public:
-  // Out of line, as each module call has one.
-  undo_scope() noexcept;
-  explicit undo_scope(bool gradients) noexcept;
-  undo_scope(const undo_scope&) = delete;
-  undo_scope& operator=(const undo_scope&) = delete;
-  ~undo_scope();
-
-  /// Null where this thread notes nothing.
-  static undo_scope*& current() noexcept {
-    static thread_local constinit undo_scope* scope = nullptr;
-    return scope;
-  }
-  /// Null where this thread notes no gradients.
-  static undo_scope* of_gradients() noexcept {
-    undo_scope* const scope = current();
-    return scope != nullptr && scope->with_gradients_ ? scope : nullptr;
-  }
-
-  /// What was noted so far has ended well: it belongs to the scope around, or is final where there is none.
-  void keep() noexcept;
-  /// The same; it belongs to whoever holds the list.
-  change_list take() noexcept { return std::move(changes_); }
-  void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
-  void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
-  const change* newest() const noexcept { return changes_.newest(); }
-
-  /// What the parts of one computation have changed: undone where it has failed, else noted by this thread's scope.
-  static void settle(std::span<change_list> parts, bool has_failed) noexcept {
-    for (change_list& part : parts) {
-      if (has_failed) part.undo();
-      else if (current() != nullptr) current()->add(std::move(part));
-    }
-  }
-  /// All changes of this thread are final.
-  static void keep_all() noexcept {
-    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.drop();
-  }
-  /// This object ends.
-  static void forget(const void* object) noexcept {
-    for (undo_scope* s = current(); s != nullptr; s = s->around_) s->changes_.forget(object);
-  }
-
- private:
-  const bool with_gradients_;
-  undo_scope* around_;
-  change_list changes_;
-};
-
-#if SINTER_DEFINES
-
-SINTER_SHARED_NOINLINE void change_list::undo() noexcept {
-  for (change* c = newest_; c != nullptr; c = c->older) c->undo();
-  drop();
-}
-SINTER_SHARED_NOINLINE void change_list::drop() noexcept {
-  while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
-  oldest_ = nullptr;
-}
-SINTER_SHARED_NOINLINE void change_list::forget(const void* object) noexcept {
-  for (change** at = &newest_; *at != nullptr;) {
-    change* const c = *at;
-    if (c->object != object) {
-      oldest_ = c;
-      at = &c->older;
-      continue;
-    }
-    *at = c->older;
-    delete c;
-  }
-  if (newest_ == nullptr) oldest_ = nullptr;
-}
-
-SINTER_SHARED_NOINLINE undo_scope::undo_scope(bool gradients) noexcept
-    : with_gradients_(gradients), around_(std::exchange(current(), this)) {}
-SINTER_SHARED_NOINLINE undo_scope::undo_scope() noexcept : undo_scope(of_gradients() != nullptr) {}
-SINTER_SHARED_NOINLINE undo_scope::~undo_scope() {
-  current() = around_;
-  changes_.undo();
-}
-SINTER_SHARED_NOINLINE void undo_scope::keep() noexcept {
-  if (around_ != nullptr) around_->changes_.add(std::move(changes_));
-  else changes_.drop();
-}
-
-#endif  // SINTER_DEFINES
-
-template <device D>
-struct memory_change final : change {
-  explicit memory_change(const storage_ptr& m) : memory(m), copy(copy_of_memory<D>(m->data, m->bytes)) {}
-  void undo() noexcept override {
-    try {
-      device_runtime<D>::copy_within(memory->data, copy->data, memory->bytes);
-    } catch (...) {  // NOLINT: a GPU that has failed, and what is on it is lost
-    }
-    note_write(*memory.get());
-  }
-  storage_ptr memory, copy;
-};
-
-template <device D>
-SINTER_COLD void note_memory(const storage_ptr& memory) {
-  if (capturing() == nullptr)  // else nothing runs
-    undo_scope::current()->add(std::make_unique<memory_change<D>>(memory));
-}
-/// Before a statement writes to this memory in place.
-template <device D>
-void note_before_write(const storage_ptr& memory) {
-  if (memory->is_state.load(std::memory_order_relaxed) && undo_scope::current() != nullptr) [[unlikely]]
-    note_memory<D>(memory);
-}
-
-}  // namespace sinter::detail
 // sinter/grad/backward_rule.hpp: kernels that do backward of two tape entries at once.
 //
 // A tape entry has the value that it made, and inputs. Backward visits the consumer of a value, which makes the value's
@@ -5926,11 +5926,15 @@ struct grad_state {
   /// Of that memory: the axes lie in the order of the value's.
   virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
+  /// That memory of a gradient which is only read.
+  virtual const void* held_gradient() const noexcept = 0;
+  /// The gradient is that of another state of this type, in the same memory, until something is added to it.
+  virtual void share_gradient(const grad_state& other) noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.
   virtual void add_to_kept() = 0;
   /// Ends the pass: the first gradient is the sum.
   virtual void keep_gradient() noexcept = 0;
-  /// Memory of the dense gradient of all finished passes, null where there is none.
+  /// Memory of the dense gradient of all finished passes, null where there is no dense one.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
   /// A copy of what earlier passes have left, null for nothing; restore() puts it back.
@@ -5938,6 +5942,8 @@ struct grad_state {
   /// For a leaf in a pass that goes on: both of add_to_kept() and keep_gradient(). Returns copy_of_kept() from before.
   virtual storage_ptr settle() = 0;
   virtual void restore(const storage_ptr& before) noexcept = 0;
+  /// What finished passes have left, where it is held otherwise, from now on lies in dense memory.
+  virtual void make_dense() {}
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
@@ -5950,6 +5956,19 @@ struct grad_state {
   bool has_kept = false;       ///< finished passes have left a gradient
   bool at_home = false;        ///< that lies where give_home() has put it
   bool watched = false;        ///< a pass that runs listens to it
+  bool by_rows = false;        ///< a row_state, of grad/row_gradient.hpp
+  bool is_shared = false;      ///< the gradient's memory may be that of another state too
+  /// Where set, only a part of the gradient is written; it fills the rest with zeros. See grad/view.hpp.
+  void (*fill_rest)(grad_state&) = nullptr;
+  /// That part: these numbers along an axis.
+  int written_axis = 0;
+  std::int64_t written_begin = 0, written_end = 0;
+
+  void complete_gradient() {
+    if (fill_rest != nullptr) std::exchange(fill_rest, nullptr)(*this);
+  }
+  /// Whether nobody but the entries of a pass sees the gradient.
+  bool is_within_pass() const { return producer != nullptr && !retain; }
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
@@ -6473,6 +6492,7 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
     const state_ptr& s = pass.at;
     pass.now = s->order;
     if (!(s->has_grad || s->producer_done)) continue;
+    s->complete_gradient();
     if (s->has_grad && (s->retain || s->producer == nullptr) && !(listener != nullptr && listener->keeps(*s)))
       s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
@@ -6533,7 +6553,7 @@ void write_or_add(const E& e, const tensor<T, S, D>& to, bool add) {
 }
 
 template <class T, int R, device D>
-struct typed_state final : grad_state {
+struct typed_state : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
   tensor<T, R, D> grad;     ///< of the pass that runs
   tensor<T, R, D> kept;     ///< of finished passes where has_kept; else the home that waits for it, or undefined
@@ -6546,6 +6566,8 @@ struct typed_state final : grad_state {
   const tensor<T, R, D>& sum();
   const index_t* strides() const noexcept override;
   void drop_gradient() noexcept override;
+  const void* held_gradient() const noexcept override;
+  void share_gradient(const grad_state& other) noexcept override;
   void add_to_kept() override;
   void keep_gradient() noexcept override;
   void* kept_gradient() const noexcept override;
@@ -6555,6 +6577,8 @@ struct typed_state final : grad_state {
   void restore(const storage_ptr& before) noexcept override;
 
  private:
+  /// Memory of its own for the gradient.
+  void unshare();
   std::size_t bytes() const { return static_cast<std::size_t>(kept.numel()) * sizeof(T); }
   void copy_to_kept(const void* from) {
     device_runtime<D>::copy_within(access::data(kept), from, bytes());
@@ -6570,7 +6594,10 @@ typed_state<T, R, D>::typed_state(const extents<R>& s, const extents<R>& strides
 template <class T, int R, device D>
 void* typed_state<T, R, D>::gradient(bool& add) {
   add = has_grad;
-  if (!has_grad) {
+  if (has_grad) {
+    complete_gradient();
+    if (is_shared) unshare();
+  } else {
     if (at_home && !has_kept) {
       grad = kept;
       note_write(*access::storage_of(kept).get());
@@ -6580,6 +6607,25 @@ void* typed_state<T, R, D>::gradient(bool& add) {
     has_grad = true;
   }
   return access::data(grad);
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::unshare() {
+  if (access::storage_of(grad).use_count() > 1) {
+    const auto own = tensor<T, R, D>::uninitialized(shape, dense);
+    device_runtime<D>::copy_within(access::data(own), access::data(grad),
+                                   static_cast<std::size_t>(own.numel()) * sizeof(T));
+    grad = own;
+  }
+  is_shared = false;
+}
+template <class T, int R, device D>
+const void* typed_state<T, R, D>::held_gradient() const noexcept {
+  return access::data(grad);
+}
+template <class T, int R, device D>
+void typed_state<T, R, D>::share_gradient(const grad_state& other) noexcept {
+  grad = static_cast<const typed_state&>(other).grad;
+  has_grad = is_shared = true;
 }
 template <class T, int R, device D>
 const tensor<T, R, D>& typed_state<T, R, D>::sum() {
@@ -6595,7 +6641,8 @@ const index_t* typed_state<T, R, D>::strides() const noexcept {
 template <class T, int R, device D>
 void typed_state<T, R, D>::drop_gradient() noexcept {
   grad = {};
-  has_grad = false;
+  has_grad = is_shared = false;
+  fill_rest = nullptr;
 }
 template <class T, int R, device D>
 void typed_state<T, R, D>::add_to_kept() {
@@ -6629,6 +6676,7 @@ storage_ptr typed_state<T, R, D>::copy_of_kept() const {
 }
 template <class T, int R, device D>
 storage_ptr typed_state<T, R, D>::settle() {
+  complete_gradient();
   storage_ptr before = copy_of_kept();
   add_to_kept();
   keep_gradient();
@@ -6648,11 +6696,29 @@ void typed_state<T, R, D>::restore(const storage_ptr& before) noexcept {
   has_kept = true;
 }
 
+/// Some of the numbers along an axis, as a view.
+struct slice_view {
+  index_t axis, begin, end, step;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.slice(axis, begin, end, step);
+  }
+};
+struct select_view {
+  index_t axis, i;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.select(axis, i);
+  }
+};
+
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
   if (s.has_grad) {
+    bool add = false;
+    s.gradient(add);
     s.grad += g;
   } else {
     if (g.strides() == s.dense && access::storage_of(g).use_count() == 1) {
@@ -6756,6 +6822,7 @@ class variable final {
       detail::refuse<autograd_error>(
           {"grad: the variable of shape ", shape(),
            " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
+    state_->make_dense();
     return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
@@ -6790,12 +6857,12 @@ class variable final {
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
                                detail::whole step = 1) const {
-    return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
+    return view(detail::slice_view{axis, begin, end, step});
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.select(axis, i); });
+    return view(detail::select_view{axis, i});
   }
   [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
@@ -6959,6 +7026,270 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
 #include <array>
 #include <optional>
 
+// sinter/grad/row_gradient.hpp: the gradient of a table of which few rows are looked up, as those rows.
+
+namespace sinter {
+
+template <int>
+struct table_of_rank;
+struct use_a_table_of_rank_2;
+struct tracked_table;
+struct pass_its_dot_value;
+
+/// The gradient of a table (V,E) that is 0 but for n rows: their numbers, which differ, and their values (n,E). -1
+/// stands for no row, and its values are 0: GPUs, which do not wait for the number of different ids, leave such.
+template <class T, device D = cpu>
+struct row_gradient {
+  tensor<std::int64_t, 1, D> rows;
+  tensor<T, 2, D> values;
+
+  bool defined() const noexcept { return values.defined(); }
+};
+
+namespace ops {
+
+/// What moves between rows of a table and as many values: kernels<move_rows, D>::run(op, table, rows, values), with
+/// rows as in a row_gradient.
+struct move_rows {
+  enum class way {
+    take,  ///< values = rows of the table; 0 where there is no row
+    put,   ///< rows of the table = values
+    add,   ///< rows of the table += values
+  };
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  way to;
+};
+
+/// Values (n,E) of n numbers of rows below `rows`, of which several may be the same, as a row_gradient: sums in order
+/// of place. kernels<sum_rows, D>::run(op, ids, values).
+struct sum_rows {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  index_t rows;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class T, device D>
+void move_rows(ops::move_rows::way to, const tensor<T, 2, D>& table, const row_gradient<T, D>& g) {
+  kernels<ops::move_rows, D>::run({to}, table, g.rows, g.values);
+}
+
+/// The sum of gradients of a table of so many rows.
+template <class T, device D>
+row_gradient<T, D> joined_rows(index_t rows, const std::vector<row_gradient<T, D>>& parts) {
+  index_t n = 0;
+  for (const auto& part : parts) n += part.rows.numel();
+  const auto ids = tensor<std::int64_t, 1, D>::uninitialized({{n}});
+  const auto values = tensor<T, 2, D>::uninitialized({{n, parts.front().values.shape()[1]}});
+  n = 0;
+  for (const auto& part : parts) {
+    const index_t begin = n;
+    n += part.rows.numel();
+    write(part.rows, ids.slice(0, begin, n));
+    write(part.values, values.slice(0, begin, n));
+  }
+  return kernels<ops::sum_rows, D>::run({rows}, ids, values);
+}
+
+/// The state of a table whose gradient is held by rows while nothing but lookups adds to it.
+template <class T, device D>
+struct row_state final : typed_state<T, 2, D> {
+  using base = typed_state<T, 2, D>;
+  row_gradient<T, D> rows;       ///< of the pass that runs; undefined where it is dense
+  row_gradient<T, D> kept_rows;  ///< of finished passes, likewise
+
+  row_state(const extents<2>& s, const extents<2>& strides);
+  /// Adds to the gradient of the pass that runs.
+  void add_rows(row_gradient<T, D> more);
+
+  void* gradient(bool& add) override;
+  void drop_gradient() noexcept override;
+  void add_to_kept() override;
+  void keep_gradient() noexcept override;
+  void* kept_gradient() const noexcept override;
+  void drop_kept() noexcept override;
+  storage_ptr copy_of_kept() const override;
+  void restore(const storage_ptr& before) noexcept override;
+  void make_dense() override;
+
+ private:
+  tensor<T, 2, D> dense_of(const row_gradient<T, D>& g) const;
+};
+
+// Not inside the class, for the same reason as those of typed_state.
+
+template <class T, device D>
+row_state<T, D>::row_state(const extents<2>& s, const extents<2>& strides) : base(s, strides) {
+  this->by_rows = true;
+}
+template <class T, device D>
+tensor<T, 2, D> row_state<T, D>::dense_of(const row_gradient<T, D>& g) const {
+  const auto all = tensor<T, 2, D>::uninitialized(this->shape, this->dense);
+  write(constant_expr<T>{T(0)}, all);
+  move_rows(ops::move_rows::way::put, all, g);
+  return all;
+}
+template <class T, device D>
+void row_state<T, D>::add_rows(row_gradient<T, D> more) {
+  if (!this->has_grad) rows = std::move(more);
+  else if (rows.defined()) rows = joined_rows<T, D>(this->shape[0], {rows, more});
+  else move_rows(ops::move_rows::way::add, this->grad, more);
+  this->has_grad = true;
+}
+template <class T, device D>
+void* row_state<T, D>::gradient(bool& add) {
+  if (!rows.defined()) return base::gradient(add);
+  const auto those = std::exchange(rows, {});
+  this->has_grad = false;
+  const tensor<T, 2, D>& all = this->sum();
+  move_rows(ops::move_rows::way::put, all, those);
+  add = true;
+  return access::data(all);
+}
+template <class T, device D>
+void row_state<T, D>::drop_gradient() noexcept {
+  rows = {};
+  base::drop_gradient();
+}
+template <class T, device D>
+void row_state<T, D>::add_to_kept() {
+  if (this->at_home && rows.defined()) {
+    bool add = false;
+    gradient(add);
+  }
+  if (rows.defined()) {
+    if (!this->has_kept) return;
+    if (kept_rows.defined()) {
+      rows = joined_rows<T, D>(this->shape[0], {kept_rows, rows});
+    } else {
+      move_rows(ops::move_rows::way::add, this->kept, rows);
+      note_write(*access::storage_of(this->kept).get());
+      rows = {};
+    }
+  } else if (kept_rows.defined()) {  // the sum is dense, and is kept as that of a first pass
+    move_rows(ops::move_rows::way::add, this->grad, kept_rows);
+    kept_rows = {};
+    this->has_kept = false;
+  } else {
+    base::add_to_kept();
+  }
+}
+template <class T, device D>
+void row_state<T, D>::keep_gradient() noexcept {
+  if (!rows.defined()) return base::keep_gradient();
+  kept_rows = std::exchange(rows, {});
+  this->has_kept = true;
+  drop_gradient();
+}
+template <class T, device D>
+void* row_state<T, D>::kept_gradient() const noexcept {
+  return kept_rows.defined() ? nullptr : base::kept_gradient();
+}
+template <class T, device D>
+void row_state<T, D>::drop_kept() noexcept {
+  kept_rows = {};
+  base::drop_kept();
+}
+template <class T, device D>
+storage_ptr row_state<T, D>::copy_of_kept() const {
+  return kept_rows.defined() ? access::storage_of(dense_of(kept_rows)) : base::copy_of_kept();
+}
+template <class T, device D>
+void row_state<T, D>::restore(const storage_ptr& before) noexcept {
+  kept_rows = {};
+  base::restore(before);
+}
+template <class T, device D>
+void row_state<T, D>::make_dense() {
+  if (!kept_rows.defined()) return;
+  this->kept = dense_of(kept_rows);
+  kept_rows = {};
+}
+
+/// The state of a variable, where its gradient may be held by rows; else null.
+template <class T, device D>
+row_state<T, D>* rows_in(const state_ptr& s) {
+  return s && s->by_rows ? static_cast<row_state<T, D>*>(s.get()) : nullptr;
+}
+
+template <class E>
+constexpr auto find_row_sparse_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (is_tracked_v<E>) return mistake<tracked_table, pass_its_dot_value>{};
+  else if constexpr (E::rank != 2) return mistake<table_of_rank<E::rank>, use_a_table_of_rank_2>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using row_sparse_mistake = decltype(find_row_sparse_mistake<bare<E>>());
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_row_gradient(bool is_there);
+SINTER_SHARED_COLD void check_row_sparse(const extents<2>& shape, bool is_contiguous);
+#if SINTER_DEFINES
+[[noreturn]] SINTER_SHARED_COLD void refuse_row_gradient(bool is_there) {
+  refuse<autograd_error>({"row_grad: ", is_there ? "the gradient of the table is dense; it is read by grad()"
+                                                 : "the table has no gradient; run backward() first"});
+}
+SINTER_SHARED_COLD void check_row_sparse(const extents<2>& shape, bool is_contiguous) {
+  if (!is_contiguous)
+    refuse<value_error>({"row_sparse: the rows of a table of shape ", shape,
+                         " do not lie one behind the other; pass its contiguous()"});
+}
+#endif  // SINTER_DEFINES
+
+/// A leaf with this value, whose gradient is held as that of another leaf is.
+template <class To, class From>
+To leaf_like(const From& other, const typename To::tensor_type& value) {
+  if constexpr (To::rank == 2) {
+    const state_ptr& s = access::state_of(other);
+    if (s && s->by_rows) return row_sparse(value);
+  }
+  return To(value);
+}
+
+}  // namespace detail
+
+/// A variable over a table (V,E) of which steps look up few rows: what embedding() and embedding_bag() add to its
+/// gradient is held as a row_gradient, in memory and time of these rows. nn::embedding makes its weight so where
+/// `.sparse` is set. optim::sgd and optim::adagrad step such rows alone, clipping and nn::distributed read them alone;
+/// other optimizers refuse the variable. grad() makes the gradient dense, as does all else that adds to it, such as a
+/// tied output layer.
+///
+/// PyTorch says `sparse` at each lookup. Here the table has it, so that optimizers and ranks know it before the first
+/// step. Errors: value_error for a table that is not contiguous.
+///
+///     variable table = row_sparse(vectors);
+///     sum(embedding(ids, table)).backward();
+///     const auto [rows, values] = row_grad(table);
+template <class E>
+  requires(detail::is_fitting<detail::row_sparse_mistake<E>>)
+variable<element_of<E>, 2, device_of<E>> row_sparse(const E& table) {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  const tensor<T, 2, D> value = eval(table);
+  detail::check_defined("row_sparse", value);
+  detail::check_row_sparse(value.shape(), value.is_contiguous());
+  return detail::access::make_variable<1>(
+      value, detail::state_ptr(new detail::row_state<T, D>(value.shape(), value.strides())));
+}
+template <class E, class Problem = typename detail::row_sparse_mistake<E>::problem,
+          class Fix = typename detail::row_sparse_mistake<E>::fix>
+void row_sparse(const E&) = delete;
+
+/// The gradient of a row_sparse() variable. Its tensors show what clipping does to it. Errors: autograd_error where
+/// there is none, and where it is dense.
+template <class T, auto S, device D>
+  requires(variable<T, S, D>::rank == 2)
+row_gradient<T, D> row_grad(const variable<T, S, D>& table) {
+  const auto* const s = detail::rows_in<T, D>(detail::access::state_of(table));
+  if (s == nullptr || !s->kept_rows.defined()) detail::refuse_row_gradient(table.has_grad());
+  return s->kept_rows;
+}
+
+}  // namespace sinter
 // sinter/nn/buffer.hpp: a member of a module that moves and is saved with it, and is not trained.
 
 // sinter/nn/buffer_log.hpp: buffers of modules in a computation that runs twice: the second run reads what the first
@@ -7615,8 +7946,12 @@ class member_copies {
         to = *static_cast<const To*>(e.to);
         return;
       }
-      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-      else to = To(value.template to<D>());
+      const auto copied = [&] {
+        if constexpr (std::is_same_v<device_of<From>, D>) return value.clone();
+        else return value.template to<D>();
+      };
+      if constexpr (is_variable<From> && is_variable<To>) to = sinter::detail::leaf_like<To>(from, copied());
+      else to = To(copied());
       done_.push_back({&type, &from, &to});
     } else {
       to = from;
@@ -7995,7 +8330,9 @@ template <class M, class X, class... More>
 constexpr auto find_input_mistake() {
   using sinter::detail::mistake;
   using E = bare<X>;
-  if constexpr (!expression<E>) return no_tensor<E>{};
+  if constexpr (!expression<E> && requires { requires M::template is_own_input<E>; })
+    return sinter::detail::not_operands{};
+  else if constexpr (!expression<E>) return no_tensor<E>{};
   else if constexpr (requires { typename M::no_forward; }) return typename M::no_forward{};
   else if constexpr (!same_device<E, M> || ((expression<More> && !same_device<bare<More>, M>) || ...))
     return mistake<module_fed_from_another_device<typename first_elsewhere<M, E, bare<More>...>::type, device_of<M>>,
@@ -9021,7 +9358,21 @@ struct formula_derivative {
   int result_size;  ///< of its elements, in bytes
   std::size_t plan_size;
   bool reads_result;
+  /// The gradient of each leaf is that of the result, summed where the leaf is broadcast. `reverse` is then that of the
+  /// formula which is a leaf, and is called for one leaf at a time.
+  bool hands_on;
 };
+
+/// Is the gradient of a result of type T that of each of K's tracked leaves, as it is?
+template <class K, class T>
+inline constexpr bool hands_gradient_on = K::sinks == 0;
+template <class E, class T>
+inline constexpr bool hands_gradient_on<kernel::leaf<E, true>, T> = std::is_same_v<E, T>;
+template <class Op, class A, class B, class T>
+  requires requires { Op::passes_on; }
+inline constexpr bool hands_gradient_on<kernel::map<Op, A, B>, T> =
+    ((Op::passes_on & uses::first) != 0 || A::sinks == 0) && ((Op::passes_on & uses::second) != 0 || B::sinks == 0) &&
+    hands_gradient_on<A, T> && hands_gradient_on<B, T>;
 
 /// `Sums`: it has gradients that are surely sums, so that a GPU needs no kernel for when there are none.
 template <class K, class T, int Axes, bool Sums, device D>
@@ -9031,14 +9382,17 @@ void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* i
   else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
 }
 template <class K, class T, int Axes, bool Sums, device D>
-inline constexpr formula_derivative derivative_for{&reverse_formula<K, T, Axes, Sums, D>,
-                                                   &device_runtime<D>::allocate,
-                                                   kernel::leaves_read<K>().bits(),
-                                                   K::leaves,
-                                                   K::sinks,
-                                                   sizeof(T),
-                                                   has_no_numbers<K> ? 0 : sizeof(K),
-                                                   kernel::reads_result<K>};
+inline constexpr formula_derivative derivative_for{
+    &reverse_formula<std::conditional_t<hands_gradient_on<K, T>, kernel::leaf<T, true>, K>, T, Axes,
+                     Sums && !hands_gradient_on<K, T>, D>,
+    &device_runtime<D>::allocate,
+    kernel::leaves_read<K>().bits(),
+    K::leaves,
+    K::sinks,
+    sizeof(T),
+    has_no_numbers<K> ? 0 : sizeof(K),
+    kernel::reads_result<K>,
+    hands_gradient_on<K, T>};
 inline constexpr formula_derivative no_derivative{};
 /// The derivative of Ready, an expression without points.
 template <class Ready>
@@ -9088,7 +9442,14 @@ struct elementwise_backward : tape_entry {
   void backward(grad_state& y) override;
 
  private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
+  const saved_leaf& swept() const { return space.rank > 0 ? space : result; }
+  leaf_ref gradient_of(const grad_state& y);
+  /// Where the gradient of target s goes, in this memory with these strides.
+  sink_ref sink_for(std::size_t s, void* data, const index_t* strides) const;
+  void fill(const grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
+  /// For formulas that hand the gradient on: leaves that only this pass sees get y's memory.
+  void hand_on(const grad_state& y);
+  bool may_share(const grad_state& y, std::size_t s) const;
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
@@ -9150,44 +9511,71 @@ SINTER_SHARED void elementwise_backward::release() {
   result = {};
 }
 SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
+  if (code.hands_on) return hand_on(y);
   std::vector<leaf_ref> in(static_cast<std::size_t>(code.leaves) + 2);
   std::vector<sink_ref> out(static_cast<std::size_t>(code.sinks));
   std::vector<storage_ptr> unused;
   fill(y, in.data(), out.data(), unused);
-  const saved_leaf& swept = space.rank > 0 ? space : result;
-  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept.shape.data(), swept.rank}, in.data(), out.data());
+  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept().shape.data(), swept().rank}, in.data(), out.data());
 }
-SINTER_SHARED void elementwise_backward::fill(grad_state& y, leaf_ref* in, sink_ref* out,
+SINTER_SHARED leaf_ref elementwise_backward::gradient_of(const grad_state& y) {
+  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+  const index_t* const strides = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+  return {const_cast<void*>(y.held_gradient()), result.shape.data(), strides, result.rank, code.result_size};
+}
+SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data, const index_t* strides) const {
+  const saved_leaf& l = target[s];
+  sink_ref to;
+  to.data = data;
+  to.element_size = l.element_size;
+  broadcast_strides(l.shape.data(), strides, l.rank, swept().shape.data(), to.strides, swept().rank);
+  return to;
+}
+SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in, sink_ref* out,
                                               std::vector<storage_ptr>& unused) {
   for (std::size_t i = 0; i < leaf.size(); ++i) {
     leaf[i].check_version(name, "operand");
     in[i] = (code.reads >> i & 1) != 0 ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
   }
-  bool has = false;
-  // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
-  const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  in[code.leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, code.result_size};
+  in[code.leaves] = gradient_of(y);
   if (code.reads_result) {
     result.check_version(name, "result");
     in[code.leaves + 1] = result.ref();
   }
-  const saved_leaf& swept = space.rank > 0 ? space : result;
   for (std::size_t s = 0; s < target.size(); ++s) {
-    const saved_leaf& l = target[s];
-    out[s].element_size = l.element_size;
-    const auto set_strides = [&](const index_t* strides) {
-      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
-    };
     if (state[s]) {
-      out[s].data = state[s]->gradient(out[s].add);
-      set_strides(state[s]->strides());
+      bool add = false;
+      void* const data = state[s]->gradient(add);
+      out[s] = sink_for(s, data, state[s]->strides());
+      out[s].add = add;
     } else {
-      set_strides(dense_strides(l).data());
+      const saved_leaf& l = target[s];
       index_t n = l.element_size;
       for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
       unused.push_back(code.allocate(static_cast<std::size_t>(n)));
-      out[s].data = unused.back()->data;
+      out[s] = sink_for(s, unused.back()->data, dense_strides(l).data());
     }
+  }
+}
+SINTER_SHARED bool elementwise_backward::may_share(const grad_state& y, std::size_t s) const {
+  const grad_state& to = *state[s];
+  const auto same = [](const index_t* a, const index_t* b, int n) { return std::equal(a, a + n, b); };
+  return space.rank == 0 && !to.has_grad && to.is_within_pass() && target[s].rank == result.rank &&
+         same(result.shape.data(), target[s].shape.data(), result.rank) && same(y.strides(), to.strides(), result.rank);
+}
+SINTER_SHARED void elementwise_backward::hand_on(const grad_state& y) {
+  const leaf_ref in[2] = {nothing_to_read(code.result_size), gradient_of(y)};
+  for (std::size_t s = 0; s < target.size(); ++s) {
+    if (!state[s]) continue;
+    if (may_share(y, s)) {
+      state[s]->share_gradient(y);
+      continue;
+    }
+    bool add = false;
+    void* const data = state[s]->gradient(add);
+    sink_ref to = sink_for(s, data, state[s]->strides());
+    to.add = add;
+    code.reverse(nullptr, {swept().shape.data(), swept().rank}, in, &to);
   }
 }
 
@@ -9393,7 +9781,20 @@ namespace sinter {
 
 namespace detail {
 
-/// Backward of a view: its gradient goes to the same elements of the base's gradient.
+template <class T, int R, device D>
+void fill_unwritten(grad_state& s) {
+  const auto& g = static_cast<typed_state<T, R, D>&>(s).grad;
+  const index_t all = g.shape()[s.written_axis];
+  const auto clear = [&](index_t begin, index_t end) {
+    if (begin < end) write(constant_expr<T>{T(0)}, g.slice(s.written_axis, begin, end));
+  };
+  clear(0, s.written_begin);
+  clear(s.written_end, all);
+}
+
+/// Backward of a view: its gradient goes to the same elements of the base's gradient. That of one which shows all
+/// elements in the order of memory is the base's, where nobody else sees the two. Parts along one axis that lie side by
+/// side are written; only where others are missing in the end they are filled with zeros.
 template <class T, int R, int ViewR, device D, class F>
 struct view_backward final : one_input_backward {
   F view;
@@ -9403,13 +9804,80 @@ struct view_backward final : one_input_backward {
     source = std::move(base);
   }
   void backward(grad_state& y) override {
-    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    view(to.sum()) += from.grad;
+    const auto& g = static_cast<typed_state<T, ViewR, D>&>(y).grad;
+    if (to.has_grad ? write_beside(to, g) : write_first(to, g)) return;
+    view(to.sum()) += g;
+  }
+
+ private:
+  using base_state = typed_state<T, R, D>;
+  using gradient = tensor<T, ViewR, D>;
+
+  /// Where the base has no gradient yet.
+  bool write_first(base_state& to, const gradient& g) const {
+    bool add = false;
+    if (g.numel() == to.shape.numel()) {
+      const auto whole = access::make<T, R, D>(access::storage_of(g), access::data(g), to.shape, to.dense);
+      const auto shown = view(whole);
+      if (to.is_within_pass() && access::data(shown) == access::data(g) && shown.strides() == g.strides()) {
+        to.grad = whole;
+        to.has_grad = to.is_shared = true;
+      } else {
+        to.gradient(add);
+        write(g, view(to.grad));
+      }
+      return true;
+    }
+    if constexpr (requires { view.axis; }) {
+      to.gradient(add);
+      const part p = part_in(to);
+      if (!p.is_dense) write(constant_expr<T>{T(0)}, to.grad);
+      write(g, view(to.grad));
+      if (!p.is_dense) return true;
+      to.written_axis = p.axis;
+      to.written_begin = p.begin;
+      to.written_end = p.end;
+      to.fill_rest = &fill_unwritten<T, R, D>;
+      return true;
+    } else {
+      return false;
+    }
+  }
+  /// Where a part beside this one is all that the base's gradient has.
+  bool write_beside(base_state& to, const gradient& g) const {
+    if constexpr (requires { view.axis; }) {
+      if (to.fill_rest == nullptr) return false;
+      const part p = part_in(to);
+      if (!p.is_dense || p.axis != to.written_axis || (p.begin != to.written_end && p.end != to.written_begin))
+        return false;
+      write(g, view(to.grad));
+      to.written_begin = std::min(to.written_begin, p.begin);
+      to.written_end = std::max(to.written_end, p.end);
+      if (to.written_begin == 0 && to.written_end == to.shape[p.axis]) to.fill_rest = nullptr;
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  struct part {
+    int axis;
+    index_t begin, end;
+    bool is_dense;  ///< no number between is left out
+  };
+  part part_in(const base_state& to) const {
+    const int axis = static_cast<int>(view.axis < 0 ? view.axis + R : view.axis);
+    const auto shown = view(to.grad);
+    const index_t stride = to.dense[axis];
+    const index_t begin = stride > 0 ? (access::data(shown) - access::data(to.grad)) / stride : 0;
+    if constexpr (ViewR < R) return {axis, begin, begin + 1, stride > 0};
+    else return {axis, begin, begin + shown.shape()[axis], stride > 0 && shown.strides()[axis] == stride};
   }
 };
 
-/// Backward of reshape(): the gradient in the other shape, on the same memory if it is the only handle to it.
+/// Backward of reshape(): the gradient in the other shape, on the same memory if it is the only handle to it or no user
+/// sees the two.
 template <class T, int R, int From, device D>
 struct reshape_backward final : one_input_backward {
   explicit reshape_backward(state_ptr base) {
@@ -9424,10 +9892,11 @@ void reshape_backward<T, R, From, D>::backward(grad_state& y) {
   const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
   auto& to = static_cast<typed_state<T, From, D>&>(*source);
   const auto& memory = access::storage_of(g);
-  if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
-      to.dense == row_major_strides(to.shape)) {
+  const bool may_share = to.is_within_pass(), is_given = memory.use_count() == 1 && !y.retain;
+  if (!to.has_grad && (may_share || is_given) && g.is_contiguous() && to.dense == row_major_strides(to.shape)) {
     to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
     to.has_grad = true;
+    to.is_shared = may_share;
     return;
   }
   add_gradient(source, g.reshape(to.shape));
@@ -11045,6 +11514,7 @@ namespace ops {
 struct add_op : number_op {
   static constexpr const char* name = "add";
   static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  static constexpr unsigned passes_on = uses::first | uses::second;  ///< whose gradient is g itself
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     return static_cast<V>(wrapping(a) + wrapping(b));
@@ -11127,6 +11597,7 @@ namespace ops {
 struct subtract_op : number_op {
   static constexpr const char* name = "subtract";
   static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  static constexpr unsigned passes_on = uses::first;
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     return static_cast<V>(wrapping(a) - wrapping(b));
@@ -16038,11 +16509,8 @@ namespace sinter {
 template <class...>
 struct ids_and_table_with_elements_of_type;
 template <int>
-struct table_of_rank;
-template <int>
 struct ids_of_rank;
 struct use_integer_ids_and_a_floating_table;
-struct use_a_table_of_rank_2;
 struct use_ids_of_rank_7_or_less;
 
 /// How embedding() treats its table in backward; as in torch.nn.functional.embedding.
@@ -16168,7 +16636,8 @@ using embedding_of = kernel_of<ops::embedding_op, W, tensor<std::int64_t, bare<I
 
 /// The rows of a table by their numbers: ids (…) of any integer type, and rank 0 to 7, and a floating-point table (V,E)
 /// => (…,E), as torch.nn.functional.embedding. Derivative: to row v of the table the sum of g over the places where v
-/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads. The row
+/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads; see
+/// row_sparse() for tables of which steps look up few rows. The row
 /// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. Errors: index_error for
 /// an id outside [0, V), on a GPU where the host next waits for it, until when zeros stand for the row, and for a
 /// padding_idx outside [-V, V).
@@ -20285,8 +20754,8 @@ struct plain_score {
 /// A formula of scores: apply(s, at), for any kind of value V, with s = scale q . k and at a score_place<V>; and
 /// grad(g, s, value, at), the gradient g of that value times its derivative by s. -infinity hides a key. It may have
 /// keys(batch, head, first, last): a key_range outside of which queries [first, last) see nothing; blocks of keys
-/// outside of it are left out. On GPUs it is a trivially copyable struct outside of functions, whose keys() is
-/// constexpr.
+/// outside of it are left out; and require_fit(extents), which throws where it does not fit the operands. On GPUs it is
+/// a trivially copyable struct outside of functions, whose keys() is constexpr.
 template <class S>
 concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
 static_assert(is_score<plain_score>);
@@ -20432,6 +20901,7 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
     const attention_extents e = extents_of(q, k, v[R - 1]);
     check_attention(e, {q.data(), R}, {k.data(), R}, {v.data(), R});
     (check_attention_mask(e, {q.data(), R}, {mask.data(), static_cast<int>(mask.size())}), ...);
+    if constexpr (requires { score.require_fit(e); }) score.require_fit(e);
     extents<R> y = q;
     y[R - 1] = v[R - 1];
     return y;
@@ -21324,10 +21794,11 @@ template <class L, class X, class W, class... B>
 using linear_cross_entropy_mistake =
     decltype(find_linear_cross_entropy_mistake<bare<L>, bare<X>, bare<W>, bare<B>...>());
 
-/// How many rows of scores are in memory at once: enough for a product to be quick, some 16 MiB of floats, and the same
-/// for any number of threads.
+/// How many rows of scores are in memory at once: enough for a product to be quick, some 16 MiB of floats, not so many
+/// that the gradient of the weights would go through memory twice for each block of them, and the same for any number
+/// of threads.
 inline index_t rows_of_scores_at_once(index_t rows, index_t classes) {
-  constexpr index_t wanted = index_t{1} << 22, least = 128, most = 512;
+  constexpr index_t wanted = index_t{1} << 22, least = 128, most = 384;
   const index_t fit = classes > 0 ? wanted / classes : most;
   const index_t limit = fit < least ? least : fit > most ? most : fit;
   const index_t blocks = (rows + limit - 1) / limit;
@@ -21373,6 +21844,57 @@ class sum_of_products {
   bool add_ = false, several_ = false;
 };
 
+/// The gradients p^T x of the weights and sum(p) of the bias of a layer, to which each block of rows of x (n,in) and p
+/// (n,classes) adds. Of several blocks both are one product (x,1)^T p, of which the rows lie as those of p, so that p
+/// is read as it is; it is turned round in the end, unless it is so large that a second one would be missed.
+template <class T, device D>
+class layer_gradients {
+  using place = gradient_place<tensor<T, 2, D>>;
+
+ public:
+  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes).
+  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes)
+      : dw_(dw), db_(db) {
+    constexpr index_t most = index_t{1} << 24;
+    const bool has_dw = dw.to.defined(), has_db = db.to.defined();
+    if (has_db) {
+      x_ = tensor<T, 2, D>::uninitialized({{rows, has_dw ? in + 1 : 1}});
+      write(constant_expr<T>{1}, x_);
+    }
+    if (has_dw && blocks > 1 && in * classes <= most) {
+      turned_ = tensor<T, 2, D>::uninitialized({{in + (has_db ? 1 : 0), classes}});
+      all_ = sum_of_products<T, D>({turned_, false}, blocks);
+    } else {
+      if (has_dw) of_weights_ = sum_of_products<T, D>(dw, blocks);
+      if (has_db) of_bias_ = sum_of_products<T, D>(db, blocks);
+    }
+  }
+  void add(const tensor<T, 2, D>& x, const tensor<T, 2, D>& p) {
+    const index_t n = x.shape()[0], in = x.shape()[1];
+    if (of_weights_.wanted()) of_weights_.add(p.transpose(), x);
+    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).slice(1, 0, 1).transpose(), p);
+    if (!all_.wanted()) return;
+    if (!x_.defined()) return all_.add(x.transpose(), p);
+    const tensor<T, 2, D> with_ones = x_.slice(0, 0, n);
+    write(x, with_ones.slice(1, 0, in));
+    all_.add(with_ones.transpose(), p);
+  }
+  void finish() const {
+    of_weights_.finish();
+    of_bias_.finish();
+    if (!all_.wanted()) return;
+    all_.finish();
+    const index_t in = dw_.to.shape()[1];
+    write_or_add(turned_.slice(0, 0, in).transpose(), dw_.to, dw_.add);
+    if (db_.to.defined()) write_or_add(turned_.slice(0, in, in + 1), db_.to, db_.add);
+  }
+
+ private:
+  place dw_, db_;
+  sum_of_products<T, D> of_weights_, of_bias_, all_;
+  tensor<T, 2, D> x_, turned_;  ///< x_: a block of x and ones; ones alone where nothing else is asked for
+};
+
 /// Products by multiply_into, the work on rows of scores by kernels<ops::class_loss, D>.
 template <bool Biased, device D>
 struct linear_cross_entropy_kernels {
@@ -21408,20 +21930,17 @@ struct linear_cross_entropy_kernels {
     of_rows::check_targets("backward of 'linear_cross_entropy'", op.what, labels, classes);
     const T* bias = nullptr;
     const index_t blocks = (rows + each - 1) / each;
-    gradient_place<matrix<T>> dx;
+    gradient_place<matrix<T>> dx, dw, db;
     if (b.template wants<0>()) dx = b.template place_of<0>();
-    sum_of_products<T, D> dw, db;
-    if (b.template wants<1>()) dw = sum_of_products<T, D>(b.template place_of<1>(), blocks);
-    matrix<T> ones;
+    if (b.template wants<1>()) dw = b.template place_of<1>();
     if constexpr (Biased) {
       bias = access::data(b.template operand<2>());
       if (b.template wants<2>()) {
         const auto place = b.template place_of<2>();
-        db = sum_of_products<T, D>({place.to.unsqueeze(0), place.add}, blocks);
-        ones = matrix<T>::uninitialized({{1, each}});
-        write(constant_expr<T>{1}, ones);
+        db = {place.to.unsqueeze(0), place.add};
       }
     }
+    layer_gradients<T, D> of_layer(dw, db, blocks, each, x.shape()[1], classes);
     const auto slopes = matrix<T>::uninitialized({{each, classes}});
     for (index_t first = 0; first < rows; first += each) {
       const index_t n = first + each < rows ? each : rows - first;
@@ -21433,11 +21952,9 @@ struct linear_cross_entropy_kernels {
                                   access::data(b.saved.parts) + 2 * first, access::data(b.gradient()) + first,
                                   access::data(p));
       if (dx.to.defined()) multiply_into_gradient(matrix<T>(dx.to.slice(0, first, first + n)), p, w, dx.add);
-      if (dw.wanted()) dw.add(p.transpose(), of_block);
-      if (db.wanted()) db.add(ones.slice(1, 0, n), p);
+      of_layer.add(of_block, p);
     }
-    dw.finish();
-    db.finish();
+    of_layer.finish();
   }
 
  private:
@@ -21524,9 +22041,10 @@ auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& 
       return run(in.reshape({rows, w.shape()[1]}), eval_to_read(std::forward<W>(w)),
                  eval_to_read(std::forward<B>(b))...);
   }();
-  if constexpr (std::is_same_v<R, reduction::mean_t>)
+  if constexpr (std::is_same_v<R, reduction::mean_t>) {
+    if (rows == 0) return eval(sum(losses));
     return eval(mean(losses) * kernels<ops::class_loss, D>::template mean_factor<T>(what, labels));
-  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
+  } else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
   else if constexpr (rank == 1) return losses;
   else if constexpr (rank == 0) return losses.select(0, 0);
   else return losses.reshape(targets.shape().values);
@@ -21536,14 +22054,14 @@ auto linear_cross_entropy_of(R, const linear_cross_entropy_options& o, const L& 
 
 /// cross_entropy(linear(x, w, b), targets), of which the scores x w^T + b are never differentiated as a tensor of their
 /// own: x (...,in), w (C,in), b (C), targets (...) of any integer type => the mean over the targets that are not
-/// ignored, 0 where all are; with reduction::sum the sum, with reduction::none the losses (...). The product writes the
-/// scores once, and backward turns a block of rows at a time into their gradient, which both products of backward take
-/// from cache; with `recompute` a block of rows is all that there is of the scores, in forward too, for one product
-/// more. Where nothing is recorded a block is all in any case. Runs at once. Sums of half and bfloat16 are gathered in
-/// float; the same bits for any number of threads. z_loss: A. Chowdhery et al., "PaLM", 2022.
-/// Derivative: p = softmax(x w^T + b) - onehot(targets) for each row, times g: dx = p w, dw = p^T x, db = sum of p.
-/// Errors: shape_error, value_error for options out of range, index_error for a target outside [0, C) that is not
-/// ignored, on a GPU where the host next waits for it.
+/// ignored, 0 where there is none; with reduction::sum the sum, with reduction::none the losses (...). The product
+/// writes the scores once, and backward turns a block of rows at a time into their gradient, which both products of
+/// backward take from cache; with `recompute` a block of rows is all that there is of the scores, in forward too, for
+/// one product more. Where nothing is recorded a block is all in any case. Runs at once. Sums of half and bfloat16 are
+/// gathered in float; the same bits for any number of threads. z_loss: A. Chowdhery et al., "PaLM", 2022. Derivative: p
+/// = softmax(x w^T + b) - onehot(targets) for each row, times g: dx = p w, dw = p^T x, db = sum of p. Errors:
+/// shape_error, value_error for options out of range, index_error for a target outside [0, C) that is not ignored, on a
+/// GPU where the host next waits for it.
 ///
 ///     variable loss = linear_cross_entropy(h, w, bias, targets);  // (N,256), (10000,256), (10000), (N) => a number
 ///     variable same = linear_cross_entropy(h, w, bias, targets, {.recompute = true});
@@ -21559,6 +22077,18 @@ template <class X, class W, class L, detail::loss_reduction R = reduction::mean_
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
     X&& x, W&& w, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
+}
+/// Without options, the reduction behind the targets.
+template <class X, class W, class B, class L, detail::loss_reduction R>
+  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
+detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
+                                                                                R reduce) {
+  return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), std::forward<B>(b), targets, {}, reduce);
+}
+template <class X, class W, class L, detail::loss_reduction R>
+  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>)
+detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(X&& x, W&& w, const L& targets, R reduce) {
+  return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), targets, {}, reduce);
 }
 template <class X, class W, class B, class L, class R = reduction::mean_t,
           class Problem = typename detail::linear_cross_entropy_mistake<L, X, W, B>::problem,
@@ -26959,7 +27489,7 @@ struct packed_product {
   T* packed_a = nullptr;
 
   void compute() {
-    const index_t spans = ceil_div(args.k, max_k_span);
+    const index_t spans = ceil_div(args.k, k_span());
     for (index_t span = 0; span < spans; ++span) {
       k0 = share_begin(args.k, spans, span);
       k1 = share_begin(args.k, spans, span + 1);
@@ -26970,6 +27500,13 @@ struct packed_product {
         compute_rows();
       }
     }
+  }
+
+  // Few rows are packed in spans of k that stay in an L2 cache; the same for any machine, as sums depend on it.
+  index_t k_span() const {
+    constexpr index_t wanted = (index_t{3} << 19) / static_cast<index_t>(sizeof(T));
+    const index_t blocks = wanted / (max_k_block * (args.m > 0 ? args.m : 1));
+    return blocks < 2 ? max_k_span : smaller(blocks * max_k_block, max_k_span);
   }
 
   // Panels have even numbers of rows, as equal as can be; the last one may be padded.
@@ -30405,11 +30942,23 @@ void look_up(const table_view<T>& table, const std::int64_t* ids, index_t n, T* 
   });
 }
 
+/// An id, and its place among others.
+struct placed_id {
+  std::int64_t id;
+  std::uint32_t place;
+  bool operator<(const placed_id& o) const { return id != o.id ? id < o.id : place < o.place; }
+};
+/// Those of n ids that are neither negative nor `left_out`, in order. Errors: index_error for an id of `rows` or more.
+SINTER_SHARED std::vector<placed_id> sorted_ids(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
+                                                const ops::index_check& named);
+
 /// The places of each of `rows` ids among n, in order: a counting sort. The id `left_out` has none.
 class id_places {
  public:
   /// Errors: index_error for an id outside [0, rows).
   id_places(const std::int64_t* ids, index_t n, index_t rows, index_t left_out, const ops::index_check& named);
+  /// The different ids among those sorted, numbered in their order.
+  explicit id_places(const std::vector<placed_id>& sorted);
 
   index_t begin(index_t id) const { return begin_[id]; }
   index_t count(index_t id) const { return index_t{begin_[id + 1]} - begin_[id]; }
@@ -30423,6 +30972,35 @@ class id_places {
 };
 
 #if SINTER_DEFINES
+
+SINTER_SHARED std::vector<placed_id> sorted_ids(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
+                                                const ops::index_check& named) {
+  std::vector<placed_id> all;
+  all.reserve(static_cast<std::size_t>(n));
+  for (index_t i = 0; i < n; ++i) {
+    if (ids[i] >= rows) sinter::detail::refuse_index(named, ids[i], i, rows);
+    if (ids[i] >= 0 && ids[i] != left_out) all.push_back({ids[i], static_cast<std::uint32_t>(i)});
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+inline index_t different_ids(const std::vector<placed_id>& sorted) {
+  index_t n = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) n += i == 0 || sorted[i].id != sorted[i - 1].id;
+  return n;
+}
+SINTER_SHARED id_places::id_places(const std::vector<placed_id>& sorted)
+    : rows_(different_ids(sorted)), begin_(rows_ + 2), places_(static_cast<index_t>(sorted.size())) {
+  index_t number = -1;
+  begin_[0] = begin_[1] = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (i == 0 || sorted[i].id != sorted[i - 1].id) begin_[++number] = static_cast<std::uint32_t>(i);
+    places_[static_cast<index_t>(i)] = sorted[i].place;
+    begin_[number + 1] = static_cast<std::uint32_t>(i + 1);
+    most_ = std::max(most_, count(number));
+  }
+}
 
 SINTER_SHARED id_places::id_places(const std::int64_t* ids, index_t n, index_t rows, index_t left_out,
                                    const ops::index_check& named)
@@ -30497,6 +31075,45 @@ void sum_at_ids(const id_places& places, const table_view<T>& to, bool add, bool
                  });
 }
 
+/// The different ids among n that are neither negative nor `left_out`, and for each the sum of term(place, columns)
+/// over its places.
+template <class T, device D, class Term>
+row_gradient<T, D> sums_by_id(const std::int64_t* ids, index_t n, index_t rows, index_t columns, index_t left_out,
+                              bool by_frequency, const ops::index_check& named, const Term& term) {
+  const std::vector<placed_id> sorted = sorted_ids(ids, n, rows, left_out, named);
+  const id_places places(sorted);
+  row_gradient<T, D> g{tensor<std::int64_t, 1, D>::uninitialized({{places.rows()}}),
+                       tensor<T, 2, D>::uninitialized({{places.rows(), columns}})};
+  for (index_t i = 0; i < places.rows(); ++i) g.rows.data()[i] = sorted[static_cast<std::size_t>(places.begin(i))].id;
+  sum_at_ids(places, view_of_table(g.values), false, by_frequency, term, pool_of<D>());
+  return g;
+}
+
+/// Adds to the gradient of the table that is operand 0 the sums of term(place, columns) at n ids.
+template <class Backward, class Term>
+void give_sums_at_ids(const Backward& b, const std::int64_t* ids, index_t n, index_t left_out, bool by_frequency,
+                      const ops::index_check& named, const Term& term) {
+  using T = typename Backward::value_type;
+  using D = typename Backward::device_type;
+  if (auto* const table = sinter::detail::rows_in<T, D>(b.template source<0>()))
+    return table->add_rows(
+        sums_by_id<T, D>(ids, n, table->shape[0], table->shape[1], left_out, by_frequency, named, term));
+  const auto place = b.template place_of<0>();
+  const table_view<T> to = view_of_table(place.to);
+  sum_at_ids(id_places(ids, n, to.rows, left_out, named), to, place.add, by_frequency, term, pool_of<D>());
+}
+
+/// f(row of the table, row of the values) for the rows that are there.
+template <class T, class F>
+void each_moved_row(const table_view<T>& table, const std::int64_t* rows, const table_view<T>& values,
+                    thread_pool& pool, const F& f) {
+  const index_t grain = rows_of_task(table.columns);
+  pool.parallel_for((values.rows + grain - 1) / grain, [&](index_t task) {
+    for (index_t i = task * grain; i < std::min((task + 1) * grain, values.rows); ++i)
+      f(rows[i] < 0 ? nullptr : table.row(rows[i]), values.row(i));
+  });
+}
+
 /// Scales the rows that op says; false if nothing changed.
 template <class T>
 bool renorm(const ops::renorm_op& op, const table_view<T>& table, const id_places& ids, thread_pool& pool) {
@@ -30539,14 +31156,59 @@ struct kernels<ops::embedding_op, D> {
   }
   template <class Backward>
   static void reverse(const ops::embedding_op& op, const Backward& b) {
+    using T = typename Backward::value_type;
     const auto& ids = b.template operand<1>();
-    const auto place = b.template place_of<0>();
-    using T = element_of<decltype(place.to)>;
-    const cpu_impl::table_view<T> to = cpu_impl::view_of_table(place.to);
-    const cpu_impl::id_places places(ids.data(), ids.numel(), to.rows, op.padding, {"backward of 'embedding'", "id"});
-    const auto row = [g = b.gradient().data(), columns = to.columns](index_t at, auto c)
-                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(g + at * columns, c, columns); };
-    cpu_impl::sum_at_ids(places, to, place.add, op.by_frequency, row, cpu_impl::pool_of<D>());
+    const auto& g = b.gradient();
+    const auto row = [from = g.data(), columns = g.shape()[Backward::rank - 1]](index_t at, auto c)
+                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(from + at * columns, c, columns); };
+    cpu_impl::give_sums_at_ids(b, ids.data(), ids.numel(), op.padding, op.by_frequency,
+                               {"backward of 'embedding'", "id"}, row);
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::move_rows, D> {
+  template <class T>
+  static void run(const ops::move_rows& op, const tensor<T, 2, D>& table, const tensor<std::int64_t, 1, D>& rows,
+                  const tensor<T, 2, D>& values) {
+    using way = ops::move_rows::way;
+    const index_t columns = values.shape()[1];
+    const auto move = [&](const auto& f) {
+      cpu_impl::each_moved_row(cpu_impl::view_of_table(table), rows.data(), cpu_impl::view_of_table(values),
+                               cpu_impl::pool_of<D>(), f);
+    };
+    if (op.to == way::take) {
+      move([columns](const T* row, T* value) {
+        if (row != nullptr) std::copy_n(row, columns, value);
+        else std::fill_n(value, columns, T(0));
+      });
+    } else if (op.to == way::put) {
+      move([columns](T* row, const T* value) {
+        if (row != nullptr) std::copy_n(value, columns, row);
+      });
+    } else {
+      move([columns](T* row, const T* value) {
+        if (row == nullptr) return;
+        using C = compute_type<T>;
+        for (index_t c = 0; c < columns; ++c)
+          row[c] = static_cast<T>(static_cast<C>(row[c]) + static_cast<C>(value[c]));
+      });
+    }
+  }
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::sum_rows, D> {
+  template <class T>
+  static row_gradient<T, D> run(const ops::sum_rows& op, const tensor<std::int64_t, 1, D>& ids,
+                                const tensor<T, 2, D>& values) {
+    const index_t columns = values.shape()[1];
+    const auto row = [from = values.data(), columns](index_t at, auto c)
+                         SINTER_INLINE_LAMBDA { return cpu_impl::load_row<T>(from + at * columns, c, columns); };
+    return cpu_impl::sums_by_id<T, D>(ids.data(), ids.numel(), op.rows, columns, no_padding, false,
+                                      {"sum of row gradients", "row"}, row);
   }
 };
 
@@ -30742,14 +31404,15 @@ struct kernels<Op, D> {
     const T* const g = b.gradient().data();
     const index_t columns = b.gradient().shape()[1];
     if (b.template wants<0>()) {
-      const auto place = b.template place_of<0>();
-      const auto to = cpu_impl::view_of_table(place.to);
-      const cpu_impl::id_places ids(bags.ids, at.n, to.rows, op.padding, {"backward of 'embedding_bag'", "id"});
+      const auto give = [&](bool by_frequency, const auto& row) {
+        cpu_impl::give_sums_at_ids(b, bags.ids, at.n, op.padding, by_frequency, {"backward of 'embedding_bag'", "id"},
+                                   row);
+      };
       const auto add_up = [&](const auto& factor) {
         const auto row = [&](index_t p, auto c) SINTER_INLINE_LAMBDA {
           return cpu_impl::load_row<T>(g + index_t{at.bag[p]} * columns, c, columns) * cpu_impl::vector<T>(factor(p));
         };
-        cpu_impl::sum_at_ids(ids, to, place.add, op.by_frequency, row, pool());
+        give(op.by_frequency, row);
       };
       if constexpr (is_weighted) {
         add_up([w = b.template operand<1>().data()](index_t p) SINTER_INLINE_LAMBDA { return static_cast<C>(w[p]); });
@@ -30761,7 +31424,7 @@ struct kernels<Op, D> {
                                cpu_impl::vector<std::int32_t>(static_cast<std::int32_t>(p));
           return math::select(is_here, cpu_impl::load_row(g + of_bag, c, columns), cpu_impl::vector<T>(C(0)));
         };
-        cpu_impl::sum_at_ids(ids, to, place.add, false, row, pool());
+        give(false, row);
       } else {
         add_up([&](index_t p) SINTER_INLINE_LAMBDA { return at.scale[at.bag[p]]; });
       }
@@ -35680,6 +36343,7 @@ void give_home(const variable<T, S, D, Order>& leaf, const tensor<T, 1, D>& slic
                          " elements for the gradient of a leaf of shape ", leaf.shape()});
   if (!slice.is_contiguous()) refuse<value_error>({"give_home: the elements of the slice must lie side by side"});
   auto& s = static_cast<typed_state<T, R, D>&>(*state);
+  s.make_dense();
   const auto home = access::make<T, R, D>(access::storage_of(slice), access::data(slice), s.shape, s.dense);
   if (s.has_kept) write(s.kept, home);
   s.kept = home;
@@ -38037,7 +38701,7 @@ namespace sinter::cuda_impl {
 
 /// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
 struct index_fault {
-  ops::index_check check{};  ///< of no op: there is none
+  ops::index_check by{};  ///< of no op: there is none
   std::int64_t value = 0;
   index_t position = 0;
   index_t extent = 0;
@@ -38048,11 +38712,11 @@ struct index_fault {
 template <device D>
 void report_fault() {
   index_fault* const fault = gpu<D>::fault();
-  if (static_cast<const char* volatile&>(fault->check.op) == nullptr) return;
+  if (static_cast<const char* volatile&>(fault->by.op) == nullptr) return;
   gpu<D>::synchronize();
   const index_fault found = std::exchange(*fault, index_fault());
-  if (found.check.op == nullptr) return;  // another thread was here first
-  sinter::detail::refuse_index(found.check, found.value, found.position, found.extent,
+  if (found.by.op == nullptr) return;  // another thread was here first
+  sinter::detail::refuse_index(found.by, found.value, found.position, found.extent,
                                "; " + device_name<D>() + " met it in a statement before this one");
 }
 
@@ -42264,17 +42928,20 @@ struct id_keys_body {
   }
 };
 
-/// Row v of `to` += the sum of term(place, c) over the places of v: the thread of the first of them, and of column c,
-/// adds all, in order.
+/// The sum of term(place, c) over the places of each id v among n: the thread of the first of them, and of column c,
+/// adds all, in order. It goes to row v of `to`, which it is added to; or by_place to that of the first place, where
+/// `rows` then has v, and -1 at the other places.
 template <class T, class Term>
 struct id_sums_body {
   table_view<T> to;
   splitter by_columns;
   bool by_frequency;
-  index_t n;
+  index_t n, table_rows;
   const std::uint64_t* keys;
   const std::uint32_t* places;
   Term term;
+  bool by_place;
+  std::int64_t* rows;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -42283,12 +42950,39 @@ struct id_sums_body {
       index_t c = i;
       const index_t first = by_columns(c);
       const std::uint64_t v = keys[first];
-      if (v == static_cast<std::uint64_t>(to.rows) || (first > 0 && keys[first - 1] == v)) return;
+      const bool is_first = v != static_cast<std::uint64_t>(table_rows) && (first == 0 || keys[first - 1] != v);
+      if (by_place && c == 0) rows[first] = is_first ? static_cast<std::int64_t>(v) : -1;
       C sum = 0;
-      index_t k = first;
-      for (; k < n && keys[k] == v; ++k) sum += term(static_cast<index_t>(places[k]), c);
-      if (by_frequency) sum /= static_cast<C>(k - first);
-      put_or_add(to.at(static_cast<index_t>(v), c), sum, true);
+      if (is_first) {
+        index_t k = first;
+        for (; k < n && keys[k] == v; ++k) sum += term(static_cast<index_t>(places[k]), c);
+        if (by_frequency) sum /= static_cast<C>(k - first);
+      } else if (!by_place) {
+        return;
+      }
+      put_or_add(to.at(by_place ? first : static_cast<index_t>(v), c), sum, !by_place);
+    });
+  }
+};
+
+/// See ops::move_rows; a thread per element.
+template <class T>
+struct move_rows_body {
+  ops::move_rows::way to;
+  table_view<T> table;
+  splitter by_columns;
+  index_t n;
+  const std::int64_t* rows;
+  T* values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using way = ops::move_rows::way;
+    each_element(g, n * table.columns, [&](index_t i) {
+      index_t c = i;
+      const index_t v = rows[by_columns(c)];
+      if (to == way::take) values[i] = v < 0 ? T(0) : table.at(v, c);
+      else if (v >= 0) put_or_add(table.at(v, c), static_cast<compute_type<T>>(values[i]), to == way::add);
     });
   }
 };
@@ -42350,17 +43044,42 @@ radix_sorter<D> sorted_ids(const char* what, const std::int64_t* ids, index_t n,
   return pairs;
 }
 
-/// Row v of `to` += the sum of term(place, c) over the places of v.
+/// Row v of `to` += the sum of term(place, c) over the places of v; with `rows` as id_sums_body says of by_place, for a
+/// table of so many rows.
 template <device D, class T, class Term>
 void sum_at_ids(const char* what, const std::int64_t* ids, index_t n, index_t left_out, const table_view<T>& to,
-                bool by_frequency, const Term& term) {
+                bool by_frequency, const Term& term, index_t table_rows, std::int64_t* rows = nullptr) {
   const index_t sums = n * to.columns;
   if (sums == 0) return;
-  const auto pairs = sorted_ids<D>(what, ids, n, to.rows, left_out);
-  launch_on<D>(
-      {what, &n, 1},
-      id_sums_body<T, Term>{to, splitter(to.columns, sums), by_frequency, n, pairs.keys(), pairs.values(), term},
-      {blocks_for(sums, block_threads), 0});
+  const auto pairs = sorted_ids<D>(what, ids, n, table_rows, left_out);
+  launch_on<D>({what, &n, 1},
+               id_sums_body<T, Term>{to, splitter(to.columns, sums), by_frequency, n, table_rows, pairs.keys(),
+                                     pairs.values(), term, rows != nullptr, rows},
+               {blocks_for(sums, block_threads), 0});
+}
+
+/// The sums of term(place, c) at n ids, as a row_gradient of n rows.
+template <device D, class T, class Term>
+row_gradient<T, D> sums_by_id(const char* what, const std::int64_t* ids, index_t n, index_t rows, index_t columns,
+                              index_t left_out, bool by_frequency, const Term& term) {
+  const row_gradient<T, D> g{tensor<std::int64_t, 1, D>::uninitialized({{columns > 0 ? n : 0}}),
+                             tensor<T, 2, D>::uninitialized({{columns > 0 ? n : 0, columns}})};
+  sum_at_ids<D>(what, ids, n, left_out, view_of_table(g.values), by_frequency, term, rows,
+                sinter::detail::access::data(g.rows));
+  return g;
+}
+
+/// Adds to the gradient of the table that is operand 0 the sums of term(place, c) at n ids.
+template <class Backward, class Term>
+void give_sums_at_ids(const char* what, const Backward& b, const std::int64_t* ids, index_t n, index_t left_out,
+                      bool by_frequency, const Term& term) {
+  using T = typename Backward::value_type;
+  using D = typename Backward::device_type;
+  if (auto* const table = sinter::detail::rows_in<T, D>(b.template source<0>()))
+    return table->add_rows(
+        sums_by_id<D, T>(what, ids, n, table->shape[0], table->shape[1], left_out, by_frequency, term));
+  const auto to = view_of_table(b.template sum_of<0>());
+  sum_at_ids<D>(what, ids, n, left_out, to, by_frequency, term, to.rows);
 }
 
 template <device D, class W>
@@ -42395,11 +43114,39 @@ struct kernels<ops::embedding_op, D> {
   }
   template <class Backward>
   static void reverse(const ops::embedding_op& op, const Backward& b) {
+    using T = typename Backward::value_type;
     const auto& ids = b.template operand<1>();
-    const auto to = cuda_impl::view_of_table(b.template sum_of<0>());
-    using T = std::remove_pointer_t<decltype(to.data)>;
-    cuda_impl::sum_at_ids<D>("backward of embedding", access::data(ids), ids.numel(), op.padding, to, op.by_frequency,
-                             cuda_impl::row_term<T>{access::data(b.gradient()), to.columns});
+    const auto& g = b.gradient();
+    cuda_impl::give_sums_at_ids("backward of embedding", b, access::data(ids), ids.numel(), op.padding, op.by_frequency,
+                                cuda_impl::row_term<T>{access::data(g), g.shape()[Backward::rank - 1]});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::move_rows, D> {
+  template <class T>
+  static void run(const ops::move_rows& op, const tensor<T, 2, D>& table, const tensor<std::int64_t, 1, D>& rows,
+                  const tensor<T, 2, D>& values) {
+    const index_t n = values.shape()[0], columns = values.shape()[1], elements = n * columns;
+    if (elements == 0) return;
+    cuda_impl::launch_on<D>(
+        {"rows of a table", &n, 1},
+        cuda_impl::move_rows_body<T>{op.to, cuda_impl::view_of_table(table), cuda_impl::splitter(columns, elements), n,
+                                     access::data(rows), access::data(values)},
+        {cuda_impl::blocks_for(elements, cuda_impl::block_threads), 0});
+  }
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::sum_rows, D> {
+  template <class T>
+  static row_gradient<T, D> run(const ops::sum_rows& op, const tensor<std::int64_t, 1, D>& ids,
+                                const tensor<T, 2, D>& values) {
+    const index_t columns = values.shape()[1];
+    return cuda_impl::sums_by_id<D, T>("sum of row gradients", access::data(ids), ids.numel(), op.rows, columns,
+                                       no_padding, false, cuda_impl::row_term<T>{access::data(values), columns});
   }
 };
 
@@ -42627,11 +43374,10 @@ struct kernels<Op, D> {
       auto* const divisor = static_cast<C*>(divisors.data());
       if (divisor != nullptr)
         cuda_impl::run_on_bags<D>(what, cuda_impl::bag_divisors_body<C>{bags, op.padding, divisor});
-      const auto to = cuda_impl::view_of_table(b.template sum_of<0>());
-      cuda_impl::bag_term<T> term{g, to.columns, bag, divisor, nullptr, nullptr};
+      cuda_impl::bag_term<T> term{g, b.gradient().shape()[1], bag, divisor, nullptr, nullptr};
       if constexpr (is_weighted) term.weights = access::data(b.template operand<1>());
       else if (op.mode == bag_mode::max) term.places = access::data(b.saved);
-      cuda_impl::sum_at_ids<D>(what, access::data(ids), bags.n, op.padding, to, op.by_frequency, term);
+      cuda_impl::give_sums_at_ids(what, b, access::data(ids), bags.n, op.padding, op.by_frequency, term);
     }
     if constexpr (is_weighted) {
       if (!b.template wants<1>()) return;
@@ -42797,7 +43543,7 @@ struct scatter_runs_body {
 struct check_range_body {
   const std::int64_t* values;
   index_t n, extent;
-  ops::index_check check;
+  ops::index_check by;
   index_fault* fault;
 
   template <class G>
@@ -42812,8 +43558,7 @@ struct check_range_body {
       if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
         found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0 && found[0] < n && fault->check.op == nullptr)
-      *fault = {check, values[found[0]], found[0], extent};
+    if (g.thread() == 0 && found[0] < n && fault->by.op == nullptr) *fault = {by, values[found[0]], found[0], extent};
   }
 };
 
@@ -42881,11 +43626,11 @@ struct kernels<ops::scatter_add, D> {
 template <device D>
   requires is_cuda_v<D>
 struct kernels<ops::index_check, D> {
-  static void run(const ops::index_check& check, const std::int64_t* values, index_t n, index_t extent) {
+  static void run(const ops::index_check& by, const std::int64_t* values, index_t n, index_t extent) {
     if (capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    cuda_impl::launch_on<D>({check.op, &n, 1},
-                            cuda_impl::check_range_body{values, n, extent, check, cuda_impl::gpu<D>::fault_address()},
+    cuda_impl::launch_on<D>({by.op, &n, 1},
+                            cuda_impl::check_range_body{values, n, extent, by, cuda_impl::gpu<D>::fault_address()},
                             {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 };
@@ -45140,8 +45885,7 @@ bool share_gradient(const entry_pair<product_entry<T, D>, tail_entry<T, D, activ
   auto& to = static_cast<matrix_state<T, D>&>(p.value);
   const auto& y = static_cast<const matrix_state<T, D>&>(p.result);
   if (!(to.dense == y.dense) || (found.bias && !leave_sums<T, D>(p.producer, p.value, found.bias))) return false;
-  to.grad = y.grad;
-  to.has_grad = true;
+  to.share_gradient(y);
   return true;
 }
 
@@ -51776,6 +52520,7 @@ struct embedding_settings {
   std::optional<double> max_norm = std::nullopt;      ///< rows that are looked up are scaled down to it, in place
   double norm_type = 2;                               ///< p of that norm
   bool scale_grad_by_freq = false;  ///< the gradient of a row is divided by how often its id is among the ids
+  bool sparse = false;              ///< the gradient is held by rows, see row_sparse()
 };
 template <>
 inline constexpr bool is_setting<embedding_settings> = true;
@@ -51788,6 +52533,7 @@ struct embedding_bag_settings {
   double norm_type = 2;                               ///< p of that norm
   bool scale_grad_by_freq = false;   ///< the gradient of a row is divided by how often its id is in bags; not for max
   bool include_last_offset = false;  ///< the last offset is where the last bag ends
+  bool sparse = false;               ///< the gradient is held by rows, see row_sparse()
 };
 template <>
 inline constexpr bool is_setting<embedding_bag_settings> = true;
@@ -51821,11 +52567,12 @@ struct table_of_rows : module<Self> {
     const tensor<T, 2, D> table = randn<T, D>(gen, extents<2>{{rows, columns}});
     const index_t row = sinter::detail::checked_padding(name, how.padding_idx, rows);
     if (row != sinter::detail::no_padding) table.select(0, row).in_place() = zeros<T, D>(extents<1>{{columns}});
-    weight = table;
+    weight = parameter_of(table);
   }
   table_of_rows(const char* name, const tensor<T, 2, D>& table, bool freeze, const Settings& how)
-      : weight(table), settings(how), frozen(freeze) {
+      : settings(how), frozen(freeze) {
     sinter::detail::check_defined(name, table);
+    weight = parameter_of(table);
     check_table(name, table.shape(), how.max_norm, how.norm_type);
     sinter::detail::checked_padding(name, how.padding_idx, table.shape()[0]);
   }
@@ -51840,6 +52587,13 @@ struct table_of_rows : module<Self> {
   parameter<T, 2, D, Kind> weight;
   Settings settings;
   bool frozen = false;  ///< whether lookups give weight no gradient
+
+ private:
+  parameter<T, 2, D, Kind> parameter_of(const tensor<T, 2, D>& table) const {
+    if constexpr (std::is_same_v<Kind, tracked>)
+      if (settings.sparse) return row_sparse(table);
+    return table;
+  }
 
  protected:
   /// What is looked up, its rows of these ids within max_norm.
@@ -52470,6 +53224,10 @@ index_t fold_batch_norm(const M& model) {
 // sinter/nn/instances.hpp: layers of common types, whose members a program with sinter::compiled holds once.
 
 #if SINTER_COMPILED
+namespace sinter {
+SINTER_INSTANCE struct detail::row_state<float, cpu>;
+SINTER_INSTANCE row_gradient<float, cpu> detail::joined_rows(index_t, const std::vector<row_gradient<float, cpu>>&);
+}  // namespace sinter
 namespace sinter::nn {
 
 SINTER_INSTANCE struct linear<float>;
@@ -53233,7 +53991,7 @@ class [[nodiscard]] undo_on_error {
 }  // namespace sinter::nn
 // sinter/optim.hpp: optimizers, gradient clipping, learning-rate schedules.
 
-// sinter/optim/adam.hpp: Adam and AdamW.
+// sinter/optim/adagrad.hpp: Adagrad.
 
 // sinter/optim/optimizer.hpp: what all optimizers share: a list of parameters of any rank, type and device, each with
 // the state of its update.
@@ -53408,6 +54166,7 @@ SINTER_INSTANCE staged_state staged_if(std::string_view, const std::vector<saved
 namespace sinter::optim::detail {
 
 using sinter::detail::access;
+using sinter::detail::flat_values;
 
 SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
                                         bool is_dense);
@@ -53428,12 +54187,30 @@ class flat_parameter {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
-  bool has_grad() const { return state_->kept_gradient() != nullptr; }
+  bool has_grad() const { return state_->has_kept; }
+  /// Whether the gradient may be held by rows.
+  bool is_row_sparse() const { return state_->by_rows; }
+  /// The gradient where it is held by rows; else null.
+  const row_gradient<T, D>* row_grad() const {
+    const auto* const s = sinter::detail::rows_in<T, D>(state_);
+    return s != nullptr && s->kept_rows.defined() ? &s->kept_rows : nullptr;
+  }
   void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
   T* data() const { return data_; }
-  /// Only where has_grad().
+  /// Only where has_grad(), and row_grad() is null.
   T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
+  /// The elements of the gradient that are held.
+  sinter::detail::flat_values held_grad(index_t& n) const {
+    const row_gradient<T, D>* const g = row_grad();
+    n = g != nullptr ? g->values.numel() : numel_;
+    return g != nullptr ? access::data(g->values) : grad();
+  }
+  /// The value of a table.
+  tensor<T, 2, D> table() const {
+    const extents<2>& shape = sinter::detail::rows_in<T, D>(state_)->shape;
+    return access::make<T, 2, D>(storage_, data_, shape, sinter::detail::row_major_strides(shape));
+  }
   /// Graphs that saved the old value must not use the new one.
   void changed() const { sinter::detail::note_write(*storage_.get()); }
 
@@ -53444,21 +54221,23 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps
-/// would be lost.
+/// Running sums that a rule keeps for each element, at first zero or another number; in float for half and bfloat16,
+/// where small steps would be lost.
 template <class T, device D>
 class running {
  public:
   using value = compute_type<T>;
   /// Before the first step, and where that may fail.
-  void reserve(index_t n) {
+  void reserve(index_t n, double first = 0) {
     if (values_.defined()) return;
     sinter::detail::refuse_capture(
         "the first step of an optimizer",
         "each replay would begin with empty sums; run the step once before, as capture() does");
-    values_ = zeros<value, D>(extents<1>{{n}});
+    values_ = full<value, D>(extents<1>{{n}}, static_cast<value>(first));
   }
   value* data() const { return access::data(values_); }
+  /// The sums of a table of this shape.
+  tensor<value, 2, D> as_table(const extents<2>& shape) const { return values_.reshape(shape); }
 
   // For checkpoints; see saved_type.
   std::optional<host_tensor> saved() const {
@@ -53471,8 +54250,6 @@ class running {
  private:
   tensor<value, 1, D> values_;
 };
-
-using sinter::detail::flat_values;
 
 /// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,
 /// outputs, output_types and run().
@@ -53500,17 +54277,19 @@ template <class T, device D>
 class scaled_gradient {
  public:
   void scale(const flat_parameter<T, D>& p, double factor) {
-    checked_ = p.has_grad() && p.numel() > 0;
+    index_t n = 0;
+    const flat_values values = p.has_grad() ? p.held_grad(n) : flat_values();
+    checked_ = n > 0;
     if (!checked_) return;
     using C = compute_type<T>;
     using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>,
                                           sinter::detail::kernel::leaf<C, true>>;
     if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
-    const index_t n = p.numel(), step = 1;
-    const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
+    const index_t step = 1;
+    const sinter::detail::leaf_ref g{values.data, &n, &step, 1, sizeof(T)};
     const sinter::detail::leaf_ref in[3] = {g, g, g};  // of which only the last, the gradient of y, is read
     sinter::detail::sink_ref out[2];
-    out[0].data = p.grad();
+    out[0].data = values.data;
     out[0].strides[0] = 1;
     out[0].element_size = sizeof(T);
     out[1].data = access::data(sum_);
@@ -53625,6 +54404,11 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
          std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
          ", but is ", value});
 }
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
+  sinter::detail::refuse<value_error>(
+      {"optimizer: the gradient of ", label,
+       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
 #endif  // SINTER_DEFINES
 
 }  // namespace detail
@@ -53667,6 +54451,10 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
   state.update(parameter, options, 0.1, 1.0);
 };
 
+template <class Rule>
+concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+
 /// True; for a class that is no optimizer rule, an error that names what is missing.
 template <class Rule>
 constexpr bool check_optimizer_rule() {
@@ -53697,8 +54485,9 @@ concept optimizer_rule =
     detail::has_options<Rule> &&
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
-    // before. For checkpoints it has each_saved(f), which calls f(name, member) for the members that last from step to
-    // step: running<T, D> and numbers.
+    // before. For row_sparse() tables a rule has validate_rows(options), and a state reserve_rows(gradient) and
+    // update_rows(parameter, gradient, options, lr, gradient_scale). For checkpoints it has each_saved(f), which calls
+    // f(name, member) for the members that last from step to step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
 /// An optimizer by its Rule.
@@ -53817,6 +54606,8 @@ class rule_optimizer : public optimizer {
         if (!has_state) before.emplace(state);  // handles
       }
       state.reserve(parameter.numel(), options);
+      if constexpr (detail::steps_rows<Rule>)
+        if (const auto* const rows = parameter.row_grad()) state.reserve_rows(*rows);
     }
     void reserved(bool well) override {
       if constexpr (std::is_copy_assignable_v<state_type>) {
@@ -53833,7 +54624,13 @@ class rule_optimizer : public optimizer {
     }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      state.update(parameter, options, lr, gradient_scale);
+      if constexpr (detail::steps_rows<Rule>) {
+        if (const auto* const rows = parameter.row_grad())
+          state.update_rows(parameter, *rows, options, lr, gradient_scale);
+        else state.update(parameter, options, lr, gradient_scale);
+      } else {
+        state.update(parameter, options, lr, gradient_scale);
+      }
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
@@ -53891,6 +54688,10 @@ template <class Rule>
 template <class T, device D>
 void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
                                     const void* identity) {
+  if (parameter.is_row_sparse()) {
+    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options_);
+    else detail::refuse_rows(name);
+  }
   auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
   if (seen_.add(identity)) items_.push_back(std::move(one));
 }
@@ -53919,6 +54720,152 @@ std::vector<detail::saved_member> rule_optimizer<Rule>::saved_members() const {
 }
 
 }  // namespace sinter::optim
+// sinter/optim/row_update.hpp: an optimizer's update of the rows of a table that have a gradient.
+
+namespace sinter::optim::detail {
+
+/// Room for the rows of a parameter that have a gradient, and for those of so many running sums. A step reserves it
+/// before it changes anything.
+template <class T, device D, int Sums>
+struct row_room {
+  tensor<T, 2, D> values;
+  tensor<compute_type<T>, 2, D> sums[std::size_t{Sums > 0 ? Sums : 1}];
+
+  void reserve(const row_gradient<T, D>& g) {
+    const extents<2>& shape = g.values.shape();
+    values = tensor<T, 2, D>::uninitialized(shape);
+    for (int i = 0; i < Sums; ++i) sums[i] = tensor<compute_type<T>, 2, D>::uninitialized(shape);
+  }
+};
+
+/// run_update() of the rows of p that have a gradient, and of the same rows of running sums, as many as `room` is for:
+/// K makes of values, gradient and sums new values and sums.
+template <class K, class T, device D, int Sums, class... Running>
+void run_row_update(const K& k, const flat_parameter<T, D>& p, const row_gradient<T, D>& g, row_room<T, D, Sums>& room,
+                    const Running&... sums) {
+  static_assert(Sums == sizeof...(Running));
+  using sinter::detail::independent_passes;
+  // It cannot wait for other passes: what it makes is put back here.
+  const struct at_once {
+    independent_passes* gathering = std::exchange(independent_passes::current(), nullptr);
+    ~at_once() { independent_passes::current() = gathering; }
+  } guard;
+  const row_room<T, D, Sums> here = std::exchange(room, {});
+  const tensor<T, 2, D> table = p.table();
+  const auto each = [&](ops::move_rows::way to) {
+    sinter::detail::move_rows(to, table, row_gradient<T, D>{g.rows, here.values});
+    int i = 0;
+    (sinter::detail::move_rows(to, sums.as_table(table.shape()),
+                               row_gradient<compute_type<T>, D>{g.rows, here.sums[i++]}),
+     ...);
+  };
+  each(ops::move_rows::way::take);
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    run_update<D>(k, g.values.numel(),
+                  {access::data(here.values), access::data(g.values), access::data(here.sums[I])...},
+                  {access::data(here.values), access::data(here.sums[I])...});
+  }(std::make_integer_sequence<int, Sums>());
+  each(ops::move_rows::way::put);
+}
+
+}  // namespace sinter::optim::detail
+
+namespace sinter::optim {
+
+struct adagrad_options {
+  double lr = 0.01;
+  double lr_decay = 0;
+  double weight_decay = 0;
+  double initial_accumulator_value = 0;
+  double eps = 1e-10;
+};
+
+namespace detail {
+
+struct adagrad_rule {
+  using options = adagrad_options;
+  static void validate(const options& o);
+  static void validate_rows(const options& o);
+
+  template <class T>
+  struct kernel {
+    static constexpr int leaves = 3, outputs = 2;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C>;
+    C lr, gradient_scale, decay, eps;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto squares = m.template load<2, C>() + g * g;
+      m.template put<0, T>(p - lr * g / (math::sqrt(squares) + eps));
+      m.template put<1, C>(squares);
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    running<T, D> squares;
+    std::int64_t steps = 0;
+    row_room<T, D, 1> rows = {};
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("squares", squares);
+      f("steps", steps);
+    }
+
+    void reserve(index_t n, const options& o) { squares.reserve(n, o.initial_accumulator_value); }
+    void count(const options&, double) { ++steps; }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      run_update<D>(kernel_of(o, lr, gradient_scale), p.numel(), {p.data(), p.grad(), squares.data()},
+                    {p.data(), squares.data()});
+    }
+    void reserve_rows(const row_gradient<T, D>& g) { rows.reserve(g); }
+    void update_rows(const flat_parameter<T, D>& p, const row_gradient<T, D>& g, const options& o, double lr,
+                     double gradient_scale) {
+      run_row_update(kernel_of(o, lr, gradient_scale), p, g, rows, squares);
+    }
+
+   private:
+    kernel<T> kernel_of(const options& o, double lr, double gradient_scale) const {
+      using C = compute_type<T>;
+      const double rate = lr / (1 + static_cast<double>(steps - 1) * o.lr_decay);
+      return {static_cast<C>(rate), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+              static_cast<C>(o.eps)};
+    }
+  };
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void adagrad_rule::validate(const options& o) {
+  check_setting("adagrad", "lr_decay", o.lr_decay);
+  check_setting("adagrad", "weight_decay", o.weight_decay);
+  check_setting("adagrad", "initial_accumulator_value", o.initial_accumulator_value);
+  check_setting("adagrad", "eps", o.eps);
+}
+SINTER_SHARED void adagrad_rule::validate_rows(const options& o) {
+  if (o.weight_decay != 0)
+    throw value_error("adagrad: weight_decay changes all rows of a row-sparse table; set it to 0");
+}
+
+static_assert(optimizer_rule<adagrad_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.Adagrad: g = gradient + weight_decay p, s += g^2, p -= lr' g / (sqrt(s) + eps), where
+/// lr' = lr / (1 + (t - 1) lr_decay) in step t and s begins as initial_accumulator_value. Of a row_sparse() table only
+/// the rows that have a gradient change. J. Duchi, E. Hazan, Y. Singer, JMLR 12, 2011.
+///
+///     optim::adagrad optimizer(model, {.lr = 0.05});
+using adagrad = rule_optimizer<detail::adagrad_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/adam.hpp: Adam and AdamW.
 
 namespace sinter::optim {
 
@@ -54145,6 +55092,16 @@ class gradient_norm {
 
 namespace detail {
 
+/// The elements of the gradient of a variable that are held: of one by rows, those of its rows.
+template <class T, auto S, device D>
+auto held_gradient(const variable<T, S, D>& v) {
+  if constexpr (variable<T, S, D>::rank == 2) {
+    const auto* const rows = sinter::detail::rows_in<T, D>(access::state_of(v));
+    if (rows != nullptr && rows->kept_rows.defined()) return rows->kept_rows.values;
+  }
+  return v.grad();
+}
+
 /// g = g * *factor.
 template <class T>
 struct clip_kernel {
@@ -54198,7 +55155,7 @@ gradient_norm clip_on_gpu(const Source& source, double max_norm, index_t n) {
   const auto for_each_gradient = [&source](const auto& f) {
     for_each_variable(source, [&f](const std::string&, const auto& v) {
       if constexpr (std::is_same_v<device_of<decltype(v)>, D>) {
-        if (v.has_grad()) f(v.grad());
+        if (v.has_grad()) f(held_gradient(v));
       }
     });
   };
@@ -54221,7 +55178,7 @@ gradient_norm clip_on_host(const Source& source, double max_norm) {
   for_each_variable(source, [&norms](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
     if (!v.has_grad()) return;
-    const auto g = access::in_memory_order(v.grad());
+    const auto g = access::in_memory_order(held_gradient(v));
     norms.push_back([g, of_one = eval(sinter::norm(cast<T>(g)))] {
       const auto found = static_cast<double>(of_one.item());
       if constexpr (!std::is_same_v<T, double>)  // that of floats may be beyond their range
@@ -54234,7 +55191,7 @@ gradient_norm clip_on_host(const Source& source, double max_norm) {
   if (!(factor >= 1))
     for_each_variable(source, [factor](const std::string&, const auto& v) {
       if (!v.has_grad()) return;
-      auto g = access::in_memory_order(v.grad());
+      auto g = access::in_memory_order(held_gradient(v));
       g *= factor;
     });
   return gradient_norm([norm] { return norm; });
@@ -54277,7 +55234,7 @@ void clip_grad_value(const Source& source, double limit) {
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
-    auto g = detail::access::in_memory_order(v.grad());
+    auto g = detail::access::in_memory_order(detail::held_gradient(v));
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }
@@ -54622,6 +55579,7 @@ namespace detail {
 struct sgd_rule {
   using options = sgd_options;
   static void validate(const options& o);
+  static void validate_rows(const options& o);
 
   template <class T>
   struct plain_kernel {
@@ -54658,6 +55616,7 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
     bool begun = false;
+    row_room<T, D, 0> rows = {};
 
     template <class F>
     void each_saved(const F& f) {
@@ -54679,6 +55638,12 @@ struct sgd_rule {
       run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
+    void reserve_rows(const row_gradient<T, D>& g) { rows.reserve(g); }
+    void update_rows(const flat_parameter<T, D>& p, const row_gradient<T, D>& g, const options&, double lr,
+                     double gradient_scale) {
+      using C = compute_type<T>;
+      run_row_update(plain_kernel<T>{static_cast<C>(lr), static_cast<C>(gradient_scale), C(0)}, p, g, rows);
+    }
   };
 };
 
@@ -54692,6 +55657,11 @@ SINTER_SHARED void sgd_rule::validate(const options& o) {
     throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
 }
 
+SINTER_SHARED void sgd_rule::validate_rows(const options& o) {
+  if (o.momentum != 0 || o.weight_decay != 0)
+    throw value_error("sgd: momentum and weight_decay change all rows of a row-sparse table; set both to 0");
+}
+
 static_assert(optimizer_rule<sgd_rule>);
 
 #endif  // SINTER_DEFINES
@@ -54699,7 +55669,8 @@ static_assert(optimizer_rule<sgd_rule>);
 }  // namespace detail
 
 /// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it
-/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
+/// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's. Of a row_sparse()
+/// table only the rows that have a gradient change, without momentum and weight_decay.
 ///
 ///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
 using sgd = rule_optimizer<detail::sgd_rule>;
@@ -54712,6 +55683,9 @@ namespace sinter::optim {
 SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
 SINTER_INSTANCE void rule_optimizer<detail::sgd_rule>::add_item(const detail::flat_parameter<float, cpu>&, std::string,
                                                                 const void*);
+SINTER_INSTANCE class rule_optimizer<detail::adagrad_rule>;
+SINTER_INSTANCE void rule_optimizer<detail::adagrad_rule>::add_item(const detail::flat_parameter<float, cpu>&,
+                                                                    std::string, const void*);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
 SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adam_options, false>>::add_item(
     const detail::flat_parameter<float, cpu>&, std::string, const void*);
@@ -55695,6 +56669,8 @@ class first_stage_mark final : public sinter::detail::grad_state {
   }
   const index_t* strides() const noexcept override { return nullptr; }
   void drop_gradient() noexcept override { has_grad = false; }
+  const void* held_gradient() const noexcept override { return nullptr; }
+  void share_gradient(const grad_state&) noexcept override {}
   void add_to_kept() override {}
   void keep_gradient() noexcept override {}
   void* kept_gradient() const noexcept override { return nullptr; }
@@ -57790,6 +58766,8 @@ class parameter_pair final : public member_pair {
   void give_gradient() override {
     if constexpr (is_variable<X>) {
       if (!replica_.has_grad()) return;
+      if constexpr (R == 2)
+        if (give_rows()) return;
       auto g = replica_.grad();
       replica_.zero_grad();
       if constexpr (std::is_same_v<H, D>) sinter::detail::add_gradient(access::state_of(original_), g);
@@ -57801,6 +58779,16 @@ class parameter_pair final : public member_pair {
   }
 
  private:
+  /// Adds the rows of the replica's gradient, where both are held by rows; whether they are.
+  bool give_rows() const {
+    auto* const to = sinter::detail::rows_in<T, H>(access::state_of(original_));
+    auto* const from = sinter::detail::rows_in<T, D>(access::state_of(replica_));
+    if (to == nullptr || from == nullptr || !from->kept_rows.defined()) return false;
+    const row_gradient<T, D> g = std::exchange(from->kept_rows, {});
+    from->drop_kept();
+    to->add_rows({g.rows.template to<H>(), g.values.template to<H>()});
+    return true;
+  }
   template <class V>
   static auto value(const V& v) {
     return stored_value(v);
@@ -57967,7 +58955,7 @@ struct replicate_members {
           to = *static_cast<const To*>(e.to);
           return;
         }
-      to = To(from.value());
+      to = sinter::detail::leaf_like<To>(from, from.value());
       ties->push_back({access::state_of(from).get(), &to});
     } else if constexpr (is_tensor<From> && std::is_same_v<To, From>) {
       to = from;
@@ -60053,7 +61041,7 @@ class step_guard {
     bool has_kept, at_home;
 
     explicit gradient_before(const state_ptr& s)
-        : owner(s),
+        : owner((s->make_dense(), s)),
           kept(std::exchange(of_owner().kept, {})),
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
@@ -60070,6 +61058,7 @@ class step_guard {
     void settle() override {
       if (!kept.defined()) return;
       state& s = of_owner();
+      s.make_dense();
       s.grad = s.kept;
       restore();
       if (!s.grad.defined()) return;
@@ -63566,6 +64555,90 @@ class typed_leaf final : public bucket_leaf {
 };
 
 }  // namespace sinter::nn::detail
+// sinter/ranks/row_exchange.hpp: gradients that are held by rows, gathered from all ranks.
+
+namespace sinter::nn::detail {
+
+/// A row_sparse() table, free of its type.
+class row_leaf {
+ public:
+  explicit row_leaf(sinter::detail::state_ptr s) : state(std::move(s)) {}
+  virtual ~row_leaf() = default;
+  row_leaf(const row_leaf&) = delete;
+  row_leaf& operator=(const row_leaf&) = delete;
+
+  /// Multiplies the gradient that is there already.
+  virtual void scale(double factor) = 0;
+  /// Rows of the gradient; all of the table's, where it is dense.
+  virtual index_t rows() const = 0;
+  /// The most that a rank may have.
+  virtual index_t most() const = 0;
+  /// The gradient becomes the sum over all ranks, which have so many rows each. Returns the bytes that this rank sent.
+  virtual index_t gather(const tensor<std::int64_t, 1>& counts) = 0;
+
+  const sinter::detail::state_ptr state;
+};
+
+template <class T, device D, class C>
+class typed_row_leaf final : public row_leaf {
+  using table_state = sinter::detail::row_state<T, D>;
+
+ public:
+  typed_row_leaf(const sinter::detail::state_ptr& s, C& ranks) : row_leaf(s), ranks_(ranks) {}
+
+  void scale(double factor) override {
+    if (factor == 1 || !state->has_kept) return;
+    table_state& s = table();
+    const tensor<T, 2, D>& values = s.kept_rows.defined() ? s.kept_rows.values : s.kept;
+    values.in_place() = values * static_cast<compute_type<T>>(factor);
+  }
+  index_t rows() const override {
+    if (!state->has_kept) return 0;
+    return table().kept_rows.defined() ? table().kept_rows.rows.numel() : table().shape[0];
+  }
+  index_t most() const override {
+    return is_cpu_v<D> ? table().shape[0] : index_t{std::numeric_limits<std::int32_t>::max()};
+  }
+  index_t gather(const tensor<std::int64_t, 1>& counts) override {
+    table_state& s = table();
+    const index_t longest = *std::max_element(counts.begin(), counts.end()), columns = s.shape[1];
+    const index_t own = counts(ranks_.rank());
+    if (longest == 0) return s.drop_kept(), 0;
+    const auto rows = full<std::int64_t, D>(extents<1>{{longest}}, -1);
+    const auto values = zeros<T, D>(extents<2>{{longest, columns}});
+    if (own > 0) {
+      const row_gradient<T, D> g =
+          s.kept_rows.defined() ? s.kept_rows : row_gradient<T, D>{arange<std::int64_t, D>(own), s.kept};
+      rows.slice(0, 0, own).in_place() = g.rows;
+      values.slice(0, 0, own).in_place() = g.values;
+    }
+    auto coming = ranks_.all_gather(rows, "rows of a table");
+    const auto all_values = ranks_.all_gather(values.flatten(), "gradients of rows").get();
+    const auto all_rows = coming.get();
+    require_rows(all_rows.template to<cpu>(), longest);
+    const index_t all = all_rows.numel();
+    auto sum =
+        sinter::detail::kernels<ops::sum_rows, D>::run({s.shape[0]}, all_rows, all_values.reshape({all, columns}));
+    s.drop_kept();
+    s.kept_rows = std::move(sum);
+    s.has_kept = true;
+    return longest * (static_cast<index_t>(sizeof(std::int64_t)) + columns * static_cast<index_t>(sizeof(T)));
+  }
+
+ private:
+  table_state& table() const { return static_cast<table_state&>(*state); }
+  /// Errors: a communication_error for a number that is no row of the table.
+  void require_rows(const tensor<std::int64_t, 1>& all, index_t of_each) const {
+    for (index_t i = 0; i < all.numel(); ++i)
+      sinter::detail::require_told(all.data()[i] >= -1 && all.data()[i] < table().shape[0], ranks_,
+                                   static_cast<int>(i / of_each), "distributed", "of row ", all.data()[i],
+                                   " of a table of ", table().shape[0]);
+  }
+
+  C& ranks_;
+};
+
+}  // namespace sinter::nn::detail
 
 namespace sinter::nn {
 
@@ -63642,6 +64715,13 @@ class gradient_exchange {
     if (state->at_home)
       sinter::detail::refuse<value_error>(
           {"distributed: '", name, "' of shape ", v.shape(), " belongs to another distributed that is still there"});
+    if constexpr (V::rank == 2) {
+      if (state->by_rows) {
+        using table = typed_row_leaf<element_of<V>, device_of<V>, Ranks>;
+        row_leaves_.push_back(std::make_unique<table>(state, ranks));
+        return;
+      }
+    }
     auto leaf = std::make_unique<typed_leaf<V, Ranks>>(v, ranks, task);
     tasks_ = std::max(tasks_, task);
     bucket_leaf& l = *leaf;
@@ -63717,6 +64797,7 @@ class gradient_exchange {
       bucket->scale(share);
       bucket->missing = bucket->leaves.size();
     }
+    for (const auto& table : row_leaves_) table->scale(share);
     for (const auto& leaf : leaves_) leaf->had_gradient = leaf->state->has_kept;
     pass_began_ = sinter::detail::communication_clock::now();
     if constexpr (std::is_null_pointer_v<Pass>) {
@@ -63726,6 +64807,7 @@ class gradient_exchange {
     }
     trace_.backward = sinter::detail::seconds_since(pass_began_);
     start_tasks();
+    gather_rows();
     const auto end = sinter::detail::communication_clock::now();
     for (const auto& bucket : buckets_)
       if (bucket->started) bucket->finish();
@@ -63737,6 +64819,7 @@ class gradient_exchange {
   }
   void drop_gradients() noexcept {
     for (const auto& leaf : leaves_) leaf->state->drop_kept();
+    for (const auto& table : row_leaves_) table->state->drop_kept();
     begun_ = false;
   }
 
@@ -63768,6 +64851,24 @@ class gradient_exchange {
     used = world_.all_reduce(used, reduction::sum, "tasks").get();
     for (std::size_t i = common_; i < buckets_.size(); ++i)
       if (used.data()[buckets_[i]->leaves[0]->task - 1] > 0) start(i);
+  }
+
+  /// Sums the gradients that are held by rows; those of a rank without samples are left out.
+  void gather_rows() {
+    if (row_leaves_.empty()) return;
+    const auto tables = static_cast<index_t>(row_leaves_.size());
+    const auto mine = zeros<std::int64_t>(extents<1>{{tables}});
+    for (index_t i = 0; own_ > 0 && i < tables; ++i) mine.data()[i] = row_leaves_[static_cast<std::size_t>(i)]->rows();
+    const auto all = world_.all_gather(mine, "numbers of rows").get().reshape({world_.size(), tables});
+    for (index_t i = 0; i < tables; ++i) {
+      row_leaf& table = *row_leaves_[static_cast<std::size_t>(i)];
+      const auto counts = all.select(1, i).contiguous();
+      for (index_t r = 0; r < counts.numel(); ++r)
+        sinter::detail::require_told(
+            counts(r) >= 0 && counts(r) <= table.most() && (r != world_.rank() || counts(r) == mine(i)), world_,
+            static_cast<int>(r), "distributed", "of ", counts(r), " rows of a gradient");
+      report_.bytes += table.gather(counts);
+    }
   }
 
   /// Makes the buckets anew, on all ranks in the order in which gradients were complete on rank 0.
@@ -63841,6 +64942,7 @@ class gradient_exchange {
   distributed_options options_;
   gradient_listener listener_;
   std::vector<std::unique_ptr<bucket_leaf>> leaves_;
+  std::vector<std::unique_ptr<row_leaf>> row_leaves_;
   std::vector<std::unique_ptr<gradient_bucket>> buckets_;
   sinter::detail::addresses seen_, memory_;
   std::size_t common_ = 0;  ///< buckets of no task; those of tasks come after
@@ -63924,6 +65026,8 @@ class parameter_pair final : public member_pair {
   void give_gradient() override {
     if constexpr (is_variable<X>) {
       if (!replica_.has_grad()) return;
+      if constexpr (R == 2)
+        if (give_rows()) return;
       auto g = replica_.grad();
       replica_.zero_grad();
       if constexpr (std::is_same_v<H, D>) sinter::detail::add_gradient(access::state_of(original_), g);
@@ -63935,6 +65039,16 @@ class parameter_pair final : public member_pair {
   }
 
  private:
+  /// Adds the rows of the replica's gradient, where both are held by rows; whether they are.
+  bool give_rows() const {
+    auto* const to = sinter::detail::rows_in<T, H>(access::state_of(original_));
+    auto* const from = sinter::detail::rows_in<T, D>(access::state_of(replica_));
+    if (to == nullptr || from == nullptr || !from->kept_rows.defined()) return false;
+    const row_gradient<T, D> g = std::exchange(from->kept_rows, {});
+    from->drop_kept();
+    to->add_rows({g.rows.template to<H>(), g.values.template to<H>()});
+    return true;
+  }
   template <class V>
   static auto value(const V& v) {
     return stored_value(v);
@@ -64101,7 +65215,7 @@ struct replicate_members {
           to = *static_cast<const To*>(e.to);
           return;
         }
-      to = To(from.value());
+      to = sinter::detail::leaf_like<To>(from, from.value());
       ties->push_back({access::state_of(from).get(), &to});
     } else if constexpr (is_tensor<From> && std::is_same_v<To, From>) {
       to = from;
@@ -68305,7 +69419,7 @@ class typed_shard_group final : public shard_group {
       const std::string name = sinter::detail::joined({"parameters of rank ", owner});
       std::vector<const parameter*> joint;
       for (const parameter& p : parameters_) {
-        if (p.owner != owner || p.state->kept_gradient() == nullptr) continue;
+        if (p.owner != owner || !p.state->has_kept) continue;
         if (static_cast<std::size_t>(p.values.numel()) * sizeof(T) < large) joint.push_back(&p);
         else packages_.push_back({owner, {}, ranks_.broadcast(p.values, owner, name)});
       }
@@ -72417,9 +73531,9 @@ std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, ind
 /// elements, 0 at the padding. As torch.nn.utils.rnn.pack_padded_sequence. Errors:
 /// value_error for a length outside [0, T], or lengths that grow where enforce_sorted is set; shape_error.
 ///
-///     const auto packed = pack_padded_sequence(x, std::vector{5, 3, 3}, {.batch_first = true});
+///     const auto packed = pack_padded_sequence(x, {5, 3, 3}, {.batch_first = true});
 ///     const auto [output, state] = lstm(packed, nn::zero_state);
-template <expression X, class Lengths>
+template <expression X, class Lengths = std::vector<index_t>>
   requires(rank_of<X> == 3)
 auto pack_padded_sequence(const X& x, const Lengths& lengths, const pack_options& options = {}) {
   static constexpr const char* op = "pack_padded_sequence";
@@ -72649,6 +73763,16 @@ struct lstm_state {
 template <class Value>
 lstm_state(Value, Value) -> lstm_state<Value>;
 
+namespace detail {
+
+/// zero_state, the state of an LSTM where there is a cell state, or h alone.
+template <class S, bool HasCell>
+inline constexpr bool is_state_for = std::is_same_v<S, zero_state_t> || (!HasCell && expression<S>);
+template <class Value>
+inline constexpr bool is_state_for<lstm_state<Value>, true> = true;
+
+}  // namespace detail
+
 /// What a recurrent layer gives that is called with a state.
 ///
 ///     auto [output, state] = lstm(x, nn::zero_state);
@@ -72728,6 +73852,8 @@ class recurrent_layers : public module<Self> {
   const weights& layer(index_t number, bool reverse = false) const { return weights_[place_of(number, reverse)]; }
 
   using module<Self>::operator();
+  template <class X>
+  static constexpr bool is_own_input = is_packed_sequence<X>;
   /// Over packed sequences, alone or with a state; the output is packed as well.
   template <class X, class... State>
     requires(is_packed_sequence<sinter::detail::bare<X>> && sizeof...(State) <= 1)
@@ -72739,13 +73865,14 @@ class recurrent_layers : public module<Self> {
   /// x (T,N,in), with batch_first (N,T,in), or one sequence (T,in) => the outputs, likewise with directions x width()
   /// in place of in.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x) const {
     return run(x, zero_state).output;
   }
   /// The same from a state, or zero_state; and the state after the last elements.
   template <expression X, class State>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3) &&
+             is_state_for<State, Recurrence::has_cell>)
   auto forward(const X& x, const State& state) const {
     return run(x, state);
   }
@@ -72893,6 +74020,8 @@ SINTER_SHARED_COLD void check_recurrent(const char* name, index_t inputs, index_
     refuse<value_error>({name, ": a projection to ", options.projection, " of ", hidden,
                          " hidden units; it must be smaller than they, or 0 for none"});
   if (options.projection > 0 && !projects) refuse<value_error>({name, ": only an lstm has a projection"});
+  if (options.nonlinearity != nonlinearity::tanh && std::string_view(name) != "rnn")
+    refuse<value_error>({name, ": only an rnn has a choice of nonlinearity"});
 }
 #endif  // SINTER_DEFINES
 
@@ -72957,13 +74086,14 @@ class recurrent_cell : public module<Self> {
 
   /// x (N,in), or (in) => the state after it, (N,H) or (H), from zeros.
   template <expression X>
-    requires(rank_of<X> == 1 || rank_of<X> == 2)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 1 || rank_of<X> == 2))
   auto forward(const X& x) const {
     return forward(x, zero_state);
   }
   /// The same from a state.
   template <expression X, class State>
-    requires(rank_of<X> == 1 || rank_of<X> == 2)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 1 || rank_of<X> == 2) &&
+             is_state_for<State, Recurrence::has_cell>)
   auto forward(const X& x, const State& state) const {
     constexpr int R = rank_of<X>;
     sinter::detail::check_defined(Recurrence::name, x);
@@ -73085,6 +74215,8 @@ struct generate_options {
 namespace detail {
 
 SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t prompt);
+/// Errors: shape_error unless these are scores of one place, value_error where there are none.
+SINTER_SHARED_COLD void check_scores(const index_t* shape, int rank);
 /// The next token after `before`, from its logits, which it overwrites; `u` is uniform in [0, 1).
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
                                         const generate_options& o, double u);
@@ -73100,8 +74232,20 @@ SINTER_SHARED_COLD void check_generate(const generate_options& o, std::size_t pr
     refuse<value_error>({"generate: the temperature must be finite and at least 0, not ", o.temperature});
   if (o.top_k < 0) refuse<value_error>({"generate: top_k is ", o.top_k, "; 0 stands for all tokens"});
   if (!(o.top_p > 0 && o.top_p <= 1)) refuse<value_error>({"generate: top_p must be in (0, 1], not ", o.top_p});
-  if (!(o.repetition_penalty > 0))
-    refuse<value_error>({"generate: the penalty of repetitions must be above 0, not ", o.repetition_penalty});
+  if (!(o.repetition_penalty > 0) || o.repetition_penalty > std::numeric_limits<float>::max())
+    refuse<value_error>(
+        {"generate: the penalty of repetitions must be above 0 and a finite float, not ", o.repetition_penalty});
+  for (const auto& end : o.stop)
+    if (end.empty()) refuse<value_error>({"generate: a stop sequence is empty"});
+}
+SINTER_SHARED_COLD void check_scores(const index_t* shape, int rank) {
+  bool fits = rank > 0;
+  for (int d = 0; d + 1 < rank; ++d) fits = fits && shape[d] == 1;
+  if (!fits)
+    sinter::detail::refuse<shape_error>(
+        {"generate: the scores have shape ", sinter::detail::shape_piece{shape, rank},
+         "; they must be those of what follows the last token alone, such as (tokens,) or (1,tokens)"});
+  if (shape[rank - 1] == 0) sinter::detail::refuse<value_error>({"generate: there are no scores"});
 }
 
 SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<const std::int64_t> before,
@@ -73122,6 +74266,8 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
       }
   }
   const auto likeliest = std::max_element(logits.begin(), logits.end());
+  if (*likeliest == -std::numeric_limits<float>::infinity())
+    sinter::detail::refuse<value_error>({"generate: no token can follow, the scores of all are -infinity"});
   if (o.temperature == 0) return likeliest - logits.begin();
   // The order of the tokens matters only where some of them are left out.
   std::vector<std::int64_t> order(logits.size());
@@ -73150,7 +74296,7 @@ SINTER_SHARED std::int64_t choose_token(std::vector<float>& logits, std::span<co
   double rest = u * total;
   std::size_t at = 0;
   while (at + 1 < weights.size() && rest >= weights[at]) rest -= weights[at++];
-  while (weights[at] == 0) --at;  // rounding led past the last token that can be drawn
+  while (at > 0 && weights[at] == 0) --at;  // rounding led past the last token that can be drawn
   return order[at];
 }
 
@@ -73165,11 +74311,12 @@ SINTER_SHARED bool ends_in_any(std::span<const std::int64_t> written, const gene
 
 }  // namespace detail
 
-/// The tokens that follow a prompt, one by one. `next(ids)` reads tokens (first the prompt, then each that was chosen)
-/// and gives the logits of the one behind them, a tensor of as many elements as there are tokens. `on_token(id)` is
-/// called with each; it may return false to end. The tokens that complete a stop sequence are part of the result. The
-/// same state of the generator gives the same tokens. Errors: value_error for options or logits that are none, and what
-/// next throws, as of a cache that is full.
+/// The tokens that follow a prompt, one by one, without the prompt. `next(ids)` reads tokens, first the whole prompt,
+/// then each that was chosen, and gives the scores of what follows the last of them, (tokens,) or (1,tokens): of scores
+/// (1,T,tokens) select the last place. `on_token(id)` is called with each; it may return false to end. A penalty of
+/// repetitions counts the prompt, a stop sequence does not, and the tokens that complete one are part of the result.
+/// The same state of the generator gives the same tokens. Errors: value_error for options out of range, and for scores
+/// that are NaN or all -infinity; shape_error for scores of several places; what next throws, as of a full cache.
 ///
 ///     const auto text = nn::generate([&](auto ids) { return reader.next(ids, cache); }, prompt, {.top_k = 40}, gen);
 template <class Next, class OnToken>
@@ -73180,10 +74327,10 @@ std::vector<std::int64_t> generate(Next&& next, std::span<const std::int64_t> pr
   std::size_t read = 0;
   for (index_t i = 0; i < options.max_tokens; ++i) {
     const auto given = sinter::eval(next(std::span<const std::int64_t>(all).subspan(read)));
+    detail::check_scores(given.shape().data(), rank_of<decltype(given)>);
     const auto logits = sinter::eval(cast<float>(given)).template to<cpu>().contiguous();
     read = all.size();
     std::vector<float> scores(logits.data(), logits.data() + logits.numel());
-    if (scores.empty()) sinter::detail::refuse<value_error>({"generate: there are no logits"});
     const double u = options.temperature == 0 ? 0 : rand<double>(gen, {1})(0);
     const std::int64_t id = detail::choose_token(scores, all, options, u);
     all.push_back(id);
@@ -73200,6 +74347,13 @@ template <class Next>
 std::vector<std::int64_t> generate(Next&& next, std::span<const std::int64_t> prompt, const generate_options& options,
                                    generator& gen) {
   return generate(std::forward<Next>(next), prompt, options, gen, [](std::int64_t) {});
+}
+/// The same of a prompt in braces.
+template <class Next, class... OnToken>
+std::vector<std::int64_t> generate(Next&& next, std::initializer_list<std::int64_t> prompt,
+                                   const generate_options& options, generator& gen, OnToken&&... on_token) {
+  return generate(std::forward<Next>(next), std::span<const std::int64_t>(prompt.begin(), prompt.size()), options, gen,
+                  std::forward<OnToken>(on_token)...);
 }
 
 }  // namespace sinter::nn
@@ -73224,11 +74378,13 @@ auto merge_heads(const X& x) {
 
 struct cache_options {
   index_t value_size = 0;  ///< of a value; 0: as large as a key
-  bool rolls = false;      ///< forgets the oldest where it is full, in place of an error
+  bool rolls = false;      ///< forgets the oldest where it is full, in place of an error; see key_value_cache
 };
 
 /// Keys and values (N,heads,T,d) of what a network has read, so that the next token costs a token's work. Its memory
-/// is there from the beginning; append() writes in place. One that rolls holds the newest `capacity` tokens.
+/// is there from the beginning; append() writes in place. One that rolls holds the newest `capacity` tokens: several
+/// that are appended at once push out keys which the first of them would have seen, so append one at a time where a
+/// window is meant, as multihead_attention does.
 ///
 ///     nn::key_value_cache cache(1, 8, 1024, 64);
 ///     cache.append(k, v);                                            // (1,8,T,64) each
@@ -73240,9 +74396,10 @@ class key_value_cache {
   key_value_cache(index_t batch, index_t heads, index_t capacity, index_t size, const cache_options& options = {})
       : capacity_(capacity), rolls_(options.rolls) {
     const index_t values = options.value_size > 0 ? options.value_size : size;
-    if (batch < 0 || heads < 1 || capacity < 1 || size < 1)
+    if (batch < 0 || heads < 1 || capacity < 1 || size < 1 || options.value_size < 0)
       sinter::detail::refuse<value_error>({"key_value_cache: ", batch, " sequences, ", heads, " heads, a capacity of ",
-                                           capacity, " and keys of ", size, " elements"});
+                                           capacity, ", keys of ", size, " and values of ", options.value_size,
+                                           " elements"});
     // One that rolls goes through twice its capacity before it moves what it keeps to the front.
     const index_t room = rolls_ ? 2 * capacity : capacity;
     keys_ = zeros<T, D>({batch, heads, room, size});
@@ -73250,6 +74407,7 @@ class key_value_cache {
   }
 
   index_t capacity() const { return capacity_; }
+  bool rolls() const { return rolls_; }
   /// The tokens that it holds.
   index_t size() const { return end_ - begin_; }
   /// The tokens that it has been given since clear(): the position of the next.
@@ -73266,9 +74424,9 @@ class key_value_cache {
       sinter::detail::refuse<shape_error>(
           {"key_value_cache: keys of shape ", k.shape(), " with values of shape ", v.shape()});
     if (n > capacity_ || (!rolls_ && size() + n > capacity_))
-      sinter::detail::refuse<value_error>({"key_value_cache: ", n, " tokens do not fit a cache with a capacity of ",
-                                           capacity_, " that holds ", size(),
-                                           "; clear() it, make it larger, or let it roll"});
+      sinter::detail::refuse<value_error>(
+          {"key_value_cache: ", n, " tokens do not fit a cache with a capacity of ", capacity_, " that holds ", size(),
+           rolls_ ? "; append them in parts" : "; clear() it, make it larger, or let it roll"});
     if (rolls_ && end_ + n > keys_.shape()[2]) move_to_front(capacity_ - n);
     keys_.slice(2, end_, end_ + n) = k;
     values_.slice(2, end_, end_ + n) = v;
@@ -73402,38 +74560,53 @@ class multihead_attention : public module<multihead_attention<T, D, Kind>> {
     }
   }
 
+  template <class... X>
+  static constexpr bool takes = (std::is_same_v<element_of<X>, T> && ...);
+
   const multihead_options& options() const { return options_; }
   index_t heads() const { return heads_; }
   index_t features() const { return features_; }
 
   /// Of a sequence to itself.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x) const {
     return to_itself(x);
   }
   template <expression X, expression M>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && rank_of<M> >= 2)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3) && rank_of<M> >= 2)
   auto forward(const X& x, const M& mask) const {
     return to_itself(x, mask);
   }
-  /// Of the next tokens to all before them and to themselves: keys and values of earlier ones are in the cache, where
-  /// those of x are added.
+  /// Of the next tokens to all before them and to themselves, whether `causal` is set or not: keys and values of
+  /// earlier ones are in the cache, where those of x are added. A cache that rolls is a window: a token sees the newest
+  /// `capacity`.
   template <expression X>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(takes<X> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x, key_value_cache<T, D>& cache) const {
     const auto in = batches(x);
-    const auto [q, k, v] = projections(in);
-    cache.append(k, v);
-    return as_given<rank_of<X>>(attended(q, cache.keys(), cache.values(), true));
+    const auto p = projections(in);
+    const index_t tokens = p.q.shape()[2];
+    const auto part = [&](index_t begin, index_t end) {
+      cache.append(p.k.slice(2, begin, end), p.v.slice(2, begin, end));
+      return attended(p.q.slice(2, begin, end), cache.keys(), cache.values(), true);
+    };
+    const index_t room = cache.capacity() - cache.size();
+    if (!cache.rolls() || tokens <= room) return as_given<rank_of<X>>(part(0, tokens));
+    std::vector<value<3>> all;
+    if (room > 0) all.push_back(part(0, room));
+    for (index_t at = room; at < tokens; ++at) all.push_back(part(at, at + 1));
+    return as_given<rank_of<X>>(value<3>(concat(1, all)));
   }
   template <expression Q, expression K, expression V>
-    requires(rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> && (rank_of<Q> == 2 || rank_of<Q> == 3))
+    requires(takes<Q, K, V> && rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> &&
+             (rank_of<Q> == 2 || rank_of<Q> == 3))
   auto forward(const Q& q, const K& k, const V& v) const {
     return to_other(q, k, v);
   }
   template <expression Q, expression K, expression V, expression M>
-    requires(rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> && (rank_of<Q> == 2 || rank_of<Q> == 3))
+    requires(takes<Q, K, V> && rank_of<Q> == rank_of<K> && rank_of<Q> == rank_of<V> &&
+             (rank_of<Q> == 2 || rank_of<Q> == 3))
   auto forward(const Q& q, const K& k, const V& v, const M& mask) const {
     return to_other(q, k, v, mask);
   }
@@ -73623,7 +74796,7 @@ inline constexpr no_mask_t no_mask{};
 /// attention. Lengths are on the host, of any integer type. Errors: value_error for one outside [0, steps].
 ///
 ///     auto y = encoder(x, nn::padding_mask(lengths, x.extent(1)));
-template <device D = cpu, class Lengths>
+template <device D = cpu, class Lengths = std::vector<index_t>>
 tensor<bool, 4, D> padding_mask(const Lengths& lengths, index_t steps) {
   const std::vector<index_t> n = sinter::detail::host_lengths(lengths);
   sinter::detail::check_lengths("padding_mask", n, steps);
@@ -73719,7 +74892,7 @@ class transformer_encoder_layer : public detail::transformer_layer<transformer_e
         dropout2(o.dropout, gen) {}
 
   template <expression X, class M = no_mask_t>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M>)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M>)
   auto forward(const X& x, const M& mask = {}) const {
     return run(sinter::detail::value_as<typename base::template value<rank_of<X>>>(x), mask);
   }
@@ -73784,7 +74957,8 @@ class transformer_decoder_layer : public detail::transformer_layer<transformer_d
         dropout3(o.dropout, gen) {}
 
   template <expression X, expression S, class M = no_mask_t, class N = no_mask_t>
-    requires((rank_of<X> == 2 || rank_of<X> == 3) && rank_of<S> == rank_of<X> && detail::is_mask<M> &&
+    requires(std::is_same_v<element_of<X>, T> && std::is_same_v<element_of<S>, T> &&
+             (rank_of<X> == 2 || rank_of<X> == 3) && rank_of<S> == rank_of<X> && detail::is_mask<M> &&
              detail::is_mask<N>)
   auto forward(const X& x, const S& memory, const M& mask = {}, const N& memory_mask = {}) const {
     using V = typename base::template value<rank_of<X>>;
@@ -73848,7 +75022,7 @@ class transformer_stack : public module<Self> {
   }
 
   template <expression X, class... More>
-    requires(rank_of<X> == 2 || rank_of<X> == 3)
+    requires(std::is_same_v<element_of<X>, T> && (rank_of<X> == 2 || rank_of<X> == 3))
   auto forward(const X& x, const More&... more) const {
     using V = parameter<T, rank_of<X>, D, Kind>;
     V h = sinter::detail::value_as<V>(x);
@@ -73935,7 +75109,8 @@ class transformer : public module<transformer<T, D, Kind>> {
   }
 
   template <expression X, expression Y, class M = no_mask_t, class N = no_mask_t, class K = no_mask_t>
-    requires(rank_of<X> == rank_of<Y> && detail::is_mask<M> && detail::is_mask<N> && detail::is_mask<K>)
+    requires(std::is_same_v<element_of<X>, T> && std::is_same_v<element_of<Y>, T> && rank_of<X> == rank_of<Y> &&
+             (rank_of<X> == 2 || rank_of<X> == 3) && detail::is_mask<M> && detail::is_mask<N> && detail::is_mask<K>)
   auto forward(const X& source, const Y& target, const M& source_mask = {}, const N& target_mask = {},
                const K& memory_mask = {}) const {
     return decoder(target, encoder(source, source_mask), target_mask, memory_mask);
@@ -74060,9 +75235,10 @@ SINTER_SHARED_COLD void check_positions(const char* what, index_t first, index_t
 
 SINTER_SHARED std::vector<double> rotary_frequencies(index_t size, const rotary_position_options& o) {
   const index_t turned = o.turned > 0 ? o.turned : size;
-  if (turned > size || !(o.base > 0) || !(o.factor > 0))
-    sinter::detail::refuse<value_error>({"rotary_positions: ", turned, " of ", size, " elements turn, with base ",
-                                         o.base, " and factor ", o.factor, "; base and factor are positive"});
+  if (o.turned < 0 || turned > size || turned % 2 != 0 || !(o.base > 0) || !(o.factor > 0))
+    sinter::detail::refuse<value_error>({"rotary_positions: ", o.turned < 0 ? o.turned : turned, " of ", size,
+                                         " elements turn, with base ", o.base, " and factor ", o.factor,
+                                         "; elements turn in pairs, base and factor are positive"});
   if (o.llama3 && !(o.llama3->factor > 0 && o.llama3->high > o.llama3->low && o.llama3->low > 0))
     sinter::detail::refuse<value_error>({"rotary_positions: llama3 scaling with factor ", o.llama3->factor, ", low ",
                                          o.llama3->low, " and high ", o.llama3->high,
@@ -74098,7 +75274,7 @@ class rotary_positions {
  public:
   rotary_positions(index_t size, index_t first, index_t steps, const rotary_position_options& options = {})
       : options_{options.interleaved} {
-    detail::check_positions("rotary_positions", first, steps, options.turned > 0 ? options.turned : size);
+    detail::check_positions("rotary_positions", first, steps, options.turned != 0 ? 0 : size);
     const auto frequencies = detail::rotary_frequencies(size, options);
     std::vector<T> c, s;
     for (index_t t = first; t < first + steps; ++t)
@@ -74145,14 +75321,16 @@ tensor<T, 2, D> sinusoidal_positions(index_t steps, index_t features, index_t fi
 
 /// A score for attention: each head takes its own slope times the distance of query and key off it. The slopes of 2^k
 /// heads are 2^(-8 / 2^k) and its powers; other numbers of heads take every other slope of twice as many besides. O.
-/// Press et al., ICLR (2022). Errors: value_error unless there are 1 to 128 heads.
+/// Press et al., ICLR (2022). Errors: value_error unless there are 1 to 128 heads,
+/// shape_error for queries of another number.
 ///
 ///     auto y = attention(q, k, v, nn::alibi(8), {.causal = true});
 struct alibi : ops::plain_score {
   static constexpr index_t most_heads = 128;
   std::array<float, std::size_t{most_heads}> slopes{};
+  index_t heads;
 
-  explicit alibi(index_t heads) {
+  explicit alibi(index_t of_heads) : heads(of_heads) {
     if (heads < 1 || heads > most_heads)
       sinter::detail::refuse<value_error>({"alibi: ", heads, " heads; there may be 1 to ", most_heads});
     index_t whole = 1;
@@ -74161,6 +75339,11 @@ struct alibi : ops::plain_score {
       const double power = h < whole ? static_cast<double>(h + 1) : static_cast<double>(h - whole) + 0.5;
       slopes[static_cast<std::size_t>(h)] = static_cast<float>(std::exp2(-8 * power / static_cast<double>(whole)));
     }
+  }
+  /// Called once for each attention.
+  void require_fit(const ops::attention_extents& e) const {
+    if (e.heads != heads)
+      sinter::detail::refuse<shape_error>({"alibi: slopes of ", heads, " heads for queries of ", e.heads});
   }
   template <class V>
   SINTER_WORD V apply(V s, const score_place<V>& at) const {
