@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Compiles the examples in the docstrings of include/sinter/ops/, each in a scope of its own.
+"""Compiles the examples in the docstrings of include/sinter/ops/, each in a scope of its own, as a program with sinter::compiled does, and
+bounds the code that a file makes for each op: what a new op adds to the compile time of files that use it.
 
-What an example does not declare stands in SURROUNDINGS.
+What an example does not declare stands in SURROUNDINGS. Code is counted for g++ alone; of a function whose name tells several ops, for each.
 """
 import argparse
+import collections
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +48,24 @@ SURROUNDINGS = """
 """
 
 
+# KiB of code that an op may make in a file. Who has a reason raises it, or names the op here.
+MOST = 20
+LARGER = {  # kernels that are compiled for the user's formula, or with a generator
+    "no_dropout": 180, "plain_score": 95, "function_score": 80, "attention_op": 65, "attention_mask": 65,
+}
+
+
+def code_of_ops(object_file):
+    """KiB by the name in sinter::ops, of functions whose names tell it."""
+    sizes = collections.Counter()
+    symbols = subprocess.run(["nm", "-S", "-C", "--defined-only", object_file], capture_output=True, text=True, check=True).stdout
+    for line in symbols.splitlines():
+        if match := re.match(r"[0-9a-f]+ ([0-9a-f]+) [tTwW] (.*)", line):
+            for op in set(re.findall(r"ops::(\w+)", match[2])):
+                sizes[op] += int(match[1], 16) / 1024
+    return sizes
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", default="g++")
@@ -68,10 +90,23 @@ def main():
     source = scratch / "examples.cpp"
     source.write_text('#define SINTER_WITH_SEQUENCES 1\n#include "sinter/sinter.hpp"\nusing namespace sinter;\nnamespace examples {\n' + "".join(outside) +
                       "void all() {" + SURROUNDINGS + "".join(inside) + "}\n}  // namespace examples\n")
-    code, text = tools.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
-                            f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen), source])
-    print(text if code else f"{len(inside) + len(outside)} examples compile")
-    sys.exit(code != 0)
+    made = source.with_suffix(".o")
+    code, text = tools.run([options.compiler, "-std=c++20", "-O1", "-c", "-DSINTER_COMPILED=1", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
+                            f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen), source, "-o", made])
+    if code:
+        sys.exit(text)
+    print(f"{len(inside) + len(outside)} examples compile")
+    if tools.compiler_kind(options.compiler) != "gcc":
+        return
+    sizes = code_of_ops(made)
+    too_large = {op: size for op, size in sizes.items() if size > LARGER.get(op, MOST)}
+    for op, size in too_large.items():
+        print(f"a file that uses {op} makes {size:.1f} KiB of code, at most {LARGER.get(op, MOST)} are allowed: see {Path(__file__).name}")
+    for op in LARGER:
+        if sizes[op] <= MOST:
+            sys.exit(f"{op} makes {sizes[op]:.1f} KiB of code: it need not be named in {Path(__file__).name}")
+    print(f"the largest: {', '.join(f'{op} {size:.1f} KiB' for op, size in sizes.most_common(8))}")
+    sys.exit(bool(too_large))
 
 
 if __name__ == "__main__":
