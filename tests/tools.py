@@ -1,5 +1,6 @@
 """tests/tools.py: what the test scripts share: running compilers, two at a time, and not repeating what has passed."""
 import concurrent.futures
+import functools
 import hashlib
 import os
 import re
@@ -48,6 +49,16 @@ def closure(file, known=None):
         for header in includes_of(file):
             closure(header, known)
     return known
+
+
+@functools.cache
+def cuda_headers():
+    return {header for header in headers() if "#include <cuda_runtime.h>" in header.read_text(encoding="utf-8")}
+
+
+def needs_cuda(header):
+    """Does it reach CUDA's runtime? sinter.hpp includes that backend only where a CUDA compiler reads it."""
+    return header.name != "sinter.hpp" and not cuda_headers().isdisjoint(closure(header))
 
 
 def compiler_kind(compiler):

@@ -20,11 +20,6 @@ POISON = f'#include "{HERE}/poison.hpp"\n'
 FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 
 
-def needs_cuda(header):
-    # sinter.hpp includes the backend only where a CUDA compiler reads it.
-    return header.name != "sinter.hpp" and any("#include <cuda_runtime.h>" in file.read_text(encoding="utf-8") for file in tools.closure(header))
-
-
 def needs_mpi(header):
     # tests/mpi compiles it.
     return "#if !SINTER_WITH_MPI" in header.read_text(encoding="utf-8")
@@ -94,7 +89,7 @@ def main():
         command += precompiled_standard(command, options.scratch)
     command += ["-x", "c++", "-"]
     files = [header.resolve() for header in options.headers] or [header for header in tools.headers() 
-                                                                  if not (needs_cuda(header) or needs_mpi(header) or needs_openssl(header))]
+                                                                  if not (tools.needs_cuda(header) or needs_mpi(header) or needs_openssl(header))]
     if not files:
         sys.exit("no headers found")
     skipped = 0

@@ -95,7 +95,7 @@ def problems():
             yield name, "uses Eigen without sinter/config.hpp, which makes objects with other packets a link error"
         text = "\n".join(lines)
         # header_alone.py cannot compile those that need another library's headers.
-        if not any("#include <cuda_runtime.h>" in file.read_text(encoding="utf-8") for file in tools.closure(header)) and not name.startswith("ranks/mpi/"):
+        if not (tools.needs_cuda(header) or name.startswith("ranks/mpi/")):
             code = re.sub(r'//[^\n]*|"(\\.|[^"\\\n])*"', "", text)
             for word in sorted(set(poisoned.findall(code))):
                 yield name, f"uses the name {word}, which other libraries define as a macro"
