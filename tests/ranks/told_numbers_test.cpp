@@ -187,6 +187,24 @@ TEST_CASE("told numbers: counts of a sync_batch_norm are whole and in their rang
   }
 }
 
+TEST_CASE("told numbers: rows of a gradient are rows of its table", "[parallel][communicator]") {
+  const auto look_up = [](lied_to& world) {
+    generator gen(1);
+    const nn::embedding table(7, 3, gen, {.sparse = true});
+    nn::distributed ranks(table, world);
+    const variable loss = mean(table(tensor<std::int64_t, 1>{4, 2, 4}));
+    ranks.backward(loss, 3);
+  };
+  CHECK(told_in({}, look_up).empty());
+  for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{8}, std::int64_t{1} << 40})
+    CHECK_THAT(told_in(put("numbers of rows", 0, count), look_up),
+               Catch::Contains("rank 0 tells of " + std::to_string(count) + " rows of a gradient, which cannot be"));
+  CHECK_THAT(told_in(put("numbers of rows", 1, std::int64_t{3}), look_up), Catch::Contains("rank 1 tells of 3 rows"));
+  for (const std::int64_t row : {std::int64_t{-2}, std::int64_t{7}, std::int64_t{1} << 40})
+    CHECK_THAT(told_in(put("rows of a table", 1, row), look_up),
+               Catch::Contains("rank 0 tells of row " + std::to_string(row) + " of a table of 7, which cannot be"));
+}
+
 TEST_CASE("told numbers: the state of an optimizer is read within its bounds", "[parallel][communicator]") {
   const auto gather = [](thread_communicator& world, const lie& what) {
     lied_to ranks(world, what);

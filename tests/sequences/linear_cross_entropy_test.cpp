@@ -222,6 +222,26 @@ TEST_CASE("linear_cross_entropy names what does not fit", "[sequences]") {
   CHECK_THROWS_AS(linear_cross_entropy(l.x, l.w, l.b, l.targets.slice(0, 0, 5)), shape_error);
 }
 
+TEST_CASE("gradients of a layer add up over blocks, turned round or not, to what is there", "[sequences]") {
+  generator gen(3);
+  const auto x = randn<double>(gen, {5, 3}), p = randn<double>(gen, {5, 7});
+  const auto before_w = randn<double>(gen, {7, 3}), before_b = randn<double>(gen, {1, 7});
+  const tensor expected_w = before_w + matmul(p.transpose(), x), expected_b = before_b + sum(p, 0, keepdim);
+  using place = sinter::detail::gradient_place<tensor<double, 2>>;
+  for (const index_t most : {0, 21})
+    for (const int asked : {1, 2, 3}) {
+      INFO("at most " << most << ", of weights and bias " << asked);
+      const place dw = (asked & 1) != 0 ? place{before_w.clone(), true} : place{};
+      const place db = (asked & 2) != 0 ? place{before_b.clone(), true} : place{};
+      sinter::detail::layer_gradients<double, cpu> all(dw, db, 2, 3, 3, 7, most);
+      all.add(x.slice(0, 0, 3), p.slice(0, 0, 3));
+      all.add(x.slice(0, 3, 5), p.slice(0, 3, 5));
+      all.finish();
+      if (dw.to.defined()) CHECK(distance(dw.to, expected_w) < 1e-14);
+      if (db.to.defined()) CHECK(distance(db.to, expected_b) < 1e-14);
+    }
+}
+
 TEST_CASE("linear_cross_entropy of no samples is 0, with gradients of 0", "[sequences]") {
   layer<float> l(0, 4, 5);
   const auto of_none = l.of(fused({}));

@@ -204,16 +204,18 @@ class layer_gradients {
   using place = gradient_place<tensor<T, 2, D>>;
 
  public:
-  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes).
-  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes)
+  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes). Up to `most` weights are
+  /// turned round.
+  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes,
+                  index_t most = index_t{1} << 24)
       : dw_(dw), db_(db) {
-    constexpr index_t most = index_t{1} << 24;
     const bool has_dw = dw.to.defined(), has_db = db.to.defined();
+    const bool turns = has_dw && blocks > 1 && in * classes <= most;
     if (has_db) {
-      x_ = tensor<T, 2, D>::uninitialized({{rows, has_dw ? in + 1 : 1}});
+      x_ = tensor<T, 2, D>::uninitialized({{rows, turns ? in + 1 : 1}});
       write(constant_expr<T>{1}, x_);
     }
-    if (has_dw && blocks > 1 && in * classes <= most) {
+    if (turns) {
       turned_ = tensor<T, 2, D>::uninitialized({{in + (has_db ? 1 : 0), classes}});
       all_ = sum_of_products<T, D>({turned_, false}, blocks);
     } else {
@@ -224,7 +226,7 @@ class layer_gradients {
   void add(const tensor<T, 2, D>& x, const tensor<T, 2, D>& p) {
     const index_t n = x.shape()[0], in = x.shape()[1];
     if (of_weights_.wanted()) of_weights_.add(p.transpose(), x);
-    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).slice(1, 0, 1).transpose(), p);
+    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).transpose(), p);
     if (!all_.wanted()) return;
     if (!x_.defined()) return all_.add(x.transpose(), p);
     const tensor<T, 2, D> with_ones = x_.slice(0, 0, n);
@@ -244,7 +246,7 @@ class layer_gradients {
  private:
   place dw_, db_;
   sum_of_products<T, D> of_weights_, of_bias_, all_;
-  tensor<T, 2, D> x_, turned_;  ///< x_: a block of x and ones; ones alone where nothing else is asked for
+  tensor<T, 2, D> x_, turned_;  ///< x_: a column of ones, for `turned_` behind a block of x
 };
 
 /// Products by multiply_into, the work on rows of scores by kernels<ops::class_loss, D>.
@@ -430,7 +432,7 @@ detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
     X&& x, W&& w, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
 }
-/// Without options, the reduction behind the targets.
+/// The same without options: the reduction follows the targets.
 template <class X, class W, class B, class L, detail::loss_reduction R>
   requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
