@@ -95,7 +95,7 @@ inline constexpr formula_derivative derivative_for{
     K::leaves,
     K::sinks,
     sizeof(T),
-    has_no_numbers<K> ? 0 : sizeof(K),
+    has_no_numbers<K> || hands_gradient_on<K, T> ? 0 : sizeof(K),
     kernel::reads_result<K>,
     hands_gradient_on<K, T>};
 inline constexpr formula_derivative no_derivative{};
@@ -151,6 +151,8 @@ struct elementwise_backward : tape_entry {
   leaf_ref gradient_of(const grad_state& y);
   /// Where the gradient of target s goes, in this memory with these strides.
   sink_ref sink_for(std::size_t s, void* data, const index_t* strides) const;
+  /// The same in the memory of its state, which is there.
+  sink_ref sink_of_state(std::size_t s) const;
   void fill(const grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
   /// For formulas that hand the gradient on: leaves that only this pass sees get y's memory.
   void hand_on(const grad_state& y);
@@ -226,7 +228,7 @@ SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
 SINTER_SHARED leaf_ref elementwise_backward::gradient_of(const grad_state& y) {
   // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
   const index_t* const strides = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  return {const_cast<void*>(y.held_gradient()), result.shape.data(), strides, result.rank, code.result_size};
+  return {const_cast<void*>(y.gradient_to_read()), result.shape.data(), strides, result.rank, code.result_size};
 }
 SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data, const index_t* strides) const {
   const saved_leaf& l = target[s];
@@ -234,6 +236,13 @@ SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data,
   to.data = data;
   to.element_size = l.element_size;
   broadcast_strides(l.shape.data(), strides, l.rank, swept().shape.data(), to.strides, swept().rank);
+  return to;
+}
+SINTER_SHARED sink_ref elementwise_backward::sink_of_state(std::size_t s) const {
+  bool add = false;
+  void* const data = state[s]->gradient(add);
+  sink_ref to = sink_for(s, data, state[s]->strides());
+  to.add = add;
   return to;
 }
 SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in, sink_ref* out,
@@ -249,10 +258,7 @@ SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in,
   }
   for (std::size_t s = 0; s < target.size(); ++s) {
     if (state[s]) {
-      bool add = false;
-      void* const data = state[s]->gradient(add);
-      out[s] = sink_for(s, data, state[s]->strides());
-      out[s].add = add;
+      out[s] = sink_of_state(s);
     } else {
       const saved_leaf& l = target[s];
       index_t n = l.element_size;
@@ -276,10 +282,7 @@ SINTER_SHARED void elementwise_backward::hand_on(const grad_state& y) {
       state[s]->share_gradient(y);
       continue;
     }
-    bool add = false;
-    void* const data = state[s]->gradient(add);
-    sink_ref to = sink_for(s, data, state[s]->strides());
-    to.add = add;
+    const sink_ref to = sink_of_state(s);
     code.reverse(nullptr, {swept().shape.data(), swept().rank}, in, &to);
   }
 }

@@ -85,7 +85,7 @@ struct grad_state {
   virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
   /// That memory of a gradient which is only read.
-  virtual const void* held_gradient() const noexcept = 0;
+  virtual const void* gradient_to_read() const noexcept = 0;
   /// The gradient is that of another state of this type, in the same memory, until something is added to it.
   virtual void share_gradient(const grad_state& other) noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.

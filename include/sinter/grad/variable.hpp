@@ -42,7 +42,7 @@ struct typed_state : grad_state {
   const tensor<T, R, D>& sum();
   const index_t* strides() const noexcept override;
   void drop_gradient() noexcept override;
-  const void* held_gradient() const noexcept override;
+  const void* gradient_to_read() const noexcept override;
   void share_gradient(const grad_state& other) noexcept override;
   void add_to_kept() override;
   void keep_gradient() noexcept override;
@@ -95,7 +95,7 @@ void typed_state<T, R, D>::unshare() {
   is_shared = false;
 }
 template <class T, int R, device D>
-const void* typed_state<T, R, D>::held_gradient() const noexcept {
+const void* typed_state<T, R, D>::gradient_to_read() const noexcept {
   return access::data(grad);
 }
 template <class T, int R, device D>

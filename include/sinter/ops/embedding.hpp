@@ -141,11 +141,10 @@ using embedding_of = kernel_of<ops::embedding_op, W, tensor<std::int64_t, bare<I
 
 /// The rows of a table by their numbers: ids (…) of any integer type, and rank 0 to 7, and a floating-point table (V,E)
 /// => (…,E), as torch.nn.functional.embedding. Derivative: to row v of the table the sum of g over the places where v
-/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads; see
-/// row_sparse() for tables of which steps look up few rows. The row
-/// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. Errors: index_error for
-/// an id outside [0, V), on a GPU where the host next waits for it, until when zeros stand for the row, and for a
-/// padding_idx outside [-V, V).
+/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads. The row
+/// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. See row_sparse() for
+/// tables of which steps look up few rows. Errors: index_error for an id outside [0, V), on a GPU where the host next
+/// waits for it, until when zeros stand for the row, and for a padding_idx outside [-V, V).
 ///
 ///     tensor rows = embedding(ids, table);                               // (batch, time) => (batch, time, width)
 ///     variable loss = sum(embedding(ids, weight, {.padding_idx = 0}));  // row 0 stays as it is

@@ -313,13 +313,10 @@ class rule_optimizer : public optimizer {
     }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      if constexpr (detail::steps_rows<Rule>) {
-        if (const auto* const rows = parameter.row_grad())
-          state.update_rows(parameter, *rows, options, lr, gradient_scale);
-        else state.update(parameter, options, lr, gradient_scale);
-      } else {
-        state.update(parameter, options, lr, gradient_scale);
-      }
+      const auto* const rows = parameter.row_grad();
+      if constexpr (detail::steps_rows<Rule>)
+        if (rows != nullptr) state.update_rows(parameter, *rows, options, lr, gradient_scale);
+      if (rows == nullptr) state.update(parameter, options, lr, gradient_scale);
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }

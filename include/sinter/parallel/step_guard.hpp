@@ -51,10 +51,14 @@ class step_guard {
     bool has_kept, at_home;
 
     explicit gradient_before(const state_ptr& s)
-        : owner((s->make_dense(), s)),
+        : owner(made_dense(s)),
           kept(std::exchange(of_owner().kept, {})),
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
+    static const state_ptr& made_dense(const state_ptr& s) {
+      s->make_dense();
+      return s;
+    }
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void note_change() const override {
       auto* const scope = sinter::detail::undo_scope::of_gradients();

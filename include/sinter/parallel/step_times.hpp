@@ -142,7 +142,7 @@ class first_stage_mark final : public sinter::detail::grad_state {
   }
   const index_t* strides() const noexcept override { return nullptr; }
   void drop_gradient() noexcept override { has_grad = false; }
-  const void* held_gradient() const noexcept override { return nullptr; }
+  const void* gradient_to_read() const noexcept override { return nullptr; }
   void share_gradient(const grad_state&) noexcept override {}
   void add_to_kept() override {}
   void keep_gradient() noexcept override {}
