@@ -5927,7 +5927,7 @@ struct grad_state {
   virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
   /// That memory of a gradient which is only read.
-  virtual const void* held_gradient() const noexcept = 0;
+  virtual const void* gradient_to_read() const noexcept = 0;
   /// The gradient is that of another state of this type, in the same memory, until something is added to it.
   virtual void share_gradient(const grad_state& other) noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.
@@ -6566,7 +6566,7 @@ struct typed_state : grad_state {
   const tensor<T, R, D>& sum();
   const index_t* strides() const noexcept override;
   void drop_gradient() noexcept override;
-  const void* held_gradient() const noexcept override;
+  const void* gradient_to_read() const noexcept override;
   void share_gradient(const grad_state& other) noexcept override;
   void add_to_kept() override;
   void keep_gradient() noexcept override;
@@ -6619,7 +6619,7 @@ void typed_state<T, R, D>::unshare() {
   is_shared = false;
 }
 template <class T, int R, device D>
-const void* typed_state<T, R, D>::held_gradient() const noexcept {
+const void* typed_state<T, R, D>::gradient_to_read() const noexcept {
   return access::data(grad);
 }
 template <class T, int R, device D>
@@ -9390,7 +9390,7 @@ inline constexpr formula_derivative derivative_for{
     K::leaves,
     K::sinks,
     sizeof(T),
-    has_no_numbers<K> ? 0 : sizeof(K),
+    has_no_numbers<K> || hands_gradient_on<K, T> ? 0 : sizeof(K),
     kernel::reads_result<K>,
     hands_gradient_on<K, T>};
 inline constexpr formula_derivative no_derivative{};
@@ -9446,6 +9446,8 @@ struct elementwise_backward : tape_entry {
   leaf_ref gradient_of(const grad_state& y);
   /// Where the gradient of target s goes, in this memory with these strides.
   sink_ref sink_for(std::size_t s, void* data, const index_t* strides) const;
+  /// The same in the memory of its state, which is there.
+  sink_ref sink_of_state(std::size_t s) const;
   void fill(const grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused);
   /// For formulas that hand the gradient on: leaves that only this pass sees get y's memory.
   void hand_on(const grad_state& y);
@@ -9521,7 +9523,7 @@ SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
 SINTER_SHARED leaf_ref elementwise_backward::gradient_of(const grad_state& y) {
   // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
   const index_t* const strides = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-  return {const_cast<void*>(y.held_gradient()), result.shape.data(), strides, result.rank, code.result_size};
+  return {const_cast<void*>(y.gradient_to_read()), result.shape.data(), strides, result.rank, code.result_size};
 }
 SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data, const index_t* strides) const {
   const saved_leaf& l = target[s];
@@ -9529,6 +9531,13 @@ SINTER_SHARED sink_ref elementwise_backward::sink_for(std::size_t s, void* data,
   to.data = data;
   to.element_size = l.element_size;
   broadcast_strides(l.shape.data(), strides, l.rank, swept().shape.data(), to.strides, swept().rank);
+  return to;
+}
+SINTER_SHARED sink_ref elementwise_backward::sink_of_state(std::size_t s) const {
+  bool add = false;
+  void* const data = state[s]->gradient(add);
+  sink_ref to = sink_for(s, data, state[s]->strides());
+  to.add = add;
   return to;
 }
 SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in, sink_ref* out,
@@ -9544,10 +9553,7 @@ SINTER_SHARED void elementwise_backward::fill(const grad_state& y, leaf_ref* in,
   }
   for (std::size_t s = 0; s < target.size(); ++s) {
     if (state[s]) {
-      bool add = false;
-      void* const data = state[s]->gradient(add);
-      out[s] = sink_for(s, data, state[s]->strides());
-      out[s].add = add;
+      out[s] = sink_of_state(s);
     } else {
       const saved_leaf& l = target[s];
       index_t n = l.element_size;
@@ -9571,10 +9577,7 @@ SINTER_SHARED void elementwise_backward::hand_on(const grad_state& y) {
       state[s]->share_gradient(y);
       continue;
     }
-    bool add = false;
-    void* const data = state[s]->gradient(add);
-    sink_ref to = sink_for(s, data, state[s]->strides());
-    to.add = add;
+    const sink_ref to = sink_of_state(s);
     code.reverse(nullptr, {swept().shape.data(), swept().rank}, in, &to);
   }
 }
@@ -16636,11 +16639,10 @@ using embedding_of = kernel_of<ops::embedding_op, W, tensor<std::int64_t, bare<I
 
 /// The rows of a table by their numbers: ids (…) of any integer type, and rank 0 to 7, and a floating-point table (V,E)
 /// => (…,E), as torch.nn.functional.embedding. Derivative: to row v of the table the sum of g over the places where v
-/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads; see
-/// row_sparse() for tables of which steps look up few rows. The row
-/// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. Errors: index_error for
-/// an id outside [0, V), on a GPU where the host next waits for it, until when zeros stand for the row, and for a
-/// padding_idx outside [-V, V).
+/// stands, in their order, gathered in float for half and bfloat16; the same bits for any number of threads. The row
+/// `padding_idx` gets none; with scale_grad_by_freq sums are divided by the number of places. See row_sparse() for
+/// tables of which steps look up few rows. Errors: index_error for an id outside [0, V), on a GPU where the host next
+/// waits for it, until when zeros stand for the row, and for a padding_idx outside [-V, V).
 ///
 ///     tensor rows = embedding(ids, table);                               // (batch, time) => (batch, time, width)
 ///     variable loss = sum(embedding(ids, weight, {.padding_idx = 0}));  // row 0 stays as it is
@@ -21852,16 +21854,18 @@ class layer_gradients {
   using place = gradient_place<tensor<T, 2, D>>;
 
  public:
-  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes).
-  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes)
+  /// Of places without a tensor nobody asks for the gradient; that of the bias is (1,classes). Up to `most` weights are
+  /// turned round.
+  layer_gradients(const place& dw, const place& db, index_t blocks, index_t rows, index_t in, index_t classes,
+                  index_t most = index_t{1} << 24)
       : dw_(dw), db_(db) {
-    constexpr index_t most = index_t{1} << 24;
     const bool has_dw = dw.to.defined(), has_db = db.to.defined();
+    const bool turns = has_dw && blocks > 1 && in * classes <= most;
     if (has_db) {
-      x_ = tensor<T, 2, D>::uninitialized({{rows, has_dw ? in + 1 : 1}});
+      x_ = tensor<T, 2, D>::uninitialized({{rows, turns ? in + 1 : 1}});
       write(constant_expr<T>{1}, x_);
     }
-    if (has_dw && blocks > 1 && in * classes <= most) {
+    if (turns) {
       turned_ = tensor<T, 2, D>::uninitialized({{in + (has_db ? 1 : 0), classes}});
       all_ = sum_of_products<T, D>({turned_, false}, blocks);
     } else {
@@ -21872,7 +21876,7 @@ class layer_gradients {
   void add(const tensor<T, 2, D>& x, const tensor<T, 2, D>& p) {
     const index_t n = x.shape()[0], in = x.shape()[1];
     if (of_weights_.wanted()) of_weights_.add(p.transpose(), x);
-    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).slice(1, 0, 1).transpose(), p);
+    if (of_bias_.wanted()) of_bias_.add(x_.slice(0, 0, n).transpose(), p);
     if (!all_.wanted()) return;
     if (!x_.defined()) return all_.add(x.transpose(), p);
     const tensor<T, 2, D> with_ones = x_.slice(0, 0, n);
@@ -21892,7 +21896,7 @@ class layer_gradients {
  private:
   place dw_, db_;
   sum_of_products<T, D> of_weights_, of_bias_, all_;
-  tensor<T, 2, D> x_, turned_;  ///< x_: a block of x and ones; ones alone where nothing else is asked for
+  tensor<T, 2, D> x_, turned_;  ///< x_: a column of ones, for `turned_` behind a block of x
 };
 
 /// Products by multiply_into, the work on rows of scores by kernels<ops::class_loss, D>.
@@ -22078,7 +22082,7 @@ detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
     X&& x, W&& w, const L& targets, const linear_cross_entropy_options& options = {}, R = {}) {
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
 }
-/// Without options, the reduction behind the targets.
+/// The same without options: the reduction follows the targets.
 template <class X, class W, class B, class L, detail::loss_reduction R>
   requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
@@ -54624,13 +54628,10 @@ class rule_optimizer : public optimizer {
     }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      if constexpr (detail::steps_rows<Rule>) {
-        if (const auto* const rows = parameter.row_grad())
-          state.update_rows(parameter, *rows, options, lr, gradient_scale);
-        else state.update(parameter, options, lr, gradient_scale);
-      } else {
-        state.update(parameter, options, lr, gradient_scale);
-      }
+      const auto* const rows = parameter.row_grad();
+      if constexpr (detail::steps_rows<Rule>)
+        if (rows != nullptr) state.update_rows(parameter, *rows, options, lr, gradient_scale);
+      if (rows == nullptr) state.update(parameter, options, lr, gradient_scale);
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
@@ -56669,7 +56670,7 @@ class first_stage_mark final : public sinter::detail::grad_state {
   }
   const index_t* strides() const noexcept override { return nullptr; }
   void drop_gradient() noexcept override { has_grad = false; }
-  const void* held_gradient() const noexcept override { return nullptr; }
+  const void* gradient_to_read() const noexcept override { return nullptr; }
   void share_gradient(const grad_state&) noexcept override {}
   void add_to_kept() override {}
   void keep_gradient() noexcept override {}
@@ -61041,10 +61042,14 @@ class step_guard {
     bool has_kept, at_home;
 
     explicit gradient_before(const state_ptr& s)
-        : owner((s->make_dense(), s)),
+        : owner(made_dense(s)),
           kept(std::exchange(of_owner().kept, {})),
           has_kept(std::exchange(s->has_kept, false)),
           at_home(std::exchange(s->at_home, false)) {}
+    static const state_ptr& made_dense(const state_ptr& s) {
+      s->make_dense();
+      return s;
+    }
     state& of_owner() const { return static_cast<state&>(*owner.get()); }
     void note_change() const override {
       auto* const scope = sinter::detail::undo_scope::of_gradients();
