@@ -41,5 +41,7 @@ struct recurrent_result {
   Output output;
   State state;
 };
+template <class Output, class State>
+recurrent_result(Output, State) -> recurrent_result<Output, State>;
 
 }  // namespace sinter::nn
