@@ -153,7 +153,8 @@ TEMPLATE_TEST_CASE("gemm takes operands with any strides", "[gemm]", float, doub
 
 TEMPLATE_TEST_CASE("gemm crosses every blocking boundary", "[gemm]", float, double) {
   thread_pool pool(3);
-  const index_t sizes[][3] = {{30, 600, 1100}, {700, 40, 4500}, {3, 5, 9000}, {1100, 70, 4100}, {257, 20, 2100}};
+  const index_t sizes[][3] = {{30, 600, 1100}, {700, 40, 4500}, {3, 5, 9000},   {1100, 70, 4100},
+                              {257, 20, 2100}, {500, 810, 450}, {150, 290, 800}};
   for (const auto& s : sizes)
     for (const layout la : {layout::plain, layout::transposed})
       for (const layout lb : {layout::plain, layout::transposed}) {
@@ -163,8 +164,8 @@ TEMPLATE_TEST_CASE("gemm crosses every blocking boundary", "[gemm]", float, doub
 }
 
 TEMPLATE_TEST_CASE("gemm gives the same bits on any number of threads", "[gemm]", float, double) {
-  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900},
-                              {600, 33, 1300}, {3, 600, 900},  {700, 7, 600}};
+  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900}, {600, 33, 1300},
+                              {3, 600, 900},   {700, 7, 600},  {450, 700, 800}};
   for (const auto& s : sizes)
     for (const layout la : {layout::plain, layout::transposed})
       for (const layout lb : {layout::plain, layout::transposed}) {

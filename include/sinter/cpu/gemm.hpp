@@ -52,7 +52,8 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
     using in_place = detail::in_place_product<T>;
     if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
       return in_place(args, pool, false).compute();
-    if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows)) return in_place(args, pool, true).compute();
+    if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows(args.k)))
+      return in_place(args, pool, true).compute();
     if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
   }
   detail::product_of_any_type(args, pool);

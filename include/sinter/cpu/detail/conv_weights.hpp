@@ -252,7 +252,7 @@ struct weight_product {
                                                               : kernels.wide;
       const T* const panel = t.packed + p * t.panel_size;
       store(t, f, column, valid, width, adds, [&](T* to, index_t ldc, bool add) {
-        kernel(count, panel, packs ? unpacked : t.strip, to, ldc, add, panel, step, t.strip);
+        kernel(count, panel, packs ? unpacked : t.strip, to, ldc, add, panel, count, step, t.strip);
       });
     }
   }

@@ -23,10 +23,15 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 struct in_place_product {
   using shape = tile_shape<T>;
-  static constexpr index_t few_columns = 32, few_rows = 256, min_k = 64, max_k_block = 2048;
+  static constexpr index_t few_columns = 32, min_k = 64, max_k_block = 2048;
   static constexpr index_t max_packed = (index_t{1} << 20) / static_cast<index_t>(sizeof(T));
   static constexpr index_t rows_per_task = 8 * rows_in_place;
 
+  // The longer the rows of B, the seldomer the tiles of C are written, and the more it would cost to pack them.
+  static index_t few_rows(index_t k) {
+    const index_t most = smaller(k / 8, 256);
+    return most > 64 ? most : 64;
+  }
   static bool suits(index_t vectors, index_t k, index_t k_stride_of_rows, index_t most) {
     return k_stride_of_rows == 1 && vectors <= most && k >= min_k && vectors * k <= 8 * max_packed;
   }

@@ -65,12 +65,13 @@ SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, st
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
 /// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
 ///
-/// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
-/// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
-/// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
+/// The tile of C, and k elements each from `next` and from `next + next_step` on, which the caller reads after this
+/// tile, are fetched a little every few steps of k: all at once they would fill the cache's miss buffers, and the loads
+/// of A and B would wait behind them. The accumulators are a pack of indices and not loops, so that every compiler
+/// keeps them in registers at -O2.
 template <class T, int Rows, int Packets, bool Packing, int... I>
-void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
+void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
+                     index_t next_step, index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
@@ -111,9 +112,10 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   while (k < k_count) {
     __builtin_prefetch(c_row, 1);
     __builtin_prefetch(c_row + (Packets - 1) * lanes, 1);
-    __builtin_prefetch(a_next);
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + next_step);
     c_row += c_row == c_last ? 0 : ldc;
-    a_next += lanes;
+    next += k_per_fetch;
     const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
     while (k + 2 <= end) {
       multiply(0);
@@ -129,15 +131,15 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
 }
 
 template <class T, int Rows, int Packets, bool Packing>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next, index_t b_step,
-                  T* b_packed) {
-  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, a_next, b_step, b_packed,
+void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
+                  index_t next_step, index_t b_step, T* b_packed) {
+  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, next, next_step, b_step, b_packed,
                                              std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
-using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                               index_t b_step, T* b_packed);
+using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
+                               index_t next_step, index_t b_step, T* b_packed);
 
 /// The kernels for tiles of an even number of rows.
 template <class T>

@@ -31,6 +31,60 @@ struct transposing {
   static constexpr int lanes = Eigen::internal::unpacket_traits<packet>::size;
 };
 
+#ifdef EIGEN_VECTORIZE_AVX512
+/// dst[k * width + i] = step k of line i, of 16 each; line i begins at `line(i)`. Quarters of lines are read into their
+/// places, which costs no shuffle, four lines after the other: lines that lie a power of two apart share few places of
+/// the cache. Four lines of four steps are turned within each quarter of a register.
+template <class F>
+SINTER_INLINE void pack_square(float* dst, index_t width, const F& line) {
+  const auto read = [&](int i, int k) SINTER_INLINE_LAMBDA {
+    __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(line(i) + k));
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 4) + k), 1);
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 8) + k), 2);
+    return _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 12) + k), 3);
+  };
+  // The masked forms are the same instructions; g++ 12 warns of the others' undefined source.
+  const auto turn = [width](float* to, __m512 a, __m512 b, __m512 c, __m512 d) SINTER_INLINE_LAMBDA {
+    const __m512d ab = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, a, b));
+    const __m512d cd = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, c, d));
+    const __m512d ab_high = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, a, b));
+    const __m512d cd_high = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, c, d));
+    _mm512_storeu_ps(to, _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, ab, cd)));
+    _mm512_storeu_ps(to + width, _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, ab, cd)));
+    _mm512_storeu_ps(to + 2 * width, _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, ab_high, cd_high)));
+    _mm512_storeu_ps(to + 3 * width, _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, ab_high, cd_high)));
+  };
+  const __m512 a[] = {read(0, 0), read(0, 4), read(0, 8), read(0, 12)};
+  const __m512 b[] = {read(1, 0), read(1, 4), read(1, 8), read(1, 12)};
+  const __m512 c[] = {read(2, 0), read(2, 4), read(2, 8), read(2, 12)};
+  const __m512 d[] = {read(3, 0), read(3, 4), read(3, 8), read(3, 12)};
+  turn(dst, a[0], b[0], c[0], d[0]);
+  turn(dst + 4 * width, a[1], b[1], c[1], d[1]);
+  turn(dst + 8 * width, a[2], b[2], c[2], d[2]);
+  turn(dst + 12 * width, a[3], b[3], c[3], d[3]);
+}
+
+/// The first steps of pack_across, in squares, where each has 16 lines that can be read; how many those are.
+inline index_t pack_squares(float* dst, index_t width, const strip_source<float>& s, index_t k_count) {
+  const index_t last_block = (width - 1) / 16 * 16;
+  if (s.lines != width || s.readable < last_block + 16) return 0;
+  index_t k = 0;
+  for (; k + 16 <= k_count; k += 16)
+    for (index_t block = last_block; block >= 0; block -= 16) {
+      const float* const first = s.data + block * s.line_stride + k;
+      const float* const of[] = {first, first + 4 * s.line_stride, first + 8 * s.line_stride,
+                                 first + 12 * s.line_stride};
+      const index_t by[] = {0, s.line_stride, 2 * s.line_stride, 3 * s.line_stride};
+      pack_square(dst + k * width + block, width, [&](int i) SINTER_INLINE_LAMBDA { return of[i / 4] + by[i % 4]; });
+    }
+  return k;
+}
+#endif
+template <class T>
+index_t pack_squares(T*, index_t, const strip_source<T>&, index_t) {
+  return 0;
+}
+
 // (lines, k) -> (k, width): dst[k * width + line], lines up to `width` filled with zeros, for lines contiguous in k, of
 // which a cache line's worth is read at a time. Whole packets are stored, in an order in which whatever spills over the
 // width of one k is overwritten by its owner later; so dst needs room for a packet more.
@@ -41,7 +95,7 @@ void pack_across(T* dst, index_t width, strip_source<T> s, index_t k_count) {
   constexpr int lanes = transposing<T>::lanes, steps = 64 / sizeof(T);
   static_assert(steps % lanes == 0);
   const index_t last_block = (width - 1) / lanes * lanes;
-  index_t k = 0;
+  index_t k = pack_squares(dst, width, s, k_count);
   for (; k + steps <= k_count; k += steps) {
     for (index_t line = last_block; line >= 0; line -= lanes) {
       for (index_t at = k; at < k + steps; at += lanes) {
@@ -68,8 +122,11 @@ void pack_along(T* dst, index_t width, strip_source<T> s, index_t k_count) {
   const index_t padded = (width + lanes - 1) / lanes * lanes;
   if (s.lines == width && s.readable >= padded) {
     for (index_t k = 0; k < k_count; ++k)
-      for (index_t line = 0; line < padded; line += lanes)
-        ei::pstoreu(dst + k * width + line, ei::ploadu<packet>(s.data + k * s.k_stride + line));
+      for (index_t line = 0; line < padded; line += lanes) {
+        const T* const from = s.data + k * s.k_stride + line;
+        ei::pstoreu(dst + k * width + line, ei::ploadu<packet>(from));
+        __builtin_prefetch(from + k_count * s.k_stride);
+      }
   } else {
     for (index_t k = 0; k < k_count; ++k)
       for (index_t line = 0; line < width; ++line)

@@ -28,34 +28,34 @@ inline index_t quarter_of_l2() {
   return bytes;
 }
 
-// All threads pack A, in panels of rows; then each takes chunks of B's columns, packs the chunk block by block of k
-// into its own L2 cache, and multiplies all panels by it: a panel's block stays in L1 while it meets the strips of the
-// chunk.
+// B is packed in strips of columns and A in panels of rows, block by block of k: a panel's block stays in L1 while it
+// meets the strips of a chunk of columns, which stay in L2. Threads share what is packed of the smaller matrix and pack
+// the other for themselves: what one has written another fetches from afar. So with many columns all pack A, and each
+// takes chunks of columns; with many rows each takes groups of rows.
 template <class T>
 struct packed_product {
   using shape = tile_shape<T>;
   static constexpr index_t max_k_block = 1536 / static_cast<index_t>(sizeof(T)), max_k_span = 10 * max_k_block;
-  static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
+  static constexpr index_t max_packed = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
+  static constexpr index_t most_shared_columns = (index_t{5} << 18) / (max_k_block * static_cast<index_t>(sizeof(T)));
   static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
 
   const gemm_args<T>& args;
   thread_pool& pool;
   index_t k0 = 0, k1 = 0, m0 = 0, m1 = 0;
   index_t panels = 0, row_groups = 1, chunks = 1;
-  T* packed_a = nullptr;
+  T* shared = nullptr;  ///< packed for all threads: A, or B where its rows are not read as they are
 
   void compute() {
-    const index_t spans = ceil_div(args.k, k_span());
-    for (index_t span = 0; span < spans; ++span) {
-      k0 = share_begin(args.k, spans, span);
-      k1 = share_begin(args.k, spans, span + 1);
-      const index_t row_blocks = ceil_div(args.m, max_packed_a / (k1 - k0));
+    if (takes_groups_of_rows()) return compute_groups();
+    for_spans([this] {
+      const index_t row_blocks = ceil_div(args.m, max_packed / (k1 - k0));
       for (index_t block = 0; block < row_blocks; ++block) {
         m0 = share_begin(args.m, row_blocks, block);
         m1 = share_begin(args.m, row_blocks, block + 1);
         compute_rows();
       }
-    }
+    });
   }
 
   // Few rows are packed in spans of k that stay in an L2 cache; the same for any machine, as sums depend on it.
@@ -64,94 +64,194 @@ struct packed_product {
     const index_t blocks = wanted / (max_k_block * (args.m > 0 ? args.m : 1));
     return blocks < 2 ? max_k_span : smaller(blocks * max_k_block, max_k_span);
   }
+  template <class F>
+  void for_spans(F&& f) {
+    const index_t spans = ceil_div(args.k, k_span());
+    for (index_t span = 0; span < spans; ++span) {
+      k0 = share_begin(args.k, spans, span);
+      k1 = share_begin(args.k, spans, span + 1);
+      f();
+    }
+  }
+  // f(kb, ke) for each block of the span [begin, end).
+  template <class F>
+  static void for_blocks(index_t begin, index_t end, F&& f) {
+    const index_t blocks = ceil_div(end - begin, max_k_block);
+    for (index_t block = 0; block < blocks; ++block)
+      f(begin + share_begin(end - begin, blocks, block), begin + share_begin(end - begin, blocks, block + 1));
+  }
 
   // Panels have even numbers of rows, as equal as can be; the last one may be padded.
   index_t panel_begin(index_t panel) const { return 2 * share_begin(ceil_div(m1 - m0, 2), panels, panel); }
+  index_t width_of(index_t panel) const { return panel_begin(panel + 1) - panel_begin(panel); }
 
-  // A packet of room behind each panel, see pack_across.
-  T* panel_data(index_t panel) const { return packed_a + panel_begin(panel) * (k1 - k0) + panel * shape::lanes; }
+  index_t strips() const { return ceil_div(args.n, shape::max_columns); }
+  static index_t strips_per_chunk() {
+    return ceil_div(quarter_of_l2(), max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T)));
+  }
+  // The first column of a chunk.
+  index_t chunk_begin(index_t chunk) const {
+    return smaller(share_begin(strips(), chunks, chunk) * shape::max_columns, args.n);
+  }
 
-  // Each thread has as many chunks as the others, or nearly.
-  void plan_chunks() {
-    const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
-    const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
-    const index_t strips_per_chunk = ceil_div(quarter_of_l2(), strip_bytes);
-    chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
-    if (chunks > strips) chunks = strips;
-    row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
+  bool takes_groups_of_rows() {
+    if (args.n > 2 * args.m || args.n > most_shared_columns) return false;
+    if (args.b_col != 1 && padded_columns() * args.k > max_packed) return false;
+    const index_t threads = pool.size();
+    const index_t most = ceil_div(quarter_of_l2(), max_k_block * shape::max_rows * static_cast<index_t>(sizeof(T)));
+    m1 = args.m;
+    panels = ceil_div(args.m, shape::max_rows);
+    row_groups = smaller(ceil_div(ceil_div(panels, most), threads) * threads, panels);
+    chunks = ceil_div(strips(), strips_per_chunk());
+    return row_groups >= threads;
+  }
+
+  void compute_groups() {
+    if (args.b_col != 1) pack_b();
+    run_tasks(args, pool, row_groups, [this](index_t group) { compute_group(group); });
+  }
+
+  index_t padded_columns() const { return strips() * shape::max_columns; }
+
+  void pack_b() {
+    shared = scratch<T>(2, static_cast<std::size_t>(padded_columns() * args.k + shape::lanes));
+    for_spans([this] {
+      const index_t count = ceil_div(k1 - k0, max_k_block);
+      run_tasks(args, pool, count * strips(), [this, count](index_t task) {
+        const index_t block = task / strips(), column = task % strips() * shape::max_columns;
+        const index_t kb = k0 + share_begin(k1 - k0, count, block), ke = k0 + share_begin(k1 - k0, count, block + 1);
+        pack_columns(shared + kb * padded_columns() + column * (ke - kb), column, args.n, kb, ke);
+      });
+    });
+  }
+
+  void compute_group(index_t group) {
+    const index_t begin = share_begin(panels, row_groups, group), end = share_begin(panels, row_groups, group + 1);
+    const index_t rows = panel_begin(end) - panel_begin(begin);
+    T* const packed_a = scratch<T>(0, static_cast<std::size_t>(rows * max_k_block + (end - begin) * shape::lanes));
+    const index_t spans = ceil_div(args.k, k_span());
+    for (index_t span = 0; span < spans; ++span)
+      for_blocks(share_begin(args.k, spans, span), share_begin(args.k, spans, span + 1), [&](index_t kb, index_t ke) {
+        const auto data = [&](index_t panel) {
+          return packed_a + (panel_begin(panel) - panel_begin(begin)) * (ke - kb) + (panel - begin) * shape::lanes;
+        };
+        // Rows of which each lies by itself are packed as they are needed, and fetched before that.
+        const bool one_by_one = args.a_col == 1;
+        if (!one_by_one) pack_panels(begin, end, kb, ke, data);
+        for (index_t chunk = 0; chunk < chunks; ++chunk) {
+          const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
+          T* const packed_b =
+              shared != nullptr ? shared + kb * padded_columns() + n0 * (ke - kb) : pack_chunk(n0, n1, kb, ke);
+          for (index_t panel = begin; panel < end; ++panel) {
+            const index_t following = panel + 1 < end ? panel + 1 : begin;
+            upcoming next{data(following), (ke - kb) * width_of(following), 0};
+            if (one_by_one && chunk == 0) {
+              pack_panels(panel, panel + 1, kb, ke, data);
+              const index_t k = panel + 1 < end ? kb : smaller(ke, args.k - 1);
+              next = {args.a + (m0 + panel_begin(following)) * args.a_row + k, width_of(following), args.a_row};
+            }
+            compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
+          }
+        }
+      });
   }
 
   void compute_rows() {
     panels = ceil_div(m1 - m0, shape::max_rows);
-    plan_chunks();
-    packed_a = scratch<T>(0, static_cast<std::size_t>(panel_begin(panels) * (k1 - k0) + panels * shape::lanes));
+    const index_t threads = pool.size();
+    // Each thread has as many chunks as the others, or nearly.
+    chunks = smaller(ceil_div(ceil_div(strips(), strips_per_chunk()), threads) * threads, strips());
+    row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
+    shared = scratch<T>(0, static_cast<std::size_t>(panel_begin(panels) * (k1 - k0) + panels * shape::lanes));
     run_tasks(args, pool, ceil_div(panels, panels_per_task), [this](index_t task) {
       const index_t begin = task * panels_per_task, end = smaller(begin + panels_per_task, panels);
-      // Rows that lie side by side share cache lines and pages between panels.
-      const index_t k_step = args.a_row == 1 ? steps_per_pass : k1 - k0;
-      for (index_t k = k0; k < k1; k += k_step)
-        for (index_t panel = begin; panel < end; ++panel) pack_panel(panel, k, smaller(k + k_step, k1));
+      pack_panels(begin, end, k0, k1, [this](index_t panel) { return panel_data(panel); });
     });
     run_tasks(args, pool, row_groups * chunks, [this](index_t task) { compute_chunk(task / chunks, task % chunks); });
   }
 
-  void pack_panel(index_t panel, index_t k, index_t k_end) {
-    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
-    pack_strip(panel_data(panel) + (k - k0) * width, width,
-               strip_source<T>{args.a + row * args.a_row + k * args.a_col, args.a_row, args.a_col,
-                               smaller(m1 - row, width), args.m - row},
-               k_end - k);
-  }
+  // A packet of room behind each panel, see pack_across.
+  T* panel_data(index_t panel) const { return shared + panel_begin(panel) * (k1 - k0) + panel * shape::lanes; }
 
   void compute_chunk(index_t row_group, index_t chunk) {
-    const index_t strips = ceil_div(args.n, shape::max_columns), blocks = ceil_div(k1 - k0, max_k_block);
-    const index_t n0 = share_begin(strips, chunks, chunk) * shape::max_columns;
-    const index_t n1 = smaller(share_begin(strips, chunks, chunk + 1) * shape::max_columns, args.n);
+    const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
     const index_t begin = share_begin(panels, row_groups, row_group);
     const index_t end = share_begin(panels, row_groups, row_group + 1);
-    T* const packed_b = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
-    for (index_t block = 0; block < blocks; ++block) {
-      const index_t kb = share_begin(k1 - k0, blocks, block), ke = share_begin(k1 - k0, blocks, block + 1);
-      for (index_t column = n0; column < n1; column += shape::max_columns)
-        if (!packs_on_the_way(n1 - column)) pack_columns(packed_b + (column - n0) * (ke - kb), column, n1, kb, ke);
-      for (index_t panel = begin; panel < end; ++panel) compute_panel(panel, packed_b, n0, n1, kb, ke, panel == begin);
-    }
+    for_blocks(k0, k1, [&](index_t kb, index_t ke) {
+      T* const packed_b = pack_chunk(n0, n1, kb, ke);
+      const auto data = [&](index_t panel) { return panel_data(panel) + (kb - k0) * width_of(panel); };
+      for (index_t panel = begin; panel < end; ++panel) {
+        const index_t following = panel + 1 < panels ? panel + 1 : 0;
+        compute_panel(panel, data(panel), {data(following), (ke - kb) * width_of(following), 0}, packed_b, n0, n1, kb,
+                      ke, panel == begin);
+      }
+    });
+  }
+
+  // `to(panel)` is where a panel goes. Rows that lie side by side share cache lines and pages between panels.
+  template <class F>
+  void pack_panels(index_t begin, index_t end, index_t kb, index_t ke, F&& to) {
+    const index_t k_step = args.a_row == 1 ? steps_per_pass : ke - kb;
+    for (index_t k = kb; k < ke; k += k_step)
+      for (index_t panel = begin; panel < end; ++panel) {
+        const index_t width = width_of(panel), row = m0 + panel_begin(panel);
+        pack_strip(to(panel) + (k - kb) * width, width,
+                   strip_source<T>{args.a + row * args.a_row + k * args.a_col, args.a_row, args.a_col,
+                                   smaller(m1 - row, width), args.m - row},
+                   smaller(k_step, ke - k));
+      }
   }
 
   // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
   bool packs_on_the_way(index_t columns_left) const { return args.b_col == 1 && columns_left >= shape::max_columns; }
 
+  // Room of this thread for the strips of a chunk, the others of which are packed here.
+  T* pack_chunk(index_t n0, index_t n1, index_t kb, index_t ke) {
+    T* const packed = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
+    for (index_t column = n0; column < n1; column += shape::max_columns)
+      if (!packs_on_the_way(n1 - column)) pack_columns(packed + (column - n0) * (ke - kb), column, n1, kb, ke);
+    return packed;
+  }
+
   void pack_columns(T* packed, index_t column, index_t n1, index_t kb, index_t ke) {
     const index_t width = strip_width<T>(n1 - column);
     pack_strip(packed, width,
-               strip_source<T>{args.b + (k0 + kb) * args.b_row + column * args.b_col, args.b_col, args.b_row,
+               strip_source<T>{args.b + kb * args.b_row + column * args.b_col, args.b_col, args.b_row,
                                smaller(n1 - column, width), args.n - column},
                ke - kb);
   }
 
-  void compute_panel(index_t panel, T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool first_panel) {
-    const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
-    const index_t rows = smaller(m1 - row, width), k_count = ke - kb;
-    const bool add = args.accumulate || k0 + kb > 0;
-    const T* const a = panel_data(panel) + kb * width;
-    const T* const a_next = panel_data(panel + 1 < panels ? panel + 1 : 0) + kb * width;
-    const index_t share_of_next = k_count * width / ceil_div(n1 - n0, shape::max_columns);
+  // What is read after a panel, and fetched by its tiles: `count` things `step` apart, or elements one after the other.
+  struct upcoming {
+    const T* data;
+    index_t count, step;
+
+    const T* of_tile(index_t tile, index_t tiles) const { return data + tile * count / tiles * (step == 0 ? 1 : step); }
+  };
+
+  // The strips of [n0, n1), which this packs where `packs` says so and it can, times the panel packed at `a`.
+  void compute_panel(index_t panel, const T* a, const upcoming& next, T* packed_b, index_t n0, index_t n1, index_t kb,
+                     index_t ke, bool packs_strips) {
+    const index_t width = width_of(panel), row = m0 + panel_begin(panel), k_count = ke - kb;
+    const index_t rows = smaller(m1 - row, width);
+    const bool add = args.accumulate || kb > 0;
+    const index_t tiles = ceil_div(n1 - n0, shape::max_columns), next_step = next.step == 0 ? k_count : next.step;
     const tile_functions<T>& kernels = kernels_for<T>(width);
     for (index_t column = n0; column < n1; column += shape::max_columns) {
       const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
-      const T* const next = a_next + (column - n0) / shape::max_columns * share_of_next;
+      const T* const next_of_tile = next.of_tile((column - n0) / shape::max_columns, tiles);
       T* const strip = packed_b + (column - n0) * k_count;
-      const bool packs = first_panel && packs_on_the_way(n1 - column);
-      const T* const b = packs ? args.b + (k0 + kb) * args.b_row + column : strip;
+      const bool packs = packs_strips && packs_on_the_way(n1 - column);
+      const T* const b = packs ? args.b + kb * args.b_row + column : strip;
       const tile_function<T> tile = packs                     ? kernels.wide_packing
                                     : columns == shape::lanes ? kernels.narrow
                                                               : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
       if (rows == width && valid == columns) {
-        tile(k_count, a, b, c, args.ldc, add, next, args.b_row, strip);
+        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next_step, args.b_row, strip);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(k_count, a, b, whole, columns, false, next, args.b_row, strip);
+        tile(k_count, a, b, whole, columns, false, next_of_tile, next_step, args.b_row, strip);
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {
             T& element = c[i * args.ldc + j];
@@ -159,7 +259,7 @@ struct packed_product {
           }
       }
     }
-    if (k0 + ke == args.k) args.after(row, row + rows, n0, n1);
+    if (ke == args.k) args.after(row, row + rows, n0, n1);
   }
 };
 
