@@ -1,6 +1,7 @@
 // sinter/core/device.hpp: the names of devices in error messages, and which of them there are.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -78,11 +79,22 @@ bool device_matches(std::string_view choice) {
 }
 
 /// "cpu, cuda:0 (not available)".
+struct listed_device {
+  std::string name;
+  bool is_available;
+};
+SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices) {
+  std::string text;
+  for (const listed_device& d : devices)
+    text += (text.empty() ? "" : ", ") + d.name + (d.is_available ? "" : " (not available)");
+  return text;
+}
+#endif
 template <device... Ds>
 std::string device_list() {
-  std::string text;
-  ((text += (text.empty() ? "" : ", ") + device_name<Ds>() + (available<Ds>() ? "" : " (not available)")), ...);
-  return text;
+  return devices_listed({{device_name<Ds>(), available<Ds>()}...});
 }
 
 template <class F, device D, device... Ds>

@@ -119,11 +119,10 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size);
 
+[[noreturn]] SINTER_SHARED_COLD void refuse_axis(const char* op, index_t axis, int rank);
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
-                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
+  if (axis < -rank || axis >= rank) refuse_axis(op, axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -145,20 +144,22 @@ inline void check_countable(const char* op, const index_t* shape, int rank) {
     refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
 }
 
+/// Broadcasts the shapes a and b into `out`, which has the larger rank, or throws shape_error.
+SINTER_SHARED void broadcast_shapes_into(index_t* out, const char* op, shape_piece a, shape_piece b);
+
 /// (A) x (B) => the broadcast shape of both, or shape_error.
 template <int A, int B>
 extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
-  constexpr int R = A > B ? A : B;
-  extents<R> out = ones_extents<R>();
-  broadcast_into(out.values, R, a.values, A);
-  if (!broadcast_into(out.values, R, b.values, B))
-    refuse<shape_error>(
-        {op, ": shapes ", a, " and ", b, " do not broadcast; aligned at the last axis, extents must be equal or 1"});
-  check_countable(op, out.values, R);
+  extents<(A > B ? A : B)> out;
+  broadcast_shapes_into(out.values, op, {a.values, A}, {b.values, B});
   return out;
 }
 
 #if SINTER_DEFINES
+SINTER_SHARED_COLD void refuse_axis(const char* op, index_t axis, int rank) {
+  refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
+                       rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
+}
 
 SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;
@@ -175,6 +176,15 @@ SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int ra
     n *= shape[i];
   }
   return n;
+}
+
+SINTER_SHARED void broadcast_shapes_into(index_t* out, const char* op, shape_piece a, shape_piece b) {
+  const int rank = a.rank > b.rank ? a.rank : b.rank;
+  for (int i = 0; i < rank; ++i) out[i] = 1;
+  if (!broadcast_into(out, rank, a.extents, a.rank) || !broadcast_into(out, rank, b.extents, b.rank))
+    refuse<shape_error>(
+        {op, ": shapes ", a, " and ", b, " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+  check_countable(op, out, rank);
 }
 
 SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {

@@ -43,4 +43,16 @@ SINTER_INSTANCE void gather<std::int64_t>(const gather_shape&, const std::int64_
                                           thread_pool&);
 
 }  // namespace sinter::cpu_impl
+
+namespace sinter {
+
+#define SINTER_INSTANCE_OF(...)                                                                                     \
+  SINTER_INSTANCE __VA_ARGS__ index_select<__VA_ARGS__, tensor<std::int64_t, 1>>(const __VA_ARGS__&, detail::whole, \
+                                                                                 const tensor<std::int64_t, 1>&);
+SINTER_INSTANCE_OF(tensor<float, 2>)
+SINTER_INSTANCE_OF(tensor<float, 4>)
+SINTER_INSTANCE_OF(tensor<std::int64_t, 1>)
+#undef SINTER_INSTANCE_OF
+
+}  // namespace sinter
 #endif

@@ -40,11 +40,15 @@ struct scatter_add {
 namespace detail {
 
 /// The error of an index_check.
-[[noreturn]] SINTER_COLD inline void refuse_index(const ops::index_check& asked, std::int64_t value, index_t position,
-                                                  index_t extent, const std::string& remark = {}) {
+[[noreturn]] SINTER_SHARED_COLD void refuse_index(const ops::index_check& asked, std::int64_t value, index_t position,
+                                                  index_t extent, const std::string& remark = {});
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void refuse_index(const ops::index_check& asked, std::int64_t value, index_t position,
+                                     index_t extent, const std::string& remark) {
   refuse<index_error>({asked.op, ": ", asked.what, " ", value, " at position ", position, " is out of range [0, ",
                        extent, ")", remark});
 }
+#endif
 
 /// Errors: index_error unless all elements of the dense tensor lie in [0, extent); see ops::index_check.
 template <int R, device D>

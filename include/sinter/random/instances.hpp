@@ -48,6 +48,7 @@ SINTER_INSTANCES_OF_RANK(2)
 SINTER_INSTANCES_OF_RANK(3)
 SINTER_INSTANCES_OF_RANK(4)
 #undef SINTER_INSTANCES_OF_RANK
+SINTER_INSTANCE tensor<std::int64_t, 1> randperm<std::int64_t, cpu>(generator&, index_t);
 
 }  // namespace sinter
 #endif

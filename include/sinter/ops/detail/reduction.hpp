@@ -20,16 +20,18 @@ struct axis_set {
   bool has[max_rank] = {};
 };
 
-template <int R>
-axis_set axes_of(const char* op, const index_t* axes, int count) {
+SINTER_SHARED axis_set axes_of(const char* op, const index_t* axes, int count, int rank);
+#if SINTER_DEFINES
+SINTER_SHARED axis_set axes_of(const char* op, const index_t* axes, int count, int rank) {
   axis_set set;
   for (int i = 0; i < count; ++i) {
-    const int a = checked_axis(op, axes[i], R);
+    const int a = checked_axis(op, axes[i], rank);
     if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
     set.has[a] = true;
   }
   return set;
 }
+#endif
 
 template <int R>
 axis_set all_axes() {
@@ -214,7 +216,7 @@ auto reduce_axes(E&& e, const index_t (&axes)[N]) {
   constexpr int count = int{N};
   static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  const axis_set set = axes_of(Op::name, axes, count, rank);
   return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set);
 }
 
