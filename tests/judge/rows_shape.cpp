@@ -52,6 +52,18 @@ row joined(const char* names) {
   });
 }
 
+/// Several results, one for each part.
+template <class In, class Parts>
+void each(const In& in, const Parts& parts) {
+  for (const auto& part : parts) in.give(part);
+}
+
+/// How often, or how far, for each of the last axes; 1s, or 0s, for those in front.
+inline void of_all_axes(index_t (&all)[4], const shape& last, index_t otherwise) {
+  if (last.size() > 4) throw form_not_there{"rank " + std::to_string(last.size())};
+  for (std::size_t i = 0; i < 4; ++i) all[i] = i < 4 - last.size() ? otherwise : last[i - (4 - last.size())];
+}
+
 /// A new tensor of the element type that the case names.
 template <class F>
 void of_dtype(const call& in, const std::string& otherwise, F f) {
@@ -121,6 +133,42 @@ std::vector<row> shape_rows() {
                 }),
       joined<false>("op:cat onnx:Concat"),
       joined<true>("op:stack"),
+      on<float>("op:chunk",
+                [](const auto& in) {
+                  each(in, sinter::chunk(in.template x<4>("0"), in.integer("1 chunks", 1), in.axis("2 dim", 0)));
+                }),
+      on<float>("op:tensor_split",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0");
+                  if (in.is("1 indices_or_sections sections indices", "i"))
+                    each(in, sinter::tensor_split(x, in.integer("1 indices_or_sections sections indices", 1),
+                                                  in.axis("2 dim", 0)));
+                  else
+                    each(in, sinter::tensor_split(x, in.integers("1 indices_or_sections sections indices"),
+                                                  in.axis("2 dim", 0)));
+                }),
+      on<float>("op:unbind",
+                [](const auto& in) { each(in, sinter::unbind(in.template x<4>("0"), in.axis("1 dim", 0))); }),
+      on<float>("op:repeat op:tile onnx:Tile",
+                [](const auto& in) {
+                  index_t times[4];
+                  of_all_axes(times, in.integers("1 dims repeats"), 1);
+                  in.give(sinter::tile(in.template x<4>("0"), times));
+                }),
+      on<float>("op:repeat_interleave",
+                [](const auto& in) {
+                  in.give(
+                      sinter::repeat_interleave(in.template x<4>("0"), in.integer("1 repeats", 1), in.axis("2 dim")));
+                }),
+      on<float>("op:roll",
+                [](const auto& in) {
+                  auto x = in.template x<4>("0");
+                  const shape by = in.integers("1 shifts"), axes = in.integers("2 dims");
+                  if (axes.empty() && by.size() == 1) return in.give(sinter::roll(x, by[0]));
+                  if (axes.size() != by.size()) throw form_not_there{"another number of axes"};
+                  for (std::size_t i = 0; i < by.size(); ++i) x = sinter::roll(x, by[i], in.shown_axis(axes[i], 4));
+                  in.give(x);
+                }),
       made("op:arange",
            [](const call& in) {
              const bool reals = in.is("0", "f") || in.is("1 end", "f") || in.is("2 step", "f");

@@ -21,6 +21,9 @@ std::vector<row> unary_rows() {
   return {
       unary<float>("op:acos onnx:Acos", OF_X(acos(x))),
       unary<float>("onnx:Asin", OF_X(asin(x))),
+      unary<float>("op:acosh onnx:Acosh", OF_X(acosh(x))),
+      unary<float>("onnx:Asinh", OF_X(asinh(x))),
+      unary<float>("onnx:Atanh", OF_X(atanh(x))),
       unary<float>("op:cos onnx:Cos", OF_X(cos(x))),
       unary<float>("onnx:Sin", OF_X(sin(x))),
       unary<float>("op:tan onnx:Tan", OF_X(tan(x))),
@@ -38,6 +41,7 @@ std::vector<row> unary_rows() {
       unary<float>("onnx:Sign", OF_X(sign(x))),
       unary<float>("onnx:Floor", OF_X(floor(x))),
       unary<float>("op:trunc", OF_X(trunc(x))),
+      unary<float>("op:frac", OF_X(frac(x))),
       unary<float>("op:round.decimals_0", OF_X((in.only("decimals", 0), round(x)))),
       unary<float>("onnx:IsInf", OF_X(isinf(x))),
       unary<float>("op:logit", OF_X(logit(x))),

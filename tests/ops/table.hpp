@@ -64,6 +64,12 @@ inline double modulo(double x, double y) {
   const double r = std::fmod(x, y);
   return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
+// As Python's //: x / y itself may round up to the next whole number.
+inline double floored_quotient(double x, double y) {
+  if (y == 0) return x / y;
+  const double rest = std::fmod(x, y);
+  return std::nearbyint((x - rest) / y - (rest != 0 && (rest < 0) != (y < 0)));
+}
 inline double truncated_quotient(double x, double y, double) { return y == 0 ? 0 : std::trunc(x / y); }
 inline double whole_power(double x, double y, double) { return std::trunc(x == 0 && y < 0 ? 0 : std::pow(x, y)); }
 inline std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
@@ -120,12 +126,16 @@ void append_rows(std::vector<row>& rows) {
   ROW1("sinh", sinh(x), std::sinh(x))
   ROW1("cosh", cosh(x), std::cosh(x))
   ROW1("tanh", tanh(x), std::tanh(x))
+  ROW1("asinh", asinh(x), std::asinh(x), .x = {-9, 9})
+  ROW1("acosh", acosh(x), std::acosh(x), .x = {1.1, 9})
+  ROW1("atanh", atanh(x), std::atanh(x), .x = {-0.9, 0.9})
   ROW1("erf", erf(x), std::erf(x))
   ROW1("erfc", erfc(x), std::erfc(x))
   ROW1("floor", floor(x), std::floor(x))
   ROW1("ceil", ceil(x), std::ceil(x))
   ROW1("round", round(x), std::nearbyint(x))
   ROW1("trunc", trunc(x), std::trunc(x))
+  ROW1("frac", frac(x), x - std::trunc(x), .scale = 8)
   ROW1("sigmoid", sigmoid(x), logistic(x), .x = {-9, 9})
   ROW1("log_sigmoid", log_sigmoid(x), -log_one_plus_exp(-x), .x = {-9, 9})
   ROW1("softplus", softplus(x), x > 20 ? x : log_one_plus_exp(x), .x = {-9, 9})
@@ -159,9 +169,14 @@ void append_rows(std::vector<row>& rows) {
   ROW2("fmod", fmod(x, y), std::fmod(x, y), .y = {0.5, 4}, .on_integers = [](double x, double y, double) { return y == 0 ? 0 : std::fmod(x, y); })
   ROW2("minimum", minimum(x, y), smaller(x, y))
   ROW2("maximum", maximum(x, y), larger(x, y))
+  ROW2("fmin", fmin(x, y), std::fmin(x, y))
+  ROW2("fmax", fmax(x, y), std::fmax(x, y))
   ROW2("clamp_min", clamp_min(x, y), larger(x, y))
   ROW2("clamp_max", clamp_max(x, y), smaller(x, y))
   ROW3("clamp", clamp(x, y, z), limited(x, y, z), .y = {-2, 1}, .z = {-1, 2})
+  ROW2("floor_divide", floor_divide(x, y), floored_quotient(x, y), .y = {0.5, 4}, .on_integers = [](double x, double y, double) { return y == 0 ? 0 : std::floor(x / y); })
+  ROW2("xlogy", xlogy(x, y), x == 0 && !std::isnan(y) ? 0 : x * std::log(y), .y = {0.1, 4}, .gradient_tolerance = 1e-5)
+  ROW2("logaddexp", logaddexp(x, y), x == y ? x + std::log(2.) : larger(x, y) + std::log1p(std::exp(-std::fabs(x - y))), .scale = 1)
   ROW2("hypot", hypot(x, y), std::hypot(x, y))
   ROW2("atan2", atan2(x, y), std::atan2(x, y))
   ROW3("lerp", lerp(x, y, z), z < 0.5 ? x + z * (y - x) : y - (1 - z) * (y - x), .z = {-0.5, 1.5}, .scale = 8)

@@ -132,12 +132,15 @@ constexpr bool can_keep_input() {
   else return false;
 }
 
-/// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
+/// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything. For
+/// other types there is none, and no error: clang asks for it before it checks the constraints of a function.
 template <class E>
-struct evaluated_type {
+struct evaluated_type;
+template <expression E>
+struct evaluated_type<E> {
   using type = typename result_of_point<element_of<E>, rank_of<E>, device_of<E>, E::order>::type;
 };
-template <class E>
+template <expression E>
   requires(is_tensor<E> || is_variable<E>)
 struct evaluated_type<E> {
   using type = E;
