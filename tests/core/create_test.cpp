@@ -11,6 +11,29 @@
 
 using namespace sinter;
 
+TEST_CASE("linspace and logspace have both ends, evenly spaced between", "[create]") {
+  const tensor<float, 1> x = linspace(-1, 2, 7);
+  for (index_t i = 0; i < 7; ++i) CHECK(x(i) == -1 + 0.5f * static_cast<float>(i));
+  CHECK(linspace<double>(0, 0.3, 4)(3) == 0.3);
+  CHECK(linspace(5, 9, 1)(0) == 5);
+  CHECK(linspace(5, 9, 0).numel() == 0);
+  const auto whole = linspace<std::int64_t>(-3, 3, 5);
+  CHECK((whole(0) == -3 && whole(1) == -1 && whole(2) == 0 && whole(3) == 1 && whole(4) == 3));
+  const tensor<float, 1> powers = logspace(0, 3, 4, 2);
+  for (index_t i = 0; i < 4; ++i) CHECK(powers(i) == static_cast<float>(1 << i));
+  CHECK(linspace<double>(-1.7e308, 1.7e308, 3)(1) == 0);
+  CHECK_THROWS_WITH(linspace(0, 1, -1), "linspace: -1 numbers; there must be 0 or more");
+  CHECK_THROWS_AS(linspace(0, std::numeric_limits<double>::infinity(), 3), value_error);
+  CHECK_THROWS_AS(linspace<std::int8_t>(0, 200, 3), value_error);
+  CHECK_THROWS_AS(logspace<std::int8_t>(0, 200, 3), value_error);
+}
+
+TEST_CASE("eye may have another number of columns than of rows", "[create]") {
+  const auto i = eye<float>(2, 3);
+  CHECK((i.shape() == extents<2>{{2, 3}} && i(1, 1) == 1 && i(1, 2) == 0 && i(0, 1) == 0));
+  CHECK(eye<float>(3, 0).numel() == 0);
+}
+
 TEST_CASE("zeros, ones, full and eye fill every element", "[create]") {
   for (float v : zeros<float>({3, 5, 7})) CHECK(v == 0);
   for (std::int64_t v : ones<std::int64_t>({40})) CHECK(v == 1);

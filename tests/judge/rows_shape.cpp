@@ -180,9 +180,22 @@ std::vector<row> shape_rows() {
            }),
       made("op:eye",
            [](const call& in) {
-             const index_t n = in.integer("0", 0);
-             in.only("1 m", static_cast<double>(n));
-             of_dtype(in, "float32", [&](auto type) { return sinter::eye<decltype(type)>(n); });
+             const index_t n = in.integer("0", 0), m = in.integer("1 m", n);
+             of_dtype(in, "float32", [&](auto type) { return sinter::eye<decltype(type)>(n, m); });
+           }),
+      made("op:linspace",
+           [](const call& in) {
+             of_dtype(in, "float32", [&](auto type) {
+               return sinter::linspace<decltype(type)>(in.number("0 start", 0), in.number("1 end", 0),
+                                                       in.integer("2 steps", 0));
+             });
+           }),
+      made("op:logspace",
+           [](const call& in) {
+             of_dtype(in, "float32", [&](auto type) {
+               return sinter::logspace<decltype(type)>(in.number("0 start", 0), in.number("1 end", 0),
+                                                       in.integer("2 steps", 0), in.number("3 base", 10));
+             });
            }),
       made("op:zeros",
            [](const call& in) {

@@ -205,10 +205,68 @@ tensor<T, 1, D> arange(detail::arange_number end) {
   return arange<T, D>(0, end);
 }
 
-/// The n x n identity.
+namespace detail {
+
+/// n numbers from begin to end, both there, as far apart from each other; of one it is `begin`. What is nearer to the
+/// end is counted from there, so that it is exact.
+SINTER_SHARED double point_between(double begin, double end, index_t n, index_t i);
+SINTER_SHARED void check_points_between(const char* op, double begin, double end, index_t n);
+#if SINTER_DEFINES
+SINTER_SHARED double point_between(double begin, double end, index_t n, index_t i) {
+  const double steps = static_cast<double>(n > 1 ? n - 1 : 1), step = end / steps - begin / steps;
+  return i < (n + 1) / 2 ? begin + step * static_cast<double>(i) : end - step * static_cast<double>(n - 1 - i);
+}
+SINTER_SHARED void check_points_between(const char* op, double begin, double end, index_t n) {
+  if (n < 0) refuse<value_error>({op, ": ", n, " numbers; there must be 0 or more"});
+  if (!std::isfinite(begin) || !std::isfinite(end))
+    refuse<value_error>({op, ": from ", begin, " to ", end, "; both must be finite"});
+}
+#endif
+
+}  // namespace detail
+
+/// n numbers from begin to end, evenly spaced, both ends among them: computed in double, then converted to T, towards 0
+/// where that is an integer. Errors: value_error for an end that is not finite, or fewer than no numbers.
+///
+///     tensor x = linspace(0, 1, 5);  // 0, 0.25, 0.5, 0.75, 1
+template <element T = float, device D = cpu>
+  requires(!std::is_same_v<T, bool>)
+tensor<T, 1, D> linspace(double begin, double end, detail::whole n) {
+  const index_t count = n;
+  detail::check_points_between("linspace", begin, end, count);
+  if (count > 0) {
+    detail::check_fits<T>("linspace", std::trunc(begin));
+    detail::check_fits<T>("linspace", std::trunc(count > 1 ? end : begin));
+  }
+  return detail::generate<T, D>(extents<1>{{count}},
+                                [=](index_t i) { return static_cast<T>(detail::point_between(begin, end, count, i)); });
+}
+
+/// `base` to the power of n numbers from begin to end, evenly spaced. Errors: as linspace.
+///
+///     tensor rates = logspace(-4, -1, 4);  // 0.0001, 0.001, 0.01, 0.1
+template <element T = float, device D = cpu>
+  requires(!std::is_same_v<T, bool>)
+tensor<T, 1, D> logspace(double begin, double end, detail::whole n, double base = 10) {
+  const index_t count = n;
+  detail::check_points_between("logspace", begin, end, count);
+  const auto at = [=](index_t i) { return std::pow(base, detail::point_between(begin, end, count, i)); };
+  if constexpr (std::is_integral_v<T>)
+    for (index_t i = 0; i < count; ++i) detail::check_fits<T>("logspace", std::trunc(at(i)));
+  return detail::generate<T, D>(extents<1>{{count}}, [=](index_t i) { return static_cast<T>(at(i)); });
+}
+
+/// The n x m matrix with ones where row and column are equal, zeros elsewhere; the n x n identity.
+///
+///     tensor i = eye<float>(3);
+template <element T, device D = cpu>
+tensor<T, 2, D> eye(detail::whole n, detail::whole m) {
+  const index_t columns = m;
+  return detail::generate<T, D>(extents<2>{{n, m}}, [=](index_t i) { return T(i / columns == i % columns ? 1 : 0); });
+}
 template <element T, device D = cpu>
 tensor<T, 2, D> eye(detail::whole n) {
-  return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
+  return eye<T, D>(n, n);
 }
 
 namespace detail {
