@@ -41,6 +41,7 @@
 #include "sinter/ops/cummin.hpp"
 #include "sinter/ops/cumprod.hpp"
 #include "sinter/ops/cumsum.hpp"
+#include "sinter/ops/diagonal.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/dot.hpp"
 #include "sinter/ops/elu.hpp"

@@ -183,6 +183,34 @@ std::vector<row> shape_rows() {
              const index_t n = in.integer("0", 0), m = in.integer("1 m", n);
              of_dtype(in, "float32", [&](auto type) { return sinter::eye<decltype(type)>(n, m); });
            }),
+      on<float>("op:diagonal",
+                [](const auto& in) {
+                  in.give(sinter::diagonal(in.template x<4>("0"), in.integer("1 offset", 0), in.axis("2 dim1", 0),
+                                           in.axis("3 dim2", 1)));
+                }),
+      on<float>("op:diag",
+                [](const auto& in) {
+                  if (in.rank("0") == 1) in.give(sinter::diag(in.template x<1>("0"), in.integer("1 diagonal", 0)));
+                  else in.give(sinter::diag(in.template x<2>("0"), in.integer("1 diagonal", 0)));
+                }),
+      on<float>("op:diag_embed",
+                [](const auto& in) {
+                  const index_t a = in.integer("2 dim1", -2), b = in.integer("3 dim2", -1), r = in.rank("0") + 1;
+                  if ((a + r) % r != r - 2 || (b + r) % r != r - 1) throw form_not_there{"other axes than the last"};
+                  in.give(sinter::diag_embed(in.template x<3>("0"), in.integer("1 offset", 0)));
+                }),
+      on<float>("op:trace", [](const auto& in) { in.give(sinter::trace(in.template x<2>("0"))); }),
+      on<float>("op:tril",
+                [](const auto& in) { in.give(sinter::tril(in.template x<4>("0"), in.integer("1 diagonal", 0))); }),
+      on<float>("op:triu",
+                [](const auto& in) { in.give(sinter::triu(in.template x<4>("0"), in.integer("1 diagonal", 0))); }),
+      on<float, std::int64_t>("onnx:Trilu",
+                              [](const auto& in) {
+                                const auto x = in.template x<4>("0");
+                                const index_t k = in.integer("1", 0);
+                                if (in.flag("upper", true)) in.give(sinter::triu(x, k));
+                                else in.give(sinter::tril(x, k));
+                              }),
       made("op:linspace",
            [](const call& in) {
              of_dtype(in, "float32", [&](auto type) {

@@ -348,6 +348,23 @@ class tensor final {
     return v;
   }
 
+  /// The elements at which axis_b counts `offset` more than axis_a, as a last axis in place of the two: (n,m) at 0 =>
+  /// (min(n, m)). Errors: index_error for axes that this tensor does not have, or for one axis twice.
+  [[nodiscard]] tensor<T, (rank > 2 ? rank - 1 : 1), D> diagonal(detail::whole offset = 0, detail::whole axis_a = 0,
+                                                                 detail::whole axis_b = 1) const
+    requires(rank >= 2)
+  {
+    require_value("diagonal");
+    extents<rank> shape = shape_, strides = strides_;
+    T* const first = data_ + detail::diagonal_axes(shape.values, strides.values, rank, offset, axis_a, axis_b);
+    extents<(rank > 2 ? rank - 1 : 1)> shape_of_view, strides_of_view;
+    for (int i = 0; i < rank - 1; ++i) {
+      shape_of_view[i] = shape[i];
+      strides_of_view[i] = strides[i];
+    }
+    return view<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
+  }
+
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
   template <std::size_t N>
   [[nodiscard]] tensor<T, int{N}, D> broadcast_to(const index_t (&to)[N]) const {

@@ -29,6 +29,30 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   return offset;
 }
 
+/// Puts the diagonal of two axes, at which b counts `diagonal` more than a, behind the others, one axis less in all;
+/// returns the offset in elements.
+SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, index_t diagonal, index_t axis_a,
+                                    index_t axis_b);
+#if SINTER_DEFINES
+SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, index_t diagonal, index_t axis_a,
+                                    index_t axis_b) {
+  const int a = checked_axis("diagonal", axis_a, rank), b = checked_axis("diagonal", axis_b, rank);
+  if (a == b) refuse<index_error>({"diagonal: axis ", a, " is named twice"});
+  const index_t rows = shape[a] + (diagonal < 0 ? diagonal : 0), columns = shape[b] - (diagonal > 0 ? diagonal : 0);
+  const index_t length = rows < columns ? rows : columns, step = strides[a] + strides[b];
+  const index_t offset = length <= 0 ? 0 : diagonal < 0 ? -diagonal * strides[a] : diagonal * strides[b];
+  int to = 0;
+  for (int i = 0; i < rank; ++i) {
+    if (i == a || i == b) continue;
+    shape[to] = shape[i];
+    strides[to++] = strides[i];
+  }
+  shape[to] = length < 0 ? 0 : length;
+  strides[to] = step;
+  return offset;
+}
+#endif
+
 /// Offset of index `i` (negative from the end) on an axis.
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];

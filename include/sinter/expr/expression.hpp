@@ -106,6 +106,8 @@ struct expression_base {
   template <class... A, class Problem = not_yet, class Fix = evaluate_it>
   void flip(A&&...) const = delete;
   template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void diagonal(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
   void contiguous(A&&...) const = delete;
   template <class... A, class Problem = not_yet, class Fix = evaluate_it>
   void clone(A&&...) const = delete;

@@ -380,6 +380,12 @@ class variable final {
     return view([=](const auto& t) { return t.flip(axis); });
   }
 
+  [[nodiscard]] auto diagonal(detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) const
+    requires(rank >= 2)
+  {
+    return view([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
+  }
+
   /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
   [[nodiscard]] variable contiguous() const { return to_memory_format(memory_format::contiguous); }
   [[nodiscard]] variable to_memory_format(memory_format f) const {

@@ -1,0 +1,142 @@
+// sinter/ops/diagonal.hpp: diagonal, diag, diag_embed, trace, and tril and triu, the elements on, below and above a
+// diagonal.
+#pragma once
+
+#include "sinter/core/create.hpp"
+#include "sinter/ops/add.hpp"
+#include "sinter/ops/concat.hpp"
+#include "sinter/ops/equal.hpp"
+#include "sinter/ops/greater_equal.hpp"
+#include "sinter/ops/less_equal.hpp"
+#include "sinter/ops/split.hpp"
+#include "sinter/ops/sum.hpp"
+#include "sinter/ops/where.hpp"
+
+namespace sinter {
+namespace detail {
+
+template <class E>
+constexpr auto find_diagonal_mistake() {
+  if constexpr (!is_fitting<split_mistake<E>>) return split_mistake<E>{};
+  else if constexpr (rank_of<E> < 2)
+    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<2, max_rank>>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using diagonal_mistake = decltype(find_diagonal_mistake<bare<E>>());
+template <class E>
+concept has_diagonals = is_fitting<diagonal_mistake<E>>;
+
+/// Rows (n,1) and columns (m) of a matrix, counted.
+template <device D>
+auto row_numbers(index_t n) {
+  return arange<std::int64_t, D>(n).reshape({n, 1});
+}
+template <device D>
+auto column_numbers(index_t m) {
+  return arange<std::int64_t, D>(m);
+}
+
+}  // namespace detail
+
+/// The elements at which axis_b counts `offset` more than axis_a, as a last axis in place of the two, a view of x:
+/// (n,m) at 0 => (min(n, m)). Derivative: g lies on the diagonal. Errors: index_error for axes that x does not have, or
+/// for one axis twice.
+///
+///     tensor above = diagonal(x, 1);
+template <class X>
+  requires(detail::has_diagonals<X>)
+auto diagonal(X&& x, detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) {
+  return detail::eval_to_read(std::forward<X>(x)).diagonal(offset, axis_a, axis_b);
+}
+
+/// The sum of a matrix' diagonal. Derivative: g on the diagonal.
+///
+///     tensor t = trace(x);
+template <class X>
+  requires(detail::has_diagonals<X> && rank_of<X> == 2)
+auto trace(X&& x) {
+  return eval(sum(diagonal(std::forward<X>(x))));
+}
+
+/// The lines along the last axis as diagonals of matrices, which are the last two axes, with zeros elsewhere:
+/// (…,n) => (…,n+|offset|,n+|offset|). Runs at once. Derivative: g on the diagonal.
+///
+///     tensor scales = diag_embed(x);
+template <class X>
+  requires(detail::splits<X> && rank_of<X> < max_rank)
+auto diag_embed(X&& x, detail::whole offset = 0) {
+  constexpr int R = rank_of<X>;
+  using D = device_of<X>;
+  detail::check_defined("diag_embed", x);
+  const auto value = detail::eval_to_read(std::forward<X>(x));
+  const index_t n = value.shape()[R - 1], o = offset, beside = o < 0 ? -o : o;
+  const auto rows = detail::row_numbers<D>(n);
+  const auto columns = detail::column_numbers<D>(n + beside);
+  const auto lines = eval(where(columns == rows + (o > 0 ? o : 0), value.unsqueeze(R), 0));
+  if (beside == 0) return lines;
+  extents<R + 1> rest = lines.shape();
+  rest[R - 1] = beside;
+  const auto zeros_beside = zeros<element_of<X>, D>(rest);
+  return o > 0 ? concat(R - 1, lines, zeros_beside) : concat(R - 1, zeros_beside, lines);
+}
+
+/// Of a vector the matrix with it on a diagonal, of a matrix that diagonal: (n) => (n+|offset|,n+|offset|), and
+/// (n,m) => the view diagonal(x, offset).
+///
+///     tensor d = diag(diag(x.select(0, 0)));
+template <class X>
+  requires(detail::splits<X> && rank_of<X> <= 2)
+auto diag(X&& x, detail::whole offset = 0) {
+  if constexpr (rank_of<X> == 1) return diag_embed(std::forward<X>(x), offset);
+  else return diagonal(std::forward<X>(x), offset);
+}
+
+/// Matrices, the last two axes, with zeros above the diagonal `offset`, which counts to the right; triu: below it.
+/// Fuses with what x is computed from; runs at once. Derivative: g where x is kept.
+///
+///     tensor causal = tril(ones<float>({8, 8}));
+template <class X>
+  requires(detail::has_diagonals<X>)
+detail::evaluated<X> tril(X&& x, detail::whole offset = 0) {
+  using D = device_of<X>;
+  detail::check_defined("tril", x);
+  constexpr int R = rank_of<X>;
+  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
+  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
+  return eval(where(columns <= rows + index_t(offset), std::forward<X>(x), 0));
+}
+/// Matrices with zeros below the diagonal `offset`; see tril.
+///
+///     tensor upper = triu(x, 1);
+template <class X>
+  requires(detail::has_diagonals<X>)
+detail::evaluated<X> triu(X&& x, detail::whole offset = 0) {
+  using D = device_of<X>;
+  detail::check_defined("triu", x);
+  constexpr int R = rank_of<X>;
+  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
+  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
+  return eval(where(columns >= rows + index_t(offset), std::forward<X>(x), 0));
+}
+
+template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
+          class Fix = typename detail::diagonal_mistake<X>::fix>
+void diagonal(X&&, index_t = 0, index_t = 0, index_t = 1) = delete;
+template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
+          class Fix = typename detail::diagonal_mistake<X>::fix>
+void trace(X&&) = delete;
+template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
+          class Fix = typename detail::diagonal_mistake<X>::fix>
+void tril(X&&, index_t = 0) = delete;
+template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
+          class Fix = typename detail::diagonal_mistake<X>::fix>
+void triu(X&&, index_t = 0) = delete;
+template <class X, class Problem = typename detail::split_mistake<X>::problem,
+          class Fix = typename detail::split_mistake<X>::fix>
+void diag_embed(X&&, index_t = 0) = delete;
+template <class X, class Problem = typename detail::split_mistake<X>::problem,
+          class Fix = typename detail::split_mistake<X>::fix>
+void diag(X&&, index_t = 0) = delete;
+
+}  // namespace sinter
