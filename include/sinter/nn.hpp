@@ -11,6 +11,7 @@
 #include "sinter/nn/instances.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
+#include "sinter/nn/loss_formulas.hpp"
 #include "sinter/nn/mark_written.hpp"
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/members.hpp"

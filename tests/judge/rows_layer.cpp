@@ -167,6 +167,56 @@ std::vector<row> layer_rows() {
                   const auto x = in.template x<4>("0"), y = in.template x<4>("1");
                   by_reduction(in, [&](auto reduction) { return mse_loss(x, y, reduction); });
                 }),
+      on<float>("op:nn.functional.l1_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  by_reduction(in, [&](auto reduction) { return sinter::l1_loss(x, y, reduction); });
+                }),
+      on<float>("op:nn.functional.smooth_l1_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  const double beta = in.number("beta", 1);
+                  by_reduction(in, [&](auto reduction) { return sinter::smooth_l1_loss(x, y, beta, reduction); });
+                }),
+      on<float>("op:nn.functional.huber_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  const double delta = in.number("delta", 1);
+                  by_reduction(in, [&](auto reduction) { return sinter::huber_loss(x, y, delta, reduction); });
+                }),
+      on<float>("op:nn.functional.soft_margin_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  by_reduction(in, [&](auto reduction) { return sinter::soft_margin_loss(x, y, reduction); });
+                }),
+      on<float>("op:nn.functional.binary_cross_entropy",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  by_reduction(in, [&](auto reduction) { return sinter::binary_cross_entropy(x, y, reduction); });
+                }),
+      on<float>("op:nn.functional.hinge_embedding_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  const double margin = in.number("margin", 1);
+                  by_reduction(in,
+                               [&](auto reduction) { return sinter::hinge_embedding_loss(x, y, margin, reduction); });
+                }),
+      on<float>("op:nn.functional.kl_div",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  const bool logarithm = in.flag("log_target", false);
+                  by_reduction(in, [&](auto reduction) {
+                    return logarithm ? eval(sinter::kl_div(x, y, sinter::log_target, reduction))
+                                     : eval(sinter::kl_div(x, y, reduction));
+                  });
+                }),
+      on<float>("op:nn.functional.poisson_nll_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  const sinter::poisson_nll_options options{in.flag("log_input", true), in.flag("full", false),
+                                                            in.number("eps", 1e-8)};
+                  by_reduction(in, [&](auto reduction) { return sinter::poisson_nll_loss(x, y, options, reduction); });
+                }),
       on<float>("op:nn.functional.binary_cross_entropy_with_logits",
                 [](const auto& in) {
                   const auto x = in.template x<4>("0"), y = in.template x<4>("1");
