@@ -32,7 +32,7 @@ def forms_of_macro(kind, name):
         return [f"a {operator} b" if operator else f"{name}(a, b)"]
     if kind == "TERNARY_FUNCTION":
         return [f"{name}(a, b, c)"]
-    if kind == "REDUCTION":
+    if kind.endswith("REDUCTION"):
         return [f"{name}(x)", f"{name}(x, axis)", f"{name}(x, {{axis, ...}})", f"{name}(x, axis, keepdim)"]
     return [f"{name}(x)"]
 

@@ -49,6 +49,22 @@ std::vector<row> binary_rows() {
                   in.give(clamp_max(in.template x<4>("0"), in.template x<4>("2 max")));
                 }),
       binary<float>("op:clamp_min", OF_XY(clamp_min(x, y))),
+      on<float>("op:addcmul",
+                [](const auto& in) {
+                  in.give(addcmul(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"),
+                                  in.number("value", 1)));
+                }),
+      on<float>("op:addcdiv",
+                [](const auto& in) {
+                  in.give(addcdiv(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"),
+                                  in.number("value", 1)));
+                }),
+      on<float>("op:isclose",
+                [](const auto& in) {
+                  const sinter::closeness o{in.number("2 rtol", 1e-5), in.number("3 atol", 1e-8),
+                                            in.flag("4 equal_nan", false)};
+                  in.give(isclose(in.template constant<float, 4>("0"), in.template constant<float, 4>("1"), o));
+                }),
       // Not elementwise: the steps may cancel.
       on<float>(
           "op:lerp",

@@ -56,6 +56,31 @@ std::vector<row> reduction_rows() {
       fold<float>("onnx:ReduceSumSquare", [](const auto& x, const auto&... a) { return sum(square(x), a...); }),
       fold<float>("op:all", REDUCTION(all)),
       fold<float>("op:any", REDUCTION(any)),
+      fold<float>("op:count_nonzero", REDUCTION(count_nonzero)),
+      fold<float>("op:nansum", REDUCTION(nansum)),
+      fold<float>("op:nanmean", REDUCTION(nanmean)),
+      on<float>("op:std",
+                [](const auto& in) {
+                  in.only("correction None", 1);
+                  if (in.is("1", "b")) {
+                    in.only_flag("1", true);
+                    in.give(stddev(in.template x<4>("0")));
+                  } else {
+                    in.only_flag("2 unbiased", true);
+                    fold_by(in, "1 dim None", "3 keepdim", REDUCTION(stddev));
+                  }
+                }),
+      // What PyTorch puts before and behind is joined here.
+      on<float>("op:diff",
+                [](const auto& in) {
+                  const index_t n = in.integer("1 n", 1), axis = in.axis("2 dim", -1);
+                  const auto x = in.template x<4>("0");
+                  std::vector<std::remove_const_t<decltype(x)>> parts;
+                  if (in.has("3 prepend None")) parts.push_back(in.template x<4>("3 prepend"));
+                  parts.push_back(x);
+                  if (in.has("4 append None")) parts.push_back(in.template x<4>("4 append"));
+                  in.give(n == 0 ? x : sinter::diff(sinter::concat(axis, parts), n, axis));
+                }),
       // var(x, unbiased), var(x, dim, unbiased, keepdim), var(x, dim, correction=, keepdim=); the library has n - 1.
       on<float>("op:var",
                 [](const auto& in) {
