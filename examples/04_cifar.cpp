@@ -49,7 +49,7 @@ struct settings {
 using pictures = tensor<std::uint8_t, 4>;  // (N, 3, 32, 32), from 0 to 255
 using labels = tensor<std::int64_t, 1>;
 using picture_set = batch<pictures, labels>;
-struct split {
+struct data_set {
   picture_set train, test;
 };
 
@@ -80,7 +80,7 @@ bool exists(const std::string& path) {
   return file != nullptr && std::fclose(file) == 0;
 }
 
-split read_split(const settings& s) {
+data_set read_data(const settings& s) {
   if (const std::string test = s.data + "/test_batch.bin"; exists(test)) {
     const picture_set all = read_cifar10(s.data, {.prefix = "data_batch"});
     return {part_of(all, 0, s.pictures > 0 ? std::min(s.pictures, all.size()) : all.size()), read_cifar10(test)};
@@ -163,7 +163,7 @@ template <device D>
 int train(const settings& s) {
   generator gen(s.seed);
   const network_on<D> network(s.depth, gen);
-  const auto [training, test] = read_split(s);
+  const auto [training, test] = read_data(s);
   data_loader loader(tensor_dataset(training.inputs, training.targets),
                      {.batch_size = s.batch, .shuffle = true, .drop_last = training.size() > s.batch, .seed = s.seed});
   // The learning rate rises during the first twentieth of the steps, then falls along half a cosine.
