@@ -12288,6 +12288,27 @@ SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_p
 #undef SINTER_ADAPTIVE_POOL_REJECTIONS
 
 }  // namespace sinter
+// sinter/ops/addcmul.hpp: addcmul and addcdiv, a multiple of a product or quotient added.
+
+namespace sinter {
+
+/// x + value a b, elementwise and broadcast; the formula of these ops, in one pass with what stands around it, with
+/// their derivatives and errors.
+///
+///     tensor y = addcmul(x, a, b, 0.5);
+template <expression X, class A, class B>
+auto addcmul(X&& x, A&& a, B&& b, double value = 1) {
+  return std::forward<X>(x) + value * (std::forward<A>(a) * std::forward<B>(b));
+}
+/// x + value a / b, elementwise and broadcast; as addcmul.
+///
+///     tensor y = addcdiv(x, a, b, -0.1);
+template <expression X, class A, class B>
+auto addcdiv(X&& x, A&& a, B&& b, double value = 1) {
+  return std::forward<X>(x) + value * (std::forward<A>(a) / std::forward<B>(b));
+}
+
+}  // namespace sinter
 // sinter/ops/all.hpp: whether every element is true.
 
 // sinter/ops/detail/reduction.hpp: what sum, max, ... share: the fold of an expression along axes.
@@ -16027,26 +16048,100 @@ struct cosh_op : real_op {
 SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
 
 }  // namespace sinter
-// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+// sinter/ops/count_nonzero.hpp: count_nonzero, nansum, nanmean and stddev, reductions of a formula.
 
-// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+// sinter/ops/isnan.hpp: whether x is not a number.
 
 namespace sinter {
+namespace ops {
 
-/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
-/// (`sum`, `max`).
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-struct max_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-inline constexpr max_t max{};
-}  // namespace reduction
+struct isnan_op : predicate_op {
+  static constexpr const char* name = "isnan";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isnan(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is not a number, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isnan(x);
+SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
 
 }  // namespace sinter
+// sinter/ops/logical_not.hpp: the negation of a mask.
+
+namespace sinter {
+namespace ops {
+
+struct logical_not_op : logical_op {
+  static constexpr const char* name = "logical_not";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::logical_not(x);
+  }
+};
+
+}  // namespace ops
+
+/// !x, elementwise on bool; a mask without derivative.
+///
+///     tensor mask = !(x > 0);
+SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
+SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return without_mask(a) != without_mask(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+// sinter/ops/sqrt.hpp: the square root.
+
+namespace sinter {
+namespace ops {
+
+struct sqrt_op : real_op {
+  static constexpr const char* name = "sqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (2 * y);
+  }
+};
+
+}  // namespace ops
+
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
+///
+///     tensor y = sqrt(x);
+SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
+
+}  // namespace sinter
+// sinter/ops/var.hpp: the variance along axes.
+
 // sinter/ops/mean.hpp: the arithmetic mean along axes.
 
 namespace sinter {
@@ -16073,6 +16168,144 @@ struct mean_op {
 ///
 ///     tensor centred = x - mean(x, 0, keepdim);
 SINTER_REDUCTION(mean, ops::mean_op)
+
+}  // namespace sinter
+// sinter/ops/square.hpp: x times x.
+
+namespace sinter {
+namespace ops {
+
+struct square_op : number_op {
+  static constexpr const char* name = "square";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return multiply_op::apply(x, x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return 2 * g * x;
+  }
+};
+
+}  // namespace ops
+
+/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
+///
+///     tensor loss = sum(square(y - target));
+SINTER_UNARY_FUNCTION(square, ops::square_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct var_op {
+  static constexpr const char* name = "var";
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::var_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
+    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
+  }
+  template <class E>
+  static auto summand(const E& distance, index_t n) {
+    using T = element_of<E>;
+    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+}  // namespace ops
+
+/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
+/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
+/// where the sum is not. NaN of fewer than two elements.
+/// Derivative: 2 g (x - mean) / (n - 1).
+///
+///     tensor spread = sqrt(var(x, 0));
+SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+// Declares name(x), name(x, axis) and name(x, {axes...}), the last two with keepdim as well, as formula(x, axes...).
+// What does not fit is rejected as `op` is.
+#define SINTER_FORMULA_REDUCTION(name, op, formula)                                                                \
+  template <class E, class = std::enable_if_t<detail::reduces<op, E>>>                                             \
+  auto name(const E& x) {                                                                                          \
+    return formula(x);                                                                                             \
+  }                                                                                                                \
+  template <class E, class Axis, class... Keep, class = std::enable_if_t<detail::reduces<op, E, Axis, Keep...>>>   \
+  auto name(const E& x, Axis axis, Keep... keep) {                                                                 \
+    return formula(x, axis, keep...);                                                                              \
+  }                                                                                                                \
+  template <std::size_t N, class E, class... Keep, class = std::enable_if_t<detail::reduces<op, E, int, Keep...>>> \
+  auto name(const E& x, const index_t(&axes)[N], Keep... keep) {                                                   \
+    return formula(x, axes, keep...);                                                                              \
+  }                                                                                                                \
+  SINTER_REDUCTION_REJECTIONS(name, op)
+
+namespace detail {
+
+inline constexpr auto count_of_nonzero = [](const auto& x, const auto&... axes) {
+  return sum(cast<std::int64_t>(x != 0), axes...);
+};
+inline constexpr auto sum_without_nan = [](const auto& x, const auto&... axes) {
+  return sum(where(isnan(x), 0, x), axes...);
+};
+inline constexpr auto mean_without_nan = [](const auto& x, const auto&... axes) {
+  return sum_without_nan(x, axes...) / sum(cast<element_of<decltype(x)>>(!isnan(x)), axes...);
+};
+inline constexpr auto root_of_var = [](const auto& x, const auto&... axes) { return sqrt(var(x, axes...)); };
+
+}  // namespace detail
+
+/// How many elements are not 0, of all, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// An int64, without derivative.
+///
+///     tensor per_row = count_nonzero(x, 1);
+SINTER_FORMULA_REDUCTION(count_nonzero, ops::sum_op, detail::count_of_nonzero)
+
+/// The sum of what is not NaN, floating point. Derivative: g where x is not NaN.
+///
+///     tensor total = nansum(x);
+SINTER_FORMULA_REDUCTION(nansum, ops::sum_op, detail::sum_without_nan)
+
+/// The mean of what is not NaN, floating point; NaN where all is. Derivative: g over their number where x is not NaN.
+///
+///     tensor centre = nanmean(x, 0);
+SINTER_FORMULA_REDUCTION(nanmean, ops::sum_op, detail::mean_without_nan)
+
+/// The unbiased standard deviation, sqrt(var(x)); PyTorch's `std`, a name that C++ has taken.
+///
+///     tensor spread = stddev(x, 0);
+SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
+
+#undef SINTER_FORMULA_REDUCTION
+
+}  // namespace sinter
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+
+// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+
+namespace sinter {
+
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
+/// (`sum`, `max`).
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+struct max_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+inline constexpr max_t max{};
+}  // namespace reduction
 
 }  // namespace sinter
 
@@ -16851,6 +17084,34 @@ void diag_embed(X&&, index_t = 0) = delete;
 template <class X, class Problem = typename detail::split_mistake<X>::problem,
           class Fix = typename detail::split_mistake<X>::fix>
 void diag(X&&, index_t = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/diff.hpp: differences of neighbours.
+
+namespace sinter {
+
+/// x[i + 1] - x[i] along an axis, n times one after the other: (…,m,…) => (…,m-n,…), nothing where n is m or more.
+/// Runs at once. Derivative: what each element adds to its two differences. Errors: value_error for an n below 0,
+/// index_error for an axis that x does not have.
+///
+///     tensor steps = diff(x);
+template <class X>
+  requires(detail::splits<X> && !std::is_same_v<element_of<X>, bool>)
+detail::evaluated<X> diff(X&& x, detail::whole n = 1, detail::whole axis = -1) {
+  detail::check_defined("diff", x);
+  const int a = detail::checked_axis("diff", axis, rank_of<X>);
+  index_t times = n;
+  if (times < 0) detail::refuse<value_error>({"diff: ", times, " times; it must be 0 or more"});
+  detail::evaluated<X> value = detail::eval_to_read(std::forward<X>(x));
+  for (; times > 0 && value.shape()[a] > 0; --times) {
+    const index_t m = value.shape()[a];
+    value = eval(value.slice(a, 1, m) - value.slice(a, 0, m - 1));
+  }
+  return value;
+}
+template <class X, class Problem = typename detail::split_mistake<X>::problem,
+          class Fix = typename detail::split_mistake<X>::fix>
+void diff(X&&, index_t = 1, index_t = -1) = delete;
 
 }  // namespace sinter
 // sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
@@ -18692,6 +18953,8 @@ template <class X, class Problem = typename detail::kernel_check<ops::interpolat
 void interpolate(X&&, const interpolate_options&) = delete;
 
 }  // namespace sinter
+// sinter/ops/isclose.hpp: isclose and allclose, for tests of numbers that are rounded.
+
 // sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
 
 namespace sinter {
@@ -18713,6 +18976,69 @@ struct isfinite_op : predicate_op {
 SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
 
 }  // namespace sinter
+// sinter/ops/logical_or.hpp: whether either is true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_or_op : logical_op {
+  static constexpr const char* name = "logical_or";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_or(without_mask(a), without_mask(b));
+  }
+};
+
+}  // namespace ops
+
+/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 || x < 1;
+SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
+SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How far apart two numbers may be that count as close.
+///
+///     allclose(a, b, {.rtol = 1e-3});
+struct closeness {
+  double rtol = 1e-5;      ///< relative to the second
+  double atol = 1e-8;      ///< and beside that
+  bool equal_nan = false;  ///< NaN is close to NaN
+};
+
+namespace detail {
+
+template <class A, class B>
+concept may_be_close = expression<A> && expression<B> && fits<ops::subtract_op, bare<A>, bare<B>>;
+
+}  // namespace detail
+
+/// |a - b| <= atol + rtol |b|, elementwise and broadcast: a mask of bool without derivative. Infinities are close to
+/// themselves alone.
+///
+///     tensor mask = isclose(a, b);
+template <class A, class B>
+  requires(detail::may_be_close<A, B>)
+auto isclose(const A& a, const B& b, const closeness& o = {}) {
+  const auto distance = abs(a - b);
+  return a == b || (isfinite(distance) && distance <= o.atol + o.rtol * abs(b)) ||
+         (isnan(a) && isnan(b) && o.equal_nan);
+}
+/// Is all of a close to b? It waits for a GPU. Errors: shape_error where shapes do not broadcast.
+///
+///     const bool same = allclose(a, b, {.rtol = 1e-3});
+template <class A, class B>
+  requires(detail::may_be_close<A, B>)
+bool allclose(const A& a, const B& b, const closeness& o = {}) {
+  return eval(all(isclose(a, b, o))).item();
+}
+
+}  // namespace sinter
 // sinter/ops/isinf.hpp: whether x is an infinity.
 
 namespace sinter {
@@ -18732,27 +19058,6 @@ struct isinf_op : predicate_op {
 ///
 ///     tensor mask = isinf(x);
 SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
-
-}  // namespace sinter
-// sinter/ops/isnan.hpp: whether x is not a number.
-
-namespace sinter {
-namespace ops {
-
-struct isnan_op : predicate_op {
-  static constexpr const char* name = "isnan";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isnan(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is not a number, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isnan(x);
-SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
 
 }  // namespace sinter
 // sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
@@ -19047,28 +19352,6 @@ SINTER_BINARY_FUNCTION(logaddexp, ops::logaddexp_op)
 }  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
 
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) != without_mask(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
-
-}  // namespace sinter
-
 namespace sinter {
 namespace ops {
 
@@ -19114,51 +19397,6 @@ detail::kernel_of<ops::logcumsumexp_op, E> logcumsumexp(E&& x, detail::whole axi
 }
 SINTER_KERNEL_REJECTIONS(logcumsumexp, ops::logcumsumexp_op)
 SINTER_AXIS_REJECTION(logcumsumexp)
-
-}  // namespace sinter
-// sinter/ops/logical_not.hpp: the negation of a mask.
-
-namespace sinter {
-namespace ops {
-
-struct logical_not_op : logical_op {
-  static constexpr const char* name = "logical_not";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::logical_not(x);
-  }
-};
-
-}  // namespace ops
-
-/// !x, elementwise on bool; a mask without derivative.
-///
-///     tensor mask = !(x > 0);
-SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
-SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
-
-}  // namespace sinter
-// sinter/ops/logical_or.hpp: whether either is true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_or_op : logical_op {
-  static constexpr const char* name = "logical_or";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_or(without_mask(a), without_mask(b));
-  }
-};
-
-}  // namespace ops
-
-/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
-/// computed.
-///
-///     tensor mask = x > 0 || x < 1;
-SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
-SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
 
 }  // namespace sinter
 // sinter/ops/logical_xor.hpp: whether one only is true.
@@ -19755,33 +19993,6 @@ SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
 
 }  // namespace sinter
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
-
-// sinter/ops/square.hpp: x times x.
-
-namespace sinter {
-namespace ops {
-
-struct square_op : number_op {
-  static constexpr const char* name = "square";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return multiply_op::apply(x, x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return 2 * g * x;
-  }
-};
-
-}  // namespace ops
-
-/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
-///
-///     tensor loss = sum(square(y - target));
-SINTER_UNARY_FUNCTION(square, ops::square_op)
-
-}  // namespace sinter
 
 namespace sinter {
 namespace ops {
@@ -20767,32 +20978,6 @@ values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::wh
 SINTER_LINES_REJECTIONS(topk)
 
 }  // namespace sinter
-// sinter/ops/sqrt.hpp: the square root.
-
-namespace sinter {
-namespace ops {
-
-struct sqrt_op : real_op {
-  static constexpr const char* name = "sqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (2 * y);
-  }
-};
-
-}  // namespace ops
-
-/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
-///
-///     tensor y = sqrt(x);
-SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
-
-}  // namespace sinter
 // sinter/ops/tan.hpp: the tangent.
 
 namespace sinter {
@@ -21156,40 +21341,6 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
   return {eval(detail::make_kernel(ops::gather_op("unique", 0), values, first)), inverse.reshape(shape), counts};
 }
-
-}  // namespace sinter
-// sinter/ops/var.hpp: the variance along axes.
-
-namespace sinter {
-namespace ops {
-
-struct var_op {
-  static constexpr const char* name = "var";
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::var_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
-  }
-  template <class E>
-  static auto summand(const E& distance, index_t n) {
-    using T = element_of<E>;
-    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
-  }
-};
-
-}  // namespace ops
-
-/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
-/// where the sum is not. NaN of fewer than two elements.
-/// Derivative: 2 g (x - mean) / (n - 1).
-///
-///     tensor spread = sqrt(var(x, 0));
-SINTER_REDUCTION(var, ops::var_op)
 
 }  // namespace sinter
 // sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
