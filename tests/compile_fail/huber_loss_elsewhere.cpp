@@ -1,5 +1,5 @@
 // tests/compile_fail/huber_loss_elsewhere.cpp: a loss with its options, of a target on another device.
-// FIRST-LINE: operands_on_different_devices<cpu, numa<0>
+// FIRST-LINE: operands_on_different_devices<(sinter::)?cpu, (sinter::)?numa<0>\s?>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>
 
