@@ -15,6 +15,7 @@ TEST_CASE("linspace and logspace have both ends, evenly spaced between", "[creat
   const tensor<float, 1> x = linspace(-1, 2, 7);
   for (index_t i = 0; i < 7; ++i) CHECK(x(i) == -1 + 0.5f * static_cast<float>(i));
   CHECK(linspace<double>(0, 0.3, 4)(3) == 0.3);
+  CHECK(linspace<double>(0, 1, 50)(49) == 1);
   CHECK(linspace(5, 9, 1)(0) == 5);
   CHECK(linspace(5, 9, 0).numel() == 0);
   const auto whole = linspace<std::int64_t>(-3, 3, 5);

@@ -164,8 +164,8 @@ TEMPLATE_TEST_CASE("gemm crosses every blocking boundary", "[gemm]", float, doub
 }
 
 TEMPLATE_TEST_CASE("gemm gives the same bits on any number of threads", "[gemm]", float, double) {
-  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900}, {600, 33, 1300},
-                              {3, 600, 900},   {700, 7, 600},  {450, 700, 800}};
+  const index_t sizes[][3] = {{129, 300, 600}, {300, 10, 700}, {40, 600, 900},  {600, 33, 1300},
+                              {3, 600, 900},   {700, 7, 600},  {450, 700, 800}, {140, 60, 4000}};
   for (const auto& s : sizes)
     for (const layout la : {layout::plain, layout::transposed})
       for (const layout lb : {layout::plain, layout::transposed}) {

@@ -15,6 +15,16 @@ void by_reduction(const In& in, F f) {
   else throw form_not_there{reduction};
 }
 
+/// A loss of a prediction and a target of its shape.
+template <class F>
+row loss(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+    by_reduction(in, [&](auto reduction) { return F{}(x, y, in, reduction); });
+  });
+}
+#define LOSS(...) [](const auto& x, const auto& y, [[maybe_unused]] const auto& in, auto reduce) { return __VA_ARGS__; }
+
 /// Logits or log-probabilities (N,C,...) with labels (N,...), or with probabilities where F takes them.
 template <bool Options, class F>
 row classification(const char* names, F) {
@@ -162,66 +172,21 @@ std::vector<row> layer_rows() {
       classification<true>("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss",
                            REDUCTION(cross_entropy)),
       classification<false>("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
-      on<float>("op:nn.functional.mse_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  by_reduction(in, [&](auto reduction) { return mse_loss(x, y, reduction); });
-                }),
-      on<float>("op:nn.functional.l1_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  by_reduction(in, [&](auto reduction) { return sinter::l1_loss(x, y, reduction); });
-                }),
-      on<float>("op:nn.functional.smooth_l1_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  const double beta = in.number("beta", 1);
-                  by_reduction(in, [&](auto reduction) { return sinter::smooth_l1_loss(x, y, beta, reduction); });
-                }),
-      on<float>("op:nn.functional.huber_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  const double delta = in.number("delta", 1);
-                  by_reduction(in, [&](auto reduction) { return sinter::huber_loss(x, y, delta, reduction); });
-                }),
-      on<float>("op:nn.functional.soft_margin_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  by_reduction(in, [&](auto reduction) { return sinter::soft_margin_loss(x, y, reduction); });
-                }),
-      on<float>("op:nn.functional.binary_cross_entropy",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  by_reduction(in, [&](auto reduction) { return sinter::binary_cross_entropy(x, y, reduction); });
-                }),
-      on<float>("op:nn.functional.hinge_embedding_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  const double margin = in.number("margin", 1);
-                  by_reduction(in,
-                               [&](auto reduction) { return sinter::hinge_embedding_loss(x, y, margin, reduction); });
-                }),
-      on<float>("op:nn.functional.kl_div",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  const bool logarithm = in.flag("log_target", false);
-                  by_reduction(in, [&](auto reduction) {
-                    return logarithm ? eval(sinter::kl_div(x, y, sinter::log_target, reduction))
-                                     : eval(sinter::kl_div(x, y, reduction));
-                  });
-                }),
-      on<float>("op:nn.functional.poisson_nll_loss",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  const sinter::poisson_nll_options options{in.flag("log_input", true), in.flag("full", false),
-                                                            in.number("eps", 1e-8)};
-                  by_reduction(in, [&](auto reduction) { return sinter::poisson_nll_loss(x, y, options, reduction); });
-                }),
-      on<float>("op:nn.functional.binary_cross_entropy_with_logits",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-                  by_reduction(in, [&](auto reduction) { return bce_with_logits(x, y, reduction); });
-                }),
+      loss("op:nn.functional.mse_loss", LOSS(mse_loss(x, y, reduce))),
+      loss("op:nn.functional.l1_loss", LOSS(l1_loss(x, y, reduce))),
+      loss("op:nn.functional.smooth_l1_loss", LOSS(smooth_l1_loss(x, y, in.number("beta", 1), reduce))),
+      loss("op:nn.functional.huber_loss", LOSS(huber_loss(x, y, in.number("delta", 1), reduce))),
+      loss("op:nn.functional.soft_margin_loss", LOSS(soft_margin_loss(x, y, reduce))),
+      loss("op:nn.functional.binary_cross_entropy", LOSS(binary_cross_entropy(x, y, reduce))),
+      loss("op:nn.functional.hinge_embedding_loss", LOSS(hinge_embedding_loss(x, y, in.number("margin", 1), reduce))),
+      loss("op:nn.functional.kl_div", LOSS(in.flag("log_target", false) ? eval(kl_div(x, y, sinter::log_target, reduce))
+                                                                        : eval(kl_div(x, y, reduce)))),
+      loss("op:nn.functional.poisson_nll_loss",
+           LOSS(poisson_nll_loss(
+               x, y,
+               sinter::poisson_nll_options{in.flag("log_input", true), in.flag("full", false), in.number("eps", 1e-8)},
+               reduce))),
+      loss("op:nn.functional.binary_cross_entropy_with_logits", LOSS(bce_with_logits(x, y, reduce))),
   };
 }
 

@@ -33,6 +33,21 @@ row fold_one(const char* names, F) {
   });
 }
 
+/// var(x, unbiased), var(x, dim, unbiased, keepdim), var(x, dim, correction=, keepdim=); the library has n - 1.
+template <class F>
+row deviation(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    in.only("correction None", 1);
+    if (in.is("1", "b")) {
+      in.only_flag("1", true);
+      in.give(F{}(in.template x<4>("0")));
+    } else {
+      in.only_flag("2 unbiased", true);
+      fold_by(in, "1 dim None", "3 keepdim", F{});
+    }
+  });
+}
+
 /// Norms of order 2 of all elements of an axis or two, whose order has the name or number given.
 template <class In>
 void norm_by(const In& in, const char* order, const char* axes, const char* keep) {
@@ -59,17 +74,7 @@ std::vector<row> reduction_rows() {
       fold<float>("op:count_nonzero", REDUCTION(count_nonzero)),
       fold<float>("op:nansum", REDUCTION(nansum)),
       fold<float>("op:nanmean", REDUCTION(nanmean)),
-      on<float>("op:std",
-                [](const auto& in) {
-                  in.only("correction None", 1);
-                  if (in.is("1", "b")) {
-                    in.only_flag("1", true);
-                    in.give(stddev(in.template x<4>("0")));
-                  } else {
-                    in.only_flag("2 unbiased", true);
-                    fold_by(in, "1 dim None", "3 keepdim", REDUCTION(stddev));
-                  }
-                }),
+      deviation("op:std", REDUCTION(stddev)),
       // What PyTorch puts before and behind is joined here.
       on<float>("op:diff",
                 [](const auto& in) {
@@ -81,18 +86,7 @@ std::vector<row> reduction_rows() {
                   if (in.has("4 append None")) parts.push_back(in.template x<4>("4 append"));
                   in.give(n == 0 ? x : sinter::diff(sinter::concat(axis, parts), n, axis));
                 }),
-      // var(x, unbiased), var(x, dim, unbiased, keepdim), var(x, dim, correction=, keepdim=); the library has n - 1.
-      on<float>("op:var",
-                [](const auto& in) {
-                  in.only("correction None", 1);
-                  if (in.is("1", "b")) {
-                    in.only_flag("1", true);
-                    in.give(var(in.template x<4>("0")));
-                  } else {
-                    in.only_flag("2 unbiased", true);
-                    fold_by(in, "1 dim None", "3 keepdim", REDUCTION(var));
-                  }
-                }),
+      deviation("op:var", REDUCTION(var)),
       on<float>("op:norm op:norm.inf", [](const auto& in) { norm_by(in, "1 p None", "2 dim None", "3 keepdim"); }),
       // A matrix has another norm of order 2 here, unless no order is given.
       on<float>("op:linalg.norm",

@@ -207,8 +207,8 @@ tensor<T, 1, D> arange(detail::arange_number end) {
 
 namespace detail {
 
-/// n numbers from begin to end, both there, as far apart from each other; of one it is `begin`. What is nearer to the
-/// end is counted from there, so that it is exact.
+/// Number i of n evenly spaced ones from begin to end; of one it is `begin`. Those nearer to the end are counted from
+/// there, so that the last one is exact.
 SINTER_SHARED double point_between(double begin, double end, index_t n, index_t i);
 SINTER_SHARED void check_points_between(const char* op, double begin, double end, index_t n);
 #if SINTER_DEFINES

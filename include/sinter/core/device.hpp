@@ -78,11 +78,11 @@ bool device_matches(std::string_view choice) {
   return choice == device_name<D>() || (choice == "cuda" && is_cuda_v<D> && device_ordinal_v<D> == 0);
 }
 
-/// "cpu, cuda:0 (not available)".
 struct listed_device {
   std::string name;
   bool is_available;
 };
+/// "cpu, cuda:0 (not available)".
 SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices);
 #if SINTER_DEFINES
 SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices) {

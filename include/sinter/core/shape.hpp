@@ -119,6 +119,7 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size);
 
+/// The error of checked_axis.
 [[noreturn]] SINTER_SHARED_COLD void refuse_axis(const char* op, index_t axis, int rank);
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
@@ -144,7 +145,7 @@ inline void check_countable(const char* op, const index_t* shape, int rank) {
     refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
 }
 
-/// Broadcasts the shapes a and b into `out`, which has the larger rank, or throws shape_error.
+/// Writes the broadcast shape of a and b, which has the larger rank, to `out`, or throws shape_error.
 SINTER_SHARED void broadcast_shapes_into(index_t* out, const char* op, shape_piece a, shape_piece b);
 
 /// (A) x (B) => the broadcast shape of both, or shape_error.

@@ -29,8 +29,8 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   return offset;
 }
 
-/// Puts the diagonal of two axes, at which b counts `diagonal` more than a, behind the others, one axis less in all;
-/// returns the offset in elements.
+/// Replaces two axes by one behind the others: the diagonal at which b counts `diagonal` more than a. Returns the
+/// offset in elements.
 SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, index_t diagonal, index_t axis_a,
                                     index_t axis_b);
 #if SINTER_DEFINES

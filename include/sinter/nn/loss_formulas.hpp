@@ -4,10 +4,8 @@
 #include "sinter/nn/loss.hpp"
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/add.hpp"
-#include "sinter/ops/clamp_max.hpp"
 #include "sinter/ops/clamp_min.hpp"
 #include "sinter/ops/divide.hpp"
-#include "sinter/ops/equal.hpp"
 #include "sinter/ops/exp.hpp"
 #include "sinter/ops/greater.hpp"
 #include "sinter/ops/less.hpp"
@@ -34,19 +32,45 @@ SINTER_SHARED void check_not_negative(const char* op, const char* what, double x
 }
 #endif
 
+/// Of differences d without sign.
+template <class E>
+auto smooth_l1_of(const E& d, double beta) {
+  check_not_negative("smooth_l1_loss", "beta", beta);
+  return where(d < beta, d * d * (beta > 0 ? 0.5 / beta : 0), d - beta / 2);
+}
+template <class E>
+auto huber_of(const E& d, double delta) {
+  check_not_negative("huber_loss", "delta", delta);
+  return where(d < delta, d * d / 2, delta * (d - delta / 2));
+}
+
 }  // namespace detail
 
 #define SINTER_LOSS_REJECTIONS(name)                                                                       \
   template <class A, class B, class... More, class Problem = typename detail::loss_mistake<A, B>::problem, \
             class Fix = typename detail::loss_mistake<A, B>::fix>                                          \
   void name(A&&, B&&, More&&...) = delete;
-// name(prediction, target, options..., reduction) of a formula of `a` and `b`, both expressions.
+// name(prediction, target, reduction) of a formula of `a` and `b`, both expressions.
 #define SINTER_LOSS(name, ...)                                              \
   template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
     requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
   auto name(A&& a, B&& b, R = {}) {                                         \
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
+  }                                                                         \
+  SINTER_LOSS_REJECTIONS(name)
+// The same with a number behind the target, which is 1 where it is not given.
+#define SINTER_LOSS_WITH(name, number, ...)                                 \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
+  auto name(A&& a, B&& b, double number, R = {}) {                          \
+    detail::check_loss_shapes(#name, a, b);                                 \
+    return detail::reduced<R>(__VA_ARGS__);                                 \
+  }                                                                         \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
+  auto name(A&& a, B&& b, R reduce = {}) {                                  \
+    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
   }                                                                         \
   SINTER_LOSS_REJECTIONS(name)
 
@@ -66,44 +90,23 @@ SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(
 ///     variable loss = binary_cross_entropy(sigmoid(x), target);
 SINTER_LOSS(binary_cross_entropy, (b - 1) * clamp_min(log(1 - a), -100) - b * clamp_min(log(a), -100))
 
-/// prediction - target, below `beta` squared over 2 beta, above it |prediction - target| - beta / 2; beta = 0 is
-/// l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
+/// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
+/// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
 ///
 ///     variable loss = smooth_l1_loss(prediction, target, 0.5);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto smooth_l1_loss(A&& prediction, B&& target, double beta, R = {}) {
-  detail::check_loss_shapes("smooth_l1_loss", prediction, target);
-  detail::check_not_negative("smooth_l1_loss", "beta", beta);
-  const auto d = abs(std::forward<A>(prediction) - std::forward<B>(target));
-  return detail::reduced<R>(where(d < beta, d * d * (beta > 0 ? 0.5 / beta : 0), d - beta / 2));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto smooth_l1_loss(A&& prediction, B&& target, R reduce = {}) {
-  return smooth_l1_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(smooth_l1_loss)
+SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
 /// parameter", 1964.
 ///
 ///     variable loss = huber_loss(prediction, target, 2.0);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto huber_loss(A&& prediction, B&& target, double delta, R = {}) {
-  detail::check_loss_shapes("huber_loss", prediction, target);
-  detail::check_not_negative("huber_loss", "delta", delta);
-  const auto d = abs(std::forward<A>(prediction) - std::forward<B>(target));
-  return detail::reduced<R>(where(d < delta, d * d / 2, delta * (d - delta / 2)));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto huber_loss(A&& prediction, B&& target, R reduce = {}) {
-  return huber_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(huber_loss)
+SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
+
+/// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
+///
+///     variable loss = hinge_embedding_loss(distances, signs);
+SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
 /// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's: for the divergence of
@@ -116,7 +119,7 @@ auto kl_div(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("kl_div", prediction, target);
   return detail::reduced<R>(xlogy(target, target) - target * prediction);
 }
-/// As last or next to last argument of kl_div: the target is a logarithm.
+/// Behind the operands of kl_div: the target is a logarithm.
 struct log_target_t {};
 inline constexpr log_target_t log_target{};
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
@@ -144,24 +147,8 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
 }
 SINTER_LOSS_REJECTIONS(poisson_nll_loss)
 
-/// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
-///
-///     variable loss = hinge_embedding_loss(distances, signs);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto hinge_embedding_loss(A&& prediction, B&& target, double margin, R = {}) {
-  detail::check_loss_shapes("hinge_embedding_loss", prediction, target);
-  return detail::reduced<R>(where(target != 1, clamp_min(margin - prediction, 0), 0) +
-                            where(target != -1, prediction, 0));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto hinge_embedding_loss(A&& prediction, B&& target, R reduce = {}) {
-  return hinge_embedding_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(hinge_embedding_loss)
-
 #undef SINTER_LOSS
+#undef SINTER_LOSS_WITH
 #undef SINTER_LOSS_REJECTIONS
 
 }  // namespace sinter

@@ -5,27 +5,15 @@
 #include "sinter/core/create.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/concat.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/greater_equal.hpp"
 #include "sinter/ops/less_equal.hpp"
-#include "sinter/ops/split.hpp"
 #include "sinter/ops/sum.hpp"
 #include "sinter/ops/where.hpp"
 
 namespace sinter {
 namespace detail {
-
-template <class E>
-constexpr auto find_diagonal_mistake() {
-  if constexpr (!is_fitting<split_mistake<E>>) return split_mistake<E>{};
-  else if constexpr (rank_of<E> < 2)
-    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<2, max_rank>>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using diagonal_mistake = decltype(find_diagonal_mistake<bare<E>>());
-template <class E>
-concept has_diagonals = is_fitting<diagonal_mistake<E>>;
 
 /// Rows (n,1) and columns (m) of a matrix, counted.
 template <device D>
@@ -37,6 +25,15 @@ auto column_numbers(index_t m) {
   return arange<std::int64_t, D>(m);
 }
 
+/// Matrices, the last two axes of x, with zeros unless keeps(column, row + offset).
+template <class X, class Keeps>
+evaluated<X> triangle(const char* op, X&& x, index_t offset, const Keeps& keeps) {
+  check_defined(op, x);
+  const auto rows = row_numbers<device_of<X>>(x.shape()[rank_of<X> - 2]);
+  const auto columns = column_numbers<device_of<X>>(x.shape()[rank_of<X> - 1]);
+  return eval(where(keeps(columns, rows + offset), std::forward<X>(x), 0));
+}
+
 }  // namespace detail
 
 /// The elements at which axis_b counts `offset` more than axis_a, as a last axis in place of the two, a view of x:
@@ -45,7 +42,7 @@ auto column_numbers(index_t m) {
 ///
 ///     tensor above = diagonal(x, 1);
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 auto diagonal(X&& x, detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) {
   return detail::eval_to_read(std::forward<X>(x)).diagonal(offset, axis_a, axis_b);
 }
@@ -54,7 +51,7 @@ auto diagonal(X&& x, detail::whole offset = 0, detail::whole axis_a = 0, detail:
 ///
 ///     tensor t = trace(x);
 template <class X>
-  requires(detail::has_diagonals<X> && rank_of<X> == 2)
+  requires(detail::has_axes<X, 2> && rank_of<X> == 2)
 auto trace(X&& x) {
   return eval(sum(diagonal(std::forward<X>(x))));
 }
@@ -64,7 +61,7 @@ auto trace(X&& x) {
 ///
 ///     tensor scales = diag_embed(x);
 template <class X>
-  requires(detail::splits<X> && rank_of<X> < max_rank)
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
 auto diag_embed(X&& x, detail::whole offset = 0) {
   constexpr int R = rank_of<X>;
   using D = device_of<X>;
@@ -86,57 +83,49 @@ auto diag_embed(X&& x, detail::whole offset = 0) {
 ///
 ///     tensor d = diag(diag(x.select(0, 0)));
 template <class X>
-  requires(detail::splits<X> && rank_of<X> <= 2)
+  requires(detail::has_axes<X> && rank_of<X> <= 2)
 auto diag(X&& x, detail::whole offset = 0) {
   if constexpr (rank_of<X> == 1) return diag_embed(std::forward<X>(x), offset);
   else return diagonal(std::forward<X>(x), offset);
 }
 
-/// Matrices, the last two axes, with zeros above the diagonal `offset`, which counts to the right; triu: below it.
-/// Fuses with what x is computed from; runs at once. Derivative: g where x is kept.
+/// Matrices, the last two axes of x, with zeros above a diagonal, that which lies `offset` columns to the right of the
+/// main one. What x is computed from goes into the same pass. Runs at once. Derivative: g where x is kept.
 ///
 ///     tensor causal = tril(ones<float>({8, 8}));
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 detail::evaluated<X> tril(X&& x, detail::whole offset = 0) {
-  using D = device_of<X>;
-  detail::check_defined("tril", x);
-  constexpr int R = rank_of<X>;
-  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
-  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
-  return eval(where(columns <= rows + index_t(offset), std::forward<X>(x), 0));
+  return detail::triangle("tril", std::forward<X>(x), offset,
+                          [](const auto& column, const auto& row) { return column <= row; });
 }
-/// Matrices with zeros below the diagonal `offset`; see tril.
+/// Matrices with zeros below a diagonal; see tril.
 ///
 ///     tensor upper = triu(x, 1);
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 detail::evaluated<X> triu(X&& x, detail::whole offset = 0) {
-  using D = device_of<X>;
-  detail::check_defined("triu", x);
-  constexpr int R = rank_of<X>;
-  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
-  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
-  return eval(where(columns >= rows + index_t(offset), std::forward<X>(x), 0));
+  return detail::triangle("triu", std::forward<X>(x), offset,
+                          [](const auto& column, const auto& row) { return column >= row; });
 }
 
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void diagonal(X&&, index_t = 0, index_t = 0, index_t = 1) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void trace(X&&) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void tril(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void triu(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diag_embed(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diag(X&&, index_t = 0) = delete;
 
 }  // namespace sinter

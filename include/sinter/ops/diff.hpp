@@ -1,7 +1,8 @@
 // sinter/ops/diff.hpp: differences of neighbours.
 #pragma once
 
-#include "sinter/ops/split.hpp"
+#include "sinter/grad/statement.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/subtract.hpp"
 
 namespace sinter {
@@ -12,7 +13,7 @@ namespace sinter {
 ///
 ///     tensor steps = diff(x);
 template <class X>
-  requires(detail::splits<X> && !std::is_same_v<element_of<X>, bool>)
+  requires(detail::has_axes<X> && !std::is_same_v<element_of<X>, bool>)
 detail::evaluated<X> diff(X&& x, detail::whole n = 1, detail::whole axis = -1) {
   detail::check_defined("diff", x);
   const int a = detail::checked_axis("diff", axis, rank_of<X>);
@@ -25,8 +26,8 @@ detail::evaluated<X> diff(X&& x, detail::whole n = 1, detail::whole axis = -1) {
   }
   return value;
 }
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diff(X&&, index_t = 1, index_t = -1) = delete;
 
 }  // namespace sinter

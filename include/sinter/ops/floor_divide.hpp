@@ -26,8 +26,8 @@ struct floor_divide_op : number_op {
 
 }  // namespace ops
 
-/// floor(a / b), elementwise and broadcast, of integers too, where PyTorch's `//` and `floor_divide` round down and C's
-/// `/` does not. An integer divided by zero gives 0. Derivative: 0.
+/// floor(a / b), elementwise and broadcast, also of integers, whose a / b is rounded towards 0. An integer divided by
+/// zero gives 0. Derivative: 0.
 ///
 ///     tensor whole_days = floor_divide(x, 24);
 SINTER_BINARY_FUNCTION(floor_divide, ops::floor_divide_op)

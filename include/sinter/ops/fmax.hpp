@@ -1,4 +1,4 @@
-// sinter/ops/fmax.hpp: the larger of two operands, which a number is than NaN.
+// sinter/ops/fmax.hpp: the larger of two operands, of which NaN does not count.
 #pragma once
 
 #include "sinter/ops/op.hpp"

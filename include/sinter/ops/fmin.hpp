@@ -1,4 +1,4 @@
-// sinter/ops/fmin.hpp: the smaller of two operands, which a number is than NaN.
+// sinter/ops/fmin.hpp: the smaller of two operands, of which NaN does not count.
 #pragma once
 
 #include "sinter/ops/op.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/ops/concat.hpp"
-#include "sinter/ops/split.hpp"
+#include "sinter/ops/detail/lines.hpp"
 
 namespace sinter {
 namespace detail {
@@ -29,13 +29,13 @@ auto repeated(const char* op, E&& e, const extents<N>& times) {
 
 }  // namespace detail
 
-/// x again and again: as many times along each axis as `times` says, which may have more axes than x, in front:
-/// repeat of (n,m) by {2, 3} => (2n,3m). Runs at once. Derivative: the gradients of all copies are added. Errors:
+/// Copies of x side by side, as many along each axis as `times` says; it may name more axes than x has, before them:
+/// (n,m) by {2, 3} => (2n,3m). Runs at once. Derivative: the gradients of all copies are added. Errors:
 /// value_error for a number below 0. For tensors of rank 4 at most, which `times` may have too.
 ///
 ///     tensor grid = repeat(x, {2, 3});
 template <class X, std::size_t N>
-  requires(detail::splits<X> && int{N} >= rank_of<X>)
+  requires(detail::has_axes<X> && int{N} >= rank_of<X>)
 auto repeat(X&& x, const index_t (&times)[N]) {
   return detail::repeated("repeat", std::forward<X>(x), detail::to_extents(times));
 }
@@ -43,7 +43,7 @@ auto repeat(X&& x, const index_t (&times)[N]) {
 ///
 ///     tensor wide = tile(x, {3});
 template <class X, std::size_t N>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 auto tile(X&& x, const index_t (&times)[N]) {
   return detail::repeated("tile", std::forward<X>(x), detail::to_extents(times));
 }
@@ -54,7 +54,7 @@ auto tile(X&& x, const index_t (&times)[N]) {
 ///
 ///     tensor larger = repeat_interleave(x, 2, 0);
 template <class X>
-  requires(detail::splits<X> && rank_of<X> < max_rank)
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
 detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole axis) {
   constexpr int R = rank_of<X>;
   detail::check_defined("repeat_interleave", x);
@@ -74,7 +74,7 @@ detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole
 ///
 ///     tensor later = roll(x, 1, 0);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 detail::evaluated<X> roll(X&& x, detail::whole shift, detail::whole axis) {
   detail::check_defined("roll", x);
   const int a = detail::checked_axis("roll", axis, rank_of<X>);
@@ -87,24 +87,24 @@ detail::evaluated<X> roll(X&& x, detail::whole shift, detail::whole axis) {
 ///
 ///     tensor later = roll(x, 1);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 detail::evaluated<X> roll(X&& x, detail::whole shift) {
   detail::check_defined("roll", x);
   const auto value = detail::eval_to_read(std::forward<X>(x));
   return roll(value.flatten(), shift, 0).reshape(value.shape().values);
 }
 
-template <class X, std::size_t N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void repeat(X&&, const index_t (&)[N]) = delete;
-template <class X, std::size_t N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void tile(X&&, const index_t (&)[N]) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void repeat_interleave(X&&, index_t, index_t) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void roll(X&&, index_t, index_t = 0) = delete;
 
 }  // namespace sinter

@@ -13,10 +13,10 @@ namespace detail {
 /// Where parts end along an axis of extent n; the last one ends at n.
 using part_ends = std::vector<index_t>;
 SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size);
-SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const index_t* sizes, std::size_t count);
+SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const std::vector<index_t>& sizes);
 SINTER_SHARED part_ends ends_of_chunks(const char* op, index_t n, index_t count);
 SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t count);
-SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const index_t* cuts, std::size_t count);
+SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const std::vector<index_t>& cuts);
 
 #if SINTER_DEFINES
 
@@ -28,12 +28,12 @@ SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size) {
   return ends;
 }
 
-SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const index_t* sizes, std::size_t count) {
+SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const std::vector<index_t>& sizes) {
   part_ends ends;
   index_t end = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (sizes[i] < 0) refuse<value_error>({op, ": a part of ", sizes[i], "; sizes must be 0 or more"});
-    ends.push_back(end += sizes[i]);
+  for (const index_t size : sizes) {
+    if (size < 0) refuse<value_error>({op, ": a part of ", size, "; sizes must be 0 or more"});
+    ends.push_back(end += size);
   }
   if (end != n) refuse<shape_error>({op, ": sizes that add up to ", end, " for an axis of extent ", n});
   return ends;
@@ -52,13 +52,13 @@ SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t c
   return ends;
 }
 
-SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const index_t* cuts, std::size_t count) {
+SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const std::vector<index_t>& cuts) {
   part_ends ends;
-  for (std::size_t i = 0; i < count; ++i) {
-    index_t cut = cuts[i] < 0 ? cuts[i] + n : cuts[i];
-    cut = cut < 0 ? 0 : cut > n ? n : cut;
+  for (const index_t given : cuts) {
+    const index_t from_start = given < 0 ? given + n : given;
+    const index_t cut = from_start < 0 ? 0 : from_start > n ? n : from_start;
     if (!ends.empty() && cut < ends.back())
-      refuse<value_error>({op, ": a cut at ", cuts[i], " behind one at ", ends.back(), "; cuts must not fall"});
+      refuse<value_error>({op, ": a cut at ", given, " behind one at ", ends.back(), "; cuts must not fall"});
     ends.push_back(cut);
   }
   ends.push_back(n);
@@ -66,20 +66,6 @@ SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const index_t* c
 }
 
 #endif  // SINTER_DEFINES
-
-template <class E>
-constexpr auto find_split_mistake() {
-  if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return no_operands<E>{};
-  else if constexpr (reads_name<E>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using split_mistake = decltype(find_split_mistake<bare<E>>());
-template <class E>
-concept splits = is_fitting<split_mistake<E>>;
 
 /// The parts of x, where `ends_of(n)` says where they end along the axis of extent n.
 template <class E, class F>
@@ -104,7 +90,7 @@ std::vector<evaluated<E>> cut_into_parts(const char* op, E&& e, index_t axis, co
 ///
 ///     std::vector<tensor<float, 2>> batches = split(x, 32);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> split(X&& x, detail::whole size, detail::whole axis = 0) {
   return detail::cut_into_parts("split", std::forward<X>(x), axis,
                                 [&](index_t n) { return detail::ends_of_size("split", n, size); });
@@ -114,18 +100,15 @@ std::vector<detail::evaluated<X>> split(X&& x, detail::whole size, detail::whole
 ///
 ///     const auto parts = split(x, {60, 20, 20}, 1);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> split(X&& x, const std::vector<index_t>& sizes, detail::whole axis = 0) {
-  return detail::cut_into_parts("split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_sizes("split", n, sizes.data(), sizes.size());
-  });
+  return detail::cut_into_parts("split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_sizes("split", n, sizes); });
 }
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> split(X&& x, std::initializer_list<index_t> sizes, detail::whole axis = 0) {
-  return detail::cut_into_parts("split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_sizes("split", n, sizes.begin(), sizes.size());
-  });
+  return split(std::forward<X>(x), std::vector<index_t>(sizes), axis);
 }
 
 /// At most `count` parts of equal size along an axis, the last of which may be smaller, as in PyTorch. Errors:
@@ -133,7 +116,7 @@ std::vector<detail::evaluated<X>> split(X&& x, std::initializer_list<index_t> si
 ///
 ///     const auto halves = chunk(x, 2, -1);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> chunk(X&& x, detail::whole count, detail::whole axis = 0) {
   return detail::cut_into_parts("chunk", std::forward<X>(x), axis,
                                 [&](index_t n) { return detail::ends_of_chunks("chunk", n, count); });
@@ -144,7 +127,7 @@ std::vector<detail::evaluated<X>> chunk(X&& x, detail::whole count, detail::whol
 ///
 ///     const auto thirds = tensor_split(x, 3);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> tensor_split(X&& x, detail::whole count, detail::whole axis = 0) {
   return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis,
                                 [&](index_t n) { return detail::ends_of_equal_parts("tensor_split", n, count); });
@@ -154,18 +137,15 @@ std::vector<detail::evaluated<X>> tensor_split(X&& x, detail::whole count, detai
 ///
 ///     const auto parts = tensor_split(x, {2, -1});  // [0, 2), [2, n - 1), [n - 1, n)
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> tensor_split(X&& x, const std::vector<index_t>& cuts, detail::whole axis = 0) {
-  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_cuts("tensor_split", n, cuts.data(), cuts.size());
-  });
+  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_cuts("tensor_split", n, cuts); });
 }
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 std::vector<detail::evaluated<X>> tensor_split(X&& x, std::initializer_list<index_t> cuts, detail::whole axis = 0) {
-  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_cuts("tensor_split", n, cuts.begin(), cuts.size());
-  });
+  return tensor_split(std::forward<X>(x), std::vector<index_t>(cuts), axis);
 }
 
 /// The slices along an axis, without it: (n,m) => n views of (m). Derivative: each slice's gradient lies at its place.
@@ -173,7 +153,7 @@ std::vector<detail::evaluated<X>> tensor_split(X&& x, std::initializer_list<inde
 ///
 ///     std::vector<tensor<float, 1>> rows = unbind(x);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 auto unbind(X&& x, detail::whole axis = 0) {
   detail::check_defined("unbind", x);
   const int a = detail::checked_axis("unbind", axis, rank_of<X>);
@@ -183,17 +163,17 @@ auto unbind(X&& x, detail::whole axis = 0) {
   return slices;
 }
 
-template <class X, class N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void split(X&&, N&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void chunk(X&&, index_t, index_t = 0) = delete;
-template <class X, class N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void tensor_split(X&&, N&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void unbind(X&&, index_t = 0) = delete;
 
 }  // namespace sinter

@@ -32,16 +32,17 @@ struct transposing {
 };
 
 #ifdef EIGEN_VECTORIZE_AVX512
-/// dst[k * width + i] = step k of line i, of 16 each; line i begins at `line(i)`. Quarters of lines are read into their
-/// places, which costs no shuffle, four lines after the other: lines that lie a power of two apart share few places of
-/// the cache. Four lines of four steps are turned within each quarter of a register.
-template <class F>
-SINTER_INLINE void pack_square(float* dst, index_t width, const F& line) {
-  const auto read = [&](int i, int k) SINTER_INLINE_LAMBDA {
-    __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(line(i) + k));
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 4) + k), 1);
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 8) + k), 2);
-    return _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 12) + k), 3);
+/// dst[k * width + i] = first[i * stride + k], 16 by 16. Reading a quarter of a line into its place costs no shuffle;
+/// what remains is to turn squares of 4 by 4 within the quarters of a register. A line is read as a whole, as lines a
+/// power of two apart displace each other in the cache.
+SINTER_INLINE void pack_square(float* dst, index_t width, const float* first, index_t stride) {
+  const float *const fifth = first + 4 * stride, *const ninth = first + 8 * stride,
+                     *const thirteenth = first + 12 * stride;
+  const auto read = [&](index_t at) SINTER_INLINE_LAMBDA {
+    __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(first + at));
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(fifth + at), 1);
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(ninth + at), 2);
+    return _mm512_insertf32x4(r, _mm_loadu_ps(thirteenth + at), 3);
   };
   // The masked forms are the same instructions; g++ 12 warns of the others' undefined source.
   const auto turn = [width](float* to, __m512 a, __m512 b, __m512 c, __m512 d) SINTER_INLINE_LAMBDA {
@@ -54,29 +55,25 @@ SINTER_INLINE void pack_square(float* dst, index_t width, const F& line) {
     _mm512_storeu_ps(to + 2 * width, _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, ab_high, cd_high)));
     _mm512_storeu_ps(to + 3 * width, _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, ab_high, cd_high)));
   };
-  const __m512 a[] = {read(0, 0), read(0, 4), read(0, 8), read(0, 12)};
-  const __m512 b[] = {read(1, 0), read(1, 4), read(1, 8), read(1, 12)};
-  const __m512 c[] = {read(2, 0), read(2, 4), read(2, 8), read(2, 12)};
-  const __m512 d[] = {read(3, 0), read(3, 4), read(3, 8), read(3, 12)};
+  const index_t two = 2 * stride, three = 3 * stride;
+  const __m512 a[] = {read(0), read(4), read(8), read(12)};
+  const __m512 b[] = {read(stride), read(stride + 4), read(stride + 8), read(stride + 12)};
+  const __m512 c[] = {read(two), read(two + 4), read(two + 8), read(two + 12)};
+  const __m512 d[] = {read(three), read(three + 4), read(three + 8), read(three + 12)};
   turn(dst, a[0], b[0], c[0], d[0]);
   turn(dst + 4 * width, a[1], b[1], c[1], d[1]);
   turn(dst + 8 * width, a[2], b[2], c[2], d[2]);
   turn(dst + 12 * width, a[3], b[3], c[3], d[3]);
 }
 
-/// The first steps of pack_across, in squares, where each has 16 lines that can be read; how many those are.
+/// Does the first steps of pack_across in squares, where 16 lines can be read for each; returns their number.
 inline index_t pack_squares(float* dst, index_t width, const strip_source<float>& s, index_t k_count) {
   const index_t last_block = (width - 1) / 16 * 16;
   if (s.lines != width || s.readable < last_block + 16) return 0;
   index_t k = 0;
   for (; k + 16 <= k_count; k += 16)
-    for (index_t block = last_block; block >= 0; block -= 16) {
-      const float* const first = s.data + block * s.line_stride + k;
-      const float* const of[] = {first, first + 4 * s.line_stride, first + 8 * s.line_stride,
-                                 first + 12 * s.line_stride};
-      const index_t by[] = {0, s.line_stride, 2 * s.line_stride, 3 * s.line_stride};
-      pack_square(dst + k * width + block, width, [&](int i) SINTER_INLINE_LAMBDA { return of[i / 4] + by[i % 4]; });
-    }
+    for (index_t block = last_block; block >= 0; block -= 16)
+      pack_square(dst + k * width + block, width, s.data + block * s.line_stride + k, s.line_stride);
   return k;
 }
 #endif

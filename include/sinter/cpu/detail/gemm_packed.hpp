@@ -29,8 +29,8 @@ inline index_t quarter_of_l2() {
 }
 
 // B is packed in strips of columns and A in panels of rows, block by block of k: a panel's block stays in L1 while it
-// meets the strips of a chunk of columns, which stay in L2. Threads share what is packed of the smaller matrix and pack
-// the other for themselves: what one has written another fetches from afar. So with many columns all pack A, and each
+// meets the strips of a chunk of columns, which stay in L2. It is slow to fetch what another thread has packed, so
+// threads share that of the smaller matrix, and each packs the other for itself. With many columns all pack A, and each
 // takes chunks of columns; with many rows each takes groups of rows.
 template <class T>
 struct packed_product {
@@ -47,8 +47,10 @@ struct packed_product {
   T* shared = nullptr;  ///< packed for all threads: A, or B where its rows are not read as they are
 
   void compute() {
-    if (takes_groups_of_rows()) return compute_groups();
-    for_spans([this] {
+    if (shares_b()) return compute_groups();
+    for_spans([this](index_t begin, index_t end) {
+      k0 = begin;
+      k1 = end;
       const index_t row_blocks = ceil_div(args.m, max_packed / (k1 - k0));
       for (index_t block = 0; block < row_blocks; ++block) {
         m0 = share_begin(args.m, row_blocks, block);
@@ -64,21 +66,21 @@ struct packed_product {
     const index_t blocks = wanted / (max_k_block * (args.m > 0 ? args.m : 1));
     return blocks < 2 ? max_k_span : smaller(blocks * max_k_block, max_k_span);
   }
+  // f(begin, end) for parts of [begin, end) as equal as can be, of `most` at most.
   template <class F>
-  void for_spans(F&& f) {
-    const index_t spans = ceil_div(args.k, k_span());
-    for (index_t span = 0; span < spans; ++span) {
-      k0 = share_begin(args.k, spans, span);
-      k1 = share_begin(args.k, spans, span + 1);
-      f();
-    }
+  static void for_parts(index_t begin, index_t end, index_t most, F&& f) {
+    const index_t count = end - begin, parts = ceil_div(count, most);
+    for (index_t part = 0; part < parts; ++part)
+      f(begin + share_begin(count, parts, part), begin + share_begin(count, parts, part + 1));
   }
-  // f(kb, ke) for each block of the span [begin, end).
+  template <class F>
+  void for_spans(F&& f) const {
+    for_parts(0, args.k, k_span(), f);
+  }
+  // The blocks of a span.
   template <class F>
   static void for_blocks(index_t begin, index_t end, F&& f) {
-    const index_t blocks = ceil_div(end - begin, max_k_block);
-    for (index_t block = 0; block < blocks; ++block)
-      f(begin + share_begin(end - begin, blocks, block), begin + share_begin(end - begin, blocks, block + 1));
+    for_parts(begin, end, max_k_block, f);
   }
 
   // Panels have even numbers of rows, as equal as can be; the last one may be padded.
@@ -94,33 +96,40 @@ struct packed_product {
     return smaller(share_begin(strips(), chunks, chunk) * shape::max_columns, args.n);
   }
 
-  bool takes_groups_of_rows() {
-    if (args.n > 2 * args.m || args.n > most_shared_columns) return false;
-    if (args.b_col != 1 && padded_columns() * args.k > max_packed) return false;
+  bool shares_b() const {
+    const bool fits = args.b_col == 1 || padded_columns() * args.k <= max_packed;
+    return fits && args.n <= 2 * args.m && args.n <= most_shared_columns &&
+           ceil_div(args.m, shape::max_rows) >= pool.size();
+  }
+
+  // Each thread has as many groups as the others, or nearly.
+  void compute_groups() {
     const index_t threads = pool.size();
     const index_t most = ceil_div(quarter_of_l2(), max_k_block * shape::max_rows * static_cast<index_t>(sizeof(T)));
     m1 = args.m;
     panels = ceil_div(args.m, shape::max_rows);
     row_groups = smaller(ceil_div(ceil_div(panels, most), threads) * threads, panels);
     chunks = ceil_div(strips(), strips_per_chunk());
-    return row_groups >= threads;
-  }
-
-  void compute_groups() {
     if (args.b_col != 1) pack_b();
     run_tasks(args, pool, row_groups, [this](index_t group) { compute_group(group); });
   }
 
   index_t padded_columns() const { return strips() * shape::max_columns; }
 
+  // A strip after the other, each block by block.
+  T* strip_data(index_t column, index_t kb, index_t ke) const {
+    return shared + kb * padded_columns() + column * (ke - kb);
+  }
+
   void pack_b() {
     shared = scratch<T>(2, static_cast<std::size_t>(padded_columns() * args.k + shape::lanes));
-    for_spans([this] {
-      const index_t count = ceil_div(k1 - k0, max_k_block);
-      run_tasks(args, pool, count * strips(), [this, count](index_t task) {
+    for_spans([this](index_t begin, index_t end) {
+      const index_t blocks = ceil_div(end - begin, max_k_block);
+      run_tasks(args, pool, blocks * strips(), [&](index_t task) {
         const index_t block = task / strips(), column = task % strips() * shape::max_columns;
-        const index_t kb = k0 + share_begin(k1 - k0, count, block), ke = k0 + share_begin(k1 - k0, count, block + 1);
-        pack_columns(shared + kb * padded_columns() + column * (ke - kb), column, args.n, kb, ke);
+        const index_t kb = begin + share_begin(end - begin, blocks, block);
+        const index_t ke = begin + share_begin(end - begin, blocks, block + 1);
+        pack_columns(strip_data(column, kb, ke), column, args.n, kb, ke);
       });
     });
   }
@@ -129,31 +138,34 @@ struct packed_product {
     const index_t begin = share_begin(panels, row_groups, group), end = share_begin(panels, row_groups, group + 1);
     const index_t rows = panel_begin(end) - panel_begin(begin);
     T* const packed_a = scratch<T>(0, static_cast<std::size_t>(rows * max_k_block + (end - begin) * shape::lanes));
-    const index_t spans = ceil_div(args.k, k_span());
-    for (index_t span = 0; span < spans; ++span)
-      for_blocks(share_begin(args.k, spans, span), share_begin(args.k, spans, span + 1), [&](index_t kb, index_t ke) {
-        const auto data = [&](index_t panel) {
-          return packed_a + (panel_begin(panel) - panel_begin(begin)) * (ke - kb) + (panel - begin) * shape::lanes;
-        };
-        // Rows of which each lies by itself are packed as they are needed, and fetched before that.
-        const bool one_by_one = args.a_col == 1;
-        if (!one_by_one) pack_panels(begin, end, kb, ke, data);
-        for (index_t chunk = 0; chunk < chunks; ++chunk) {
-          const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
-          T* const packed_b =
-              shared != nullptr ? shared + kb * padded_columns() + n0 * (ke - kb) : pack_chunk(n0, n1, kb, ke);
-          for (index_t panel = begin; panel < end; ++panel) {
-            const index_t following = panel + 1 < end ? panel + 1 : begin;
-            upcoming next{data(following), (ke - kb) * width_of(following), 0};
-            if (one_by_one && chunk == 0) {
-              pack_panels(panel, panel + 1, kb, ke, data);
-              const index_t k = panel + 1 < end ? kb : smaller(ke, args.k - 1);
-              next = {args.a + (m0 + panel_begin(following)) * args.a_row + k, width_of(following), args.a_row};
-            }
-            compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
-          }
+    for_spans([&](index_t k_begin, index_t k_end) {
+      for_blocks(k_begin, k_end, [&](index_t kb, index_t ke) { compute_block(begin, end, packed_a, kb, ke); });
+    });
+  }
+
+  // Panels [begin, end) times all columns, of a block of k.
+  void compute_block(index_t begin, index_t end, T* packed_a, index_t kb, index_t ke) {
+    const auto data = [&](index_t panel) {
+      return packed_a + (panel_begin(panel) - panel_begin(begin)) * (ke - kb) + (panel - begin) * shape::lanes;
+    };
+    // Rows of which each lies by itself are packed as they are needed, and fetched before that.
+    const bool one_by_one = args.a_col == 1;
+    if (!one_by_one) pack_panels(begin, end, kb, ke, data);
+    for (index_t chunk = 0; chunk < chunks; ++chunk) {
+      const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
+      T* const packed_b = shared != nullptr ? strip_data(n0, kb, ke) : pack_chunk(n0, n1, kb, ke);
+      for (index_t panel = begin; panel < end; ++panel) {
+        const bool is_last = panel + 1 == end;
+        const index_t following = is_last ? begin : panel + 1;
+        upcoming next = packed_rows(data(following), following, ke - kb);
+        if (one_by_one && chunk == 0) {
+          pack_panels(panel, panel + 1, kb, ke, data);
+          const index_t k = is_last ? smaller(ke, args.k - 1) : kb;
+          next = {args.a + panel_begin(following) * args.a_row + k, width_of(following), args.a_row, args.a_row};
         }
-      });
+        compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
+      }
+    }
   }
 
   void compute_rows() {
@@ -182,8 +194,8 @@ struct packed_product {
       const auto data = [&](index_t panel) { return panel_data(panel) + (kb - k0) * width_of(panel); };
       for (index_t panel = begin; panel < end; ++panel) {
         const index_t following = panel + 1 < panels ? panel + 1 : 0;
-        compute_panel(panel, data(panel), {data(following), (ke - kb) * width_of(following), 0}, packed_b, n0, n1, kb,
-                      ke, panel == begin);
+        compute_panel(panel, data(panel), packed_rows(data(following), following, ke - kb), packed_b, n0, n1, kb, ke,
+                      panel == begin);
       }
     });
   }
@@ -221,13 +233,15 @@ struct packed_product {
                ke - kb);
   }
 
-  // What is read after a panel, and fetched by its tiles: `count` things `step` apart, or elements one after the other.
+  // What is read after a panel: `count` things `step` apart, of which its tiles fetch equal shares. A tile fetches k
+  // elements from its place on, and k from a place `second` behind it.
   struct upcoming {
     const T* data;
-    index_t count, step;
-
-    const T* of_tile(index_t tile, index_t tiles) const { return data + tile * count / tiles * (step == 0 ? 1 : step); }
+    index_t count, step, second;
   };
+  upcoming packed_rows(const T* data, index_t panel, index_t k_count) const {
+    return {data, k_count * width_of(panel), 1, k_count};
+  }
 
   // The strips of [n0, n1), which this packs where `packs` says so and it can, times the panel packed at `a`.
   void compute_panel(index_t panel, const T* a, const upcoming& next, T* packed_b, index_t n0, index_t n1, index_t kb,
@@ -235,11 +249,11 @@ struct packed_product {
     const index_t width = width_of(panel), row = m0 + panel_begin(panel), k_count = ke - kb;
     const index_t rows = smaller(m1 - row, width);
     const bool add = args.accumulate || kb > 0;
-    const index_t tiles = ceil_div(n1 - n0, shape::max_columns), next_step = next.step == 0 ? k_count : next.step;
+    const index_t tiles = ceil_div(n1 - n0, shape::max_columns);
     const tile_functions<T>& kernels = kernels_for<T>(width);
     for (index_t column = n0; column < n1; column += shape::max_columns) {
       const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
-      const T* const next_of_tile = next.of_tile((column - n0) / shape::max_columns, tiles);
+      const T* const next_of_tile = next.data + (column - n0) / shape::max_columns * next.count / tiles * next.step;
       T* const strip = packed_b + (column - n0) * k_count;
       const bool packs = packs_strips && packs_on_the_way(n1 - column);
       const T* const b = packs ? args.b + kb * args.b_row + column : strip;
@@ -248,10 +262,10 @@ struct packed_product {
                                                               : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
       if (rows == width && valid == columns) {
-        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next_step, args.b_row, strip);
+        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next.second, args.b_row, strip);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(k_count, a, b, whole, columns, false, next_of_tile, next_step, args.b_row, strip);
+        tile(k_count, a, b, whole, columns, false, next_of_tile, next.second, args.b_row, strip);
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {
             T& element = c[i * args.ldc + j];

@@ -17,13 +17,25 @@ struct evaluate_it_before_let;
 
 namespace detail {
 
-template <class E>
-constexpr auto find_lines_mistake() {
+/// Of an operand that needs at least so many axes.
+template <int Least, class E>
+constexpr auto find_axes_mistake() {
   if constexpr (is_assignment<E>) return operand_check<E>{};
   else if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (reads_name<E>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
+  else if constexpr (rank_of<E> < Least)
+    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, max_rank>>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least = 1>
+using axes_mistake = decltype(find_axes_mistake<Least, bare<E>>());
+template <class E, int Least = 1>
+concept has_axes = is_fitting<axes_mistake<E, Least>>;
+
+template <class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (!has_axes<E>) return axes_mistake<E>{};
   else if constexpr (!has_lines<E>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return fitting<element_of<E>>{};
