@@ -19,11 +19,11 @@ def main():
     page = PAGE.read_text()
     copy = copy_of_repository(options.scratch, ["kernels", "cuda", "grad"])
     for room in ("ops", "cpu", "cuda"):
-        header = block(page, rf"^// sinter/{room}/roll\.hpp")
-        (copy / f"include/sinter/{room}/roll.hpp").write_text(header)
+        header = block(page, rf"^// sinter/{room}/turn\.hpp")
+        (copy / f"include/sinter/{room}/turn.hpp").write_text(header)
         umbrella = "cuda/kernels" if room == "cuda" else room
-        add_line(copy / f"include/sinter/{umbrella}.hpp", block(page, rf'^#include "sinter/{room}/roll.hpp"\n$'))
-    replace_rows(copy / "tests/kernels/rows.hpp", block(page, r'KERNEL_ROW\("roll"'))
+        add_line(copy / f"include/sinter/{umbrella}.hpp", block(page, rf'^#include "sinter/{room}/turn.hpp"\n$'))
+    replace_rows(copy / "tests/kernels/rows.hpp", block(page, r'KERNEL_ROW\("turn"'))
     run_tests(options, copy, [copy / "tests" / name for name in ("main.cpp", "kernels/table_test.cpp", "cuda/kernel_table_test.cpp")])
 
 
