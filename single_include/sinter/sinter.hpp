@@ -963,11 +963,11 @@ bool device_matches(std::string_view choice) {
   return choice == device_name<D>() || (choice == "cuda" && is_cuda_v<D> && device_ordinal_v<D> == 0);
 }
 
-/// "cpu, cuda:0 (not available)".
 struct listed_device {
   std::string name;
   bool is_available;
 };
+/// "cpu, cuda:0 (not available)".
 SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices);
 #if SINTER_DEFINES
 SINTER_SHARED_COLD std::string devices_listed(std::initializer_list<listed_device> devices) {
@@ -1136,6 +1136,7 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 SINTER_SHARED index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size);
 
+/// The error of checked_axis.
 [[noreturn]] SINTER_SHARED_COLD void refuse_axis(const char* op, index_t axis, int rank);
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
@@ -1161,7 +1162,7 @@ inline void check_countable(const char* op, const index_t* shape, int rank) {
     refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
 }
 
-/// Broadcasts the shapes a and b into `out`, which has the larger rank, or throws shape_error.
+/// Writes the broadcast shape of a and b, which has the larger rank, to `out`, or throws shape_error.
 SINTER_SHARED void broadcast_shapes_into(index_t* out, const char* op, shape_piece a, shape_piece b);
 
 /// (A) x (B) => the broadcast shape of both, or shape_error.
@@ -2676,8 +2677,8 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   return offset;
 }
 
-/// Puts the diagonal of two axes, at which b counts `diagonal` more than a, behind the others, one axis less in all;
-/// returns the offset in elements.
+/// Replaces two axes by one behind the others: the diagonal at which b counts `diagonal` more than a. Returns the
+/// offset in elements.
 SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, index_t diagonal, index_t axis_a,
                                     index_t axis_b);
 #if SINTER_DEFINES
@@ -10608,8 +10609,8 @@ tensor<T, 1, D> arange(detail::arange_number end) {
 
 namespace detail {
 
-/// n numbers from begin to end, both there, as far apart from each other; of one it is `begin`. What is nearer to the
-/// end is counted from there, so that it is exact.
+/// Number i of n evenly spaced ones from begin to end; of one it is `begin`. Those nearer to the end are counted from
+/// there, so that the last one is exact.
 SINTER_SHARED double point_between(double begin, double end, index_t n, index_t i);
 SINTER_SHARED void check_points_between(const char* op, double begin, double end, index_t n);
 #if SINTER_DEFINES
@@ -16448,13 +16449,25 @@ struct evaluate_it_before_let;
 
 namespace detail {
 
-template <class E>
-constexpr auto find_lines_mistake() {
+/// Of an operand that needs at least so many axes.
+template <int Least, class E>
+constexpr auto find_axes_mistake() {
   if constexpr (is_assignment<E>) return operand_check<E>{};
   else if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (reads_name<E>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
+  else if constexpr (rank_of<E> < Least)
+    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, max_rank>>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least = 1>
+using axes_mistake = decltype(find_axes_mistake<Least, bare<E>>());
+template <class E, int Least = 1>
+concept has_axes = is_fitting<axes_mistake<E, Least>>;
+
+template <class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (!has_axes<E>) return axes_mistake<E>{};
   else if constexpr (!has_lines<E>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return fitting<element_of<E>>{};
@@ -16765,213 +16778,9 @@ struct equal_op : predicate_op {
 SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
 
 }  // namespace sinter
-// sinter/ops/split.hpp: split, chunk, tensor_split and unbind, the parts of a tensor along an axis.
 
 namespace sinter {
 namespace detail {
-
-/// Where parts end along an axis of extent n; the last one ends at n.
-using part_ends = std::vector<index_t>;
-SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size);
-SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const index_t* sizes, std::size_t count);
-SINTER_SHARED part_ends ends_of_chunks(const char* op, index_t n, index_t count);
-SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t count);
-SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const index_t* cuts, std::size_t count);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size) {
-  if (size < 0 || (size == 0 && n > 0)) refuse<value_error>({op, ": parts of ", size, "; they must be of 1 or more"});
-  part_ends ends;
-  for (index_t end = size; end < n; end += size) ends.push_back(end);
-  ends.push_back(n);
-  return ends;
-}
-
-SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const index_t* sizes, std::size_t count) {
-  part_ends ends;
-  index_t end = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (sizes[i] < 0) refuse<value_error>({op, ": a part of ", sizes[i], "; sizes must be 0 or more"});
-    ends.push_back(end += sizes[i]);
-  }
-  if (end != n) refuse<shape_error>({op, ": sizes that add up to ", end, " for an axis of extent ", n});
-  return ends;
-}
-
-SINTER_SHARED part_ends ends_of_chunks(const char* op, index_t n, index_t count) {
-  if (count < 1) refuse<value_error>({op, ": ", count, " parts; there must be 1 or more"});
-  if (n == 0) return part_ends(static_cast<std::size_t>(count), 0);
-  return ends_of_size(op, n, (n + count - 1) / count);
-}
-
-SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t count) {
-  if (count < 1) refuse<value_error>({op, ": ", count, " parts; there must be 1 or more"});
-  part_ends ends;
-  for (index_t i = 1; i <= count; ++i) ends.push_back(n / count * i + (i < n % count ? i : n % count));
-  return ends;
-}
-
-SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const index_t* cuts, std::size_t count) {
-  part_ends ends;
-  for (std::size_t i = 0; i < count; ++i) {
-    index_t cut = cuts[i] < 0 ? cuts[i] + n : cuts[i];
-    cut = cut < 0 ? 0 : cut > n ? n : cut;
-    if (!ends.empty() && cut < ends.back())
-      refuse<value_error>({op, ": a cut at ", cuts[i], " behind one at ", ends.back(), "; cuts must not fall"});
-    ends.push_back(cut);
-  }
-  ends.push_back(n);
-  return ends;
-}
-
-#endif  // SINTER_DEFINES
-
-template <class E>
-constexpr auto find_split_mistake() {
-  if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return no_operands<E>{};
-  else if constexpr (reads_name<E>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using split_mistake = decltype(find_split_mistake<bare<E>>());
-template <class E>
-concept splits = is_fitting<split_mistake<E>>;
-
-/// The parts of x, where `ends_of(n)` says where they end along the axis of extent n.
-template <class E, class F>
-std::vector<evaluated<E>> cut_into_parts(const char* op, E&& e, index_t axis, const F& ends_of) {
-  check_defined(op, e);
-  const int a = checked_axis(op, axis, rank_of<E>);
-  const auto x = eval_to_read(std::forward<E>(e));
-  std::vector<evaluated<E>> parts;
-  index_t begin = 0;
-  for (const index_t end : ends_of(x.shape()[a])) {
-    parts.push_back(x.slice(a, begin, end));
-    begin = end;
-  }
-  return parts;
-}
-
-}  // namespace detail
-
-/// Parts of `size` slices along an axis, the last of which may be smaller: n slices => ceil(n / size) views of x.
-/// Derivative: each part's gradient lies at its place. Errors: value_error for a size below 1, index_error for an axis
-/// that x does not have.
-///
-///     std::vector<tensor<float, 2>> batches = split(x, 32);
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> split(X&& x, detail::whole size, detail::whole axis = 0) {
-  return detail::cut_into_parts("split", std::forward<X>(x), axis,
-                                [&](index_t n) { return detail::ends_of_size("split", n, size); });
-}
-/// Parts of the sizes that are listed, which add up to the extent of the axis. Errors: shape_error if they do not,
-/// value_error for a size below 0.
-///
-///     const auto parts = split(x, {60, 20, 20}, 1);
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> split(X&& x, const std::vector<index_t>& sizes, detail::whole axis = 0) {
-  return detail::cut_into_parts("split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_sizes("split", n, sizes.data(), sizes.size());
-  });
-}
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> split(X&& x, std::initializer_list<index_t> sizes, detail::whole axis = 0) {
-  return detail::cut_into_parts("split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_sizes("split", n, sizes.begin(), sizes.size());
-  });
-}
-
-/// At most `count` parts of equal size along an axis, the last of which may be smaller, as in PyTorch. Errors:
-/// value_error for a count below 1, index_error for an axis that x does not have.
-///
-///     const auto halves = chunk(x, 2, -1);
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> chunk(X&& x, detail::whole count, detail::whole axis = 0) {
-  return detail::cut_into_parts("chunk", std::forward<X>(x), axis,
-                                [&](index_t n) { return detail::ends_of_chunks("chunk", n, count); });
-}
-
-/// Exactly `count` parts along an axis, the first of which are one larger where the extent is no multiple. Errors:
-/// value_error for a count below 1, index_error for an axis that x does not have.
-///
-///     const auto thirds = tensor_split(x, 3);
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> tensor_split(X&& x, detail::whole count, detail::whole axis = 0) {
-  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis,
-                                [&](index_t n) { return detail::ends_of_equal_parts("tensor_split", n, count); });
-}
-/// The parts between cuts, which count from the end where they are negative, and are limited to the axis: k cuts =>
-/// k + 1 parts. Errors: value_error for cuts that fall.
-///
-///     const auto parts = tensor_split(x, {2, -1});  // [0, 2), [2, n - 1), [n - 1, n)
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> tensor_split(X&& x, const std::vector<index_t>& cuts, detail::whole axis = 0) {
-  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_cuts("tensor_split", n, cuts.data(), cuts.size());
-  });
-}
-template <class X>
-  requires(detail::splits<X>)
-std::vector<detail::evaluated<X>> tensor_split(X&& x, std::initializer_list<index_t> cuts, detail::whole axis = 0) {
-  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis, [&](index_t n) {
-    return detail::ends_of_cuts("tensor_split", n, cuts.begin(), cuts.size());
-  });
-}
-
-/// The slices along an axis, without it: (n,m) => n views of (m). Derivative: each slice's gradient lies at its place.
-/// Errors: index_error for an axis that x does not have.
-///
-///     std::vector<tensor<float, 1>> rows = unbind(x);
-template <class X>
-  requires(detail::splits<X>)
-auto unbind(X&& x, detail::whole axis = 0) {
-  detail::check_defined("unbind", x);
-  const int a = detail::checked_axis("unbind", axis, rank_of<X>);
-  const auto value = detail::eval_to_read(std::forward<X>(x));
-  std::vector<decltype(value.select(0, 0))> slices;
-  for (index_t i = 0; i < value.shape()[a]; ++i) slices.push_back(value.select(a, i));
-  return slices;
-}
-
-template <class X, class N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
-void split(X&&, N&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
-void chunk(X&&, index_t, index_t = 0) = delete;
-template <class X, class N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
-void tensor_split(X&&, N&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
-void unbind(X&&, index_t = 0) = delete;
-
-}  // namespace sinter
-
-namespace sinter {
-namespace detail {
-
-template <class E>
-constexpr auto find_diagonal_mistake() {
-  if constexpr (!is_fitting<split_mistake<E>>) return split_mistake<E>{};
-  else if constexpr (rank_of<E> < 2)
-    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<2, max_rank>>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using diagonal_mistake = decltype(find_diagonal_mistake<bare<E>>());
-template <class E>
-concept has_diagonals = is_fitting<diagonal_mistake<E>>;
 
 /// Rows (n,1) and columns (m) of a matrix, counted.
 template <device D>
@@ -16983,6 +16792,15 @@ auto column_numbers(index_t m) {
   return arange<std::int64_t, D>(m);
 }
 
+/// Matrices, the last two axes of x, with zeros unless keeps(column, row + offset).
+template <class X, class Keeps>
+evaluated<X> triangle(const char* op, X&& x, index_t offset, const Keeps& keeps) {
+  check_defined(op, x);
+  const auto rows = row_numbers<device_of<X>>(x.shape()[rank_of<X> - 2]);
+  const auto columns = column_numbers<device_of<X>>(x.shape()[rank_of<X> - 1]);
+  return eval(where(keeps(columns, rows + offset), std::forward<X>(x), 0));
+}
+
 }  // namespace detail
 
 /// The elements at which axis_b counts `offset` more than axis_a, as a last axis in place of the two, a view of x:
@@ -16991,7 +16809,7 @@ auto column_numbers(index_t m) {
 ///
 ///     tensor above = diagonal(x, 1);
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 auto diagonal(X&& x, detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) {
   return detail::eval_to_read(std::forward<X>(x)).diagonal(offset, axis_a, axis_b);
 }
@@ -17000,7 +16818,7 @@ auto diagonal(X&& x, detail::whole offset = 0, detail::whole axis_a = 0, detail:
 ///
 ///     tensor t = trace(x);
 template <class X>
-  requires(detail::has_diagonals<X> && rank_of<X> == 2)
+  requires(detail::has_axes<X, 2> && rank_of<X> == 2)
 auto trace(X&& x) {
   return eval(sum(diagonal(std::forward<X>(x))));
 }
@@ -17010,7 +16828,7 @@ auto trace(X&& x) {
 ///
 ///     tensor scales = diag_embed(x);
 template <class X>
-  requires(detail::splits<X> && rank_of<X> < max_rank)
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
 auto diag_embed(X&& x, detail::whole offset = 0) {
   constexpr int R = rank_of<X>;
   using D = device_of<X>;
@@ -17032,57 +16850,49 @@ auto diag_embed(X&& x, detail::whole offset = 0) {
 ///
 ///     tensor d = diag(diag(x.select(0, 0)));
 template <class X>
-  requires(detail::splits<X> && rank_of<X> <= 2)
+  requires(detail::has_axes<X> && rank_of<X> <= 2)
 auto diag(X&& x, detail::whole offset = 0) {
   if constexpr (rank_of<X> == 1) return diag_embed(std::forward<X>(x), offset);
   else return diagonal(std::forward<X>(x), offset);
 }
 
-/// Matrices, the last two axes, with zeros above the diagonal `offset`, which counts to the right; triu: below it.
-/// Fuses with what x is computed from; runs at once. Derivative: g where x is kept.
+/// Matrices, the last two axes of x, with zeros above a diagonal, that which lies `offset` columns to the right of the
+/// main one. What x is computed from goes into the same pass. Runs at once. Derivative: g where x is kept.
 ///
 ///     tensor causal = tril(ones<float>({8, 8}));
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 detail::evaluated<X> tril(X&& x, detail::whole offset = 0) {
-  using D = device_of<X>;
-  detail::check_defined("tril", x);
-  constexpr int R = rank_of<X>;
-  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
-  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
-  return eval(where(columns <= rows + index_t(offset), std::forward<X>(x), 0));
+  return detail::triangle("tril", std::forward<X>(x), offset,
+                          [](const auto& column, const auto& row) { return column <= row; });
 }
-/// Matrices with zeros below the diagonal `offset`; see tril.
+/// Matrices with zeros below a diagonal; see tril.
 ///
 ///     tensor upper = triu(x, 1);
 template <class X>
-  requires(detail::has_diagonals<X>)
+  requires(detail::has_axes<X, 2>)
 detail::evaluated<X> triu(X&& x, detail::whole offset = 0) {
-  using D = device_of<X>;
-  detail::check_defined("triu", x);
-  constexpr int R = rank_of<X>;
-  const auto rows = detail::row_numbers<D>(x.shape()[R - 2]);
-  const auto columns = detail::column_numbers<D>(x.shape()[R - 1]);
-  return eval(where(columns >= rows + index_t(offset), std::forward<X>(x), 0));
+  return detail::triangle("triu", std::forward<X>(x), offset,
+                          [](const auto& column, const auto& row) { return column >= row; });
 }
 
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void diagonal(X&&, index_t = 0, index_t = 0, index_t = 1) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void trace(X&&) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void tril(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::diagonal_mistake<X>::problem,
-          class Fix = typename detail::diagonal_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
+          class Fix = typename detail::axes_mistake<X, 2>::fix>
 void triu(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diag_embed(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diag(X&&, index_t = 0) = delete;
 
 }  // namespace sinter
@@ -17096,7 +16906,7 @@ namespace sinter {
 ///
 ///     tensor steps = diff(x);
 template <class X>
-  requires(detail::splits<X> && !std::is_same_v<element_of<X>, bool>)
+  requires(detail::has_axes<X> && !std::is_same_v<element_of<X>, bool>)
 detail::evaluated<X> diff(X&& x, detail::whole n = 1, detail::whole axis = -1) {
   detail::check_defined("diff", x);
   const int a = detail::checked_axis("diff", axis, rank_of<X>);
@@ -17109,8 +16919,8 @@ detail::evaluated<X> diff(X&& x, detail::whole n = 1, detail::whole axis = -1) {
   }
   return value;
 }
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void diff(X&&, index_t = 1, index_t = -1) = delete;
 
 }  // namespace sinter
@@ -18056,8 +17866,8 @@ struct floor_divide_op : number_op {
 
 }  // namespace ops
 
-/// floor(a / b), elementwise and broadcast, of integers too, where PyTorch's `//` and `floor_divide` round down and C's
-/// `/` does not. An integer divided by zero gives 0. Derivative: 0.
+/// floor(a / b), elementwise and broadcast, also of integers, whose a / b is rounded towards 0. An integer divided by
+/// zero gives 0. Derivative: 0.
 ///
 ///     tensor whole_days = floor_divide(x, 24);
 SINTER_BINARY_FUNCTION(floor_divide, ops::floor_divide_op)
@@ -18092,7 +17902,7 @@ struct fma_op : number_op {
 SINTER_TERNARY_FUNCTION(fma, ops::fma_op)
 
 }  // namespace sinter
-// sinter/ops/fmax.hpp: the larger of two operands, which a number is than NaN.
+// sinter/ops/fmax.hpp: the larger of two operands, of which NaN does not count.
 
 namespace sinter {
 namespace ops {
@@ -18123,7 +17933,7 @@ struct fmax_op : number_op {
 SINTER_BINARY_FUNCTION(fmax, ops::fmax_op)
 
 }  // namespace sinter
-// sinter/ops/fmin.hpp: the smaller of two operands, which a number is than NaN.
+// sinter/ops/fmin.hpp: the smaller of two operands, of which NaN does not count.
 
 namespace sinter {
 namespace ops {
@@ -20409,13 +20219,13 @@ auto repeated(const char* op, E&& e, const extents<N>& times) {
 
 }  // namespace detail
 
-/// x again and again: as many times along each axis as `times` says, which may have more axes than x, in front:
-/// repeat of (n,m) by {2, 3} => (2n,3m). Runs at once. Derivative: the gradients of all copies are added. Errors:
+/// Copies of x side by side, as many along each axis as `times` says; it may name more axes than x has, before them:
+/// (n,m) by {2, 3} => (2n,3m). Runs at once. Derivative: the gradients of all copies are added. Errors:
 /// value_error for a number below 0. For tensors of rank 4 at most, which `times` may have too.
 ///
 ///     tensor grid = repeat(x, {2, 3});
 template <class X, std::size_t N>
-  requires(detail::splits<X> && int{N} >= rank_of<X>)
+  requires(detail::has_axes<X> && int{N} >= rank_of<X>)
 auto repeat(X&& x, const index_t (&times)[N]) {
   return detail::repeated("repeat", std::forward<X>(x), detail::to_extents(times));
 }
@@ -20423,7 +20233,7 @@ auto repeat(X&& x, const index_t (&times)[N]) {
 ///
 ///     tensor wide = tile(x, {3});
 template <class X, std::size_t N>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 auto tile(X&& x, const index_t (&times)[N]) {
   return detail::repeated("tile", std::forward<X>(x), detail::to_extents(times));
 }
@@ -20434,7 +20244,7 @@ auto tile(X&& x, const index_t (&times)[N]) {
 ///
 ///     tensor larger = repeat_interleave(x, 2, 0);
 template <class X>
-  requires(detail::splits<X> && rank_of<X> < max_rank)
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
 detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole axis) {
   constexpr int R = rank_of<X>;
   detail::check_defined("repeat_interleave", x);
@@ -20454,7 +20264,7 @@ detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole
 ///
 ///     tensor later = roll(x, 1, 0);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 detail::evaluated<X> roll(X&& x, detail::whole shift, detail::whole axis) {
   detail::check_defined("roll", x);
   const int a = detail::checked_axis("roll", axis, rank_of<X>);
@@ -20467,24 +20277,24 @@ detail::evaluated<X> roll(X&& x, detail::whole shift, detail::whole axis) {
 ///
 ///     tensor later = roll(x, 1);
 template <class X>
-  requires(detail::splits<X>)
+  requires(detail::has_axes<X>)
 detail::evaluated<X> roll(X&& x, detail::whole shift) {
   detail::check_defined("roll", x);
   const auto value = detail::eval_to_read(std::forward<X>(x));
   return roll(value.flatten(), shift, 0).reshape(value.shape().values);
 }
 
-template <class X, std::size_t N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void repeat(X&&, const index_t (&)[N]) = delete;
-template <class X, std::size_t N, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void tile(X&&, const index_t (&)[N]) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void repeat_interleave(X&&, index_t, index_t) = delete;
-template <class X, class Problem = typename detail::split_mistake<X>::problem,
-          class Fix = typename detail::split_mistake<X>::fix>
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
 void roll(X&&, index_t, index_t = 0) = delete;
 
 }  // namespace sinter
@@ -20976,6 +20786,178 @@ values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::wh
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
 SINTER_LINES_REJECTIONS(topk)
+
+}  // namespace sinter
+// sinter/ops/split.hpp: split, chunk, tensor_split and unbind, the parts of a tensor along an axis.
+
+namespace sinter {
+namespace detail {
+
+/// Where parts end along an axis of extent n; the last one ends at n.
+using part_ends = std::vector<index_t>;
+SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size);
+SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const std::vector<index_t>& sizes);
+SINTER_SHARED part_ends ends_of_chunks(const char* op, index_t n, index_t count);
+SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t count);
+SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const std::vector<index_t>& cuts);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED part_ends ends_of_size(const char* op, index_t n, index_t size) {
+  if (size < 0 || (size == 0 && n > 0)) refuse<value_error>({op, ": parts of ", size, "; they must be of 1 or more"});
+  part_ends ends;
+  for (index_t end = size; end < n; end += size) ends.push_back(end);
+  ends.push_back(n);
+  return ends;
+}
+
+SINTER_SHARED part_ends ends_of_sizes(const char* op, index_t n, const std::vector<index_t>& sizes) {
+  part_ends ends;
+  index_t end = 0;
+  for (const index_t size : sizes) {
+    if (size < 0) refuse<value_error>({op, ": a part of ", size, "; sizes must be 0 or more"});
+    ends.push_back(end += size);
+  }
+  if (end != n) refuse<shape_error>({op, ": sizes that add up to ", end, " for an axis of extent ", n});
+  return ends;
+}
+
+SINTER_SHARED part_ends ends_of_chunks(const char* op, index_t n, index_t count) {
+  if (count < 1) refuse<value_error>({op, ": ", count, " parts; there must be 1 or more"});
+  if (n == 0) return part_ends(static_cast<std::size_t>(count), 0);
+  return ends_of_size(op, n, (n + count - 1) / count);
+}
+
+SINTER_SHARED part_ends ends_of_equal_parts(const char* op, index_t n, index_t count) {
+  if (count < 1) refuse<value_error>({op, ": ", count, " parts; there must be 1 or more"});
+  part_ends ends;
+  for (index_t i = 1; i <= count; ++i) ends.push_back(n / count * i + (i < n % count ? i : n % count));
+  return ends;
+}
+
+SINTER_SHARED part_ends ends_of_cuts(const char* op, index_t n, const std::vector<index_t>& cuts) {
+  part_ends ends;
+  for (const index_t given : cuts) {
+    const index_t from_start = given < 0 ? given + n : given;
+    const index_t cut = from_start < 0 ? 0 : from_start > n ? n : from_start;
+    if (!ends.empty() && cut < ends.back())
+      refuse<value_error>({op, ": a cut at ", given, " behind one at ", ends.back(), "; cuts must not fall"});
+    ends.push_back(cut);
+  }
+  ends.push_back(n);
+  return ends;
+}
+
+#endif  // SINTER_DEFINES
+
+/// The parts of x, where `ends_of(n)` says where they end along the axis of extent n.
+template <class E, class F>
+std::vector<evaluated<E>> cut_into_parts(const char* op, E&& e, index_t axis, const F& ends_of) {
+  check_defined(op, e);
+  const int a = checked_axis(op, axis, rank_of<E>);
+  const auto x = eval_to_read(std::forward<E>(e));
+  std::vector<evaluated<E>> parts;
+  index_t begin = 0;
+  for (const index_t end : ends_of(x.shape()[a])) {
+    parts.push_back(x.slice(a, begin, end));
+    begin = end;
+  }
+  return parts;
+}
+
+}  // namespace detail
+
+/// Parts of `size` slices along an axis, the last of which may be smaller: n slices => ceil(n / size) views of x.
+/// Derivative: each part's gradient lies at its place. Errors: value_error for a size below 1, index_error for an axis
+/// that x does not have.
+///
+///     std::vector<tensor<float, 2>> batches = split(x, 32);
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> split(X&& x, detail::whole size, detail::whole axis = 0) {
+  return detail::cut_into_parts("split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_size("split", n, size); });
+}
+/// Parts of the sizes that are listed, which add up to the extent of the axis. Errors: shape_error if they do not,
+/// value_error for a size below 0.
+///
+///     const auto parts = split(x, {60, 20, 20}, 1);
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> split(X&& x, const std::vector<index_t>& sizes, detail::whole axis = 0) {
+  return detail::cut_into_parts("split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_sizes("split", n, sizes); });
+}
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> split(X&& x, std::initializer_list<index_t> sizes, detail::whole axis = 0) {
+  return split(std::forward<X>(x), std::vector<index_t>(sizes), axis);
+}
+
+/// At most `count` parts of equal size along an axis, the last of which may be smaller, as in PyTorch. Errors:
+/// value_error for a count below 1, index_error for an axis that x does not have.
+///
+///     const auto halves = chunk(x, 2, -1);
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> chunk(X&& x, detail::whole count, detail::whole axis = 0) {
+  return detail::cut_into_parts("chunk", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_chunks("chunk", n, count); });
+}
+
+/// Exactly `count` parts along an axis, the first of which are one larger where the extent is no multiple. Errors:
+/// value_error for a count below 1, index_error for an axis that x does not have.
+///
+///     const auto thirds = tensor_split(x, 3);
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> tensor_split(X&& x, detail::whole count, detail::whole axis = 0) {
+  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_equal_parts("tensor_split", n, count); });
+}
+/// The parts between cuts, which count from the end where they are negative, and are limited to the axis: k cuts =>
+/// k + 1 parts. Errors: value_error for cuts that fall.
+///
+///     const auto parts = tensor_split(x, {2, -1});  // [0, 2), [2, n - 1), [n - 1, n)
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> tensor_split(X&& x, const std::vector<index_t>& cuts, detail::whole axis = 0) {
+  return detail::cut_into_parts("tensor_split", std::forward<X>(x), axis,
+                                [&](index_t n) { return detail::ends_of_cuts("tensor_split", n, cuts); });
+}
+template <class X>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> tensor_split(X&& x, std::initializer_list<index_t> cuts, detail::whole axis = 0) {
+  return tensor_split(std::forward<X>(x), std::vector<index_t>(cuts), axis);
+}
+
+/// The slices along an axis, without it: (n,m) => n views of (m). Derivative: each slice's gradient lies at its place.
+/// Errors: index_error for an axis that x does not have.
+///
+///     std::vector<tensor<float, 1>> rows = unbind(x);
+template <class X>
+  requires(detail::has_axes<X>)
+auto unbind(X&& x, detail::whole axis = 0) {
+  detail::check_defined("unbind", x);
+  const int a = detail::checked_axis("unbind", axis, rank_of<X>);
+  const auto value = detail::eval_to_read(std::forward<X>(x));
+  std::vector<decltype(value.select(0, 0))> slices;
+  for (index_t i = 0; i < value.shape()[a]; ++i) slices.push_back(value.select(a, i));
+  return slices;
+}
+
+template <class X, class N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void split(X&&, N&&, index_t = 0) = delete;
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void chunk(X&&, index_t, index_t = 0) = delete;
+template <class X, class N, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void tensor_split(X&&, N&&, index_t = 0) = delete;
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void unbind(X&&, index_t = 0) = delete;
 
 }  // namespace sinter
 // sinter/ops/tan.hpp: the tangent.
@@ -28048,16 +28030,17 @@ struct transposing {
 };
 
 #ifdef EIGEN_VECTORIZE_AVX512
-/// dst[k * width + i] = step k of line i, of 16 each; line i begins at `line(i)`. Quarters of lines are read into their
-/// places, which costs no shuffle, four lines after the other: lines that lie a power of two apart share few places of
-/// the cache. Four lines of four steps are turned within each quarter of a register.
-template <class F>
-SINTER_INLINE void pack_square(float* dst, index_t width, const F& line) {
-  const auto read = [&](int i, int k) SINTER_INLINE_LAMBDA {
-    __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(line(i) + k));
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 4) + k), 1);
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 8) + k), 2);
-    return _mm512_insertf32x4(r, _mm_loadu_ps(line(i + 12) + k), 3);
+/// dst[k * width + i] = first[i * stride + k], 16 by 16. Reading a quarter of a line into its place costs no shuffle;
+/// what remains is to turn squares of 4 by 4 within the quarters of a register. A line is read as a whole, as lines a
+/// power of two apart displace each other in the cache.
+SINTER_INLINE void pack_square(float* dst, index_t width, const float* first, index_t stride) {
+  const float *const fifth = first + 4 * stride, *const ninth = first + 8 * stride,
+                     *const thirteenth = first + 12 * stride;
+  const auto read = [&](index_t at) SINTER_INLINE_LAMBDA {
+    __m512 r = _mm512_castps128_ps512(_mm_loadu_ps(first + at));
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(fifth + at), 1);
+    r = _mm512_insertf32x4(r, _mm_loadu_ps(ninth + at), 2);
+    return _mm512_insertf32x4(r, _mm_loadu_ps(thirteenth + at), 3);
   };
   // The masked forms are the same instructions; g++ 12 warns of the others' undefined source.
   const auto turn = [width](float* to, __m512 a, __m512 b, __m512 c, __m512 d) SINTER_INLINE_LAMBDA {
@@ -28070,29 +28053,25 @@ SINTER_INLINE void pack_square(float* dst, index_t width, const F& line) {
     _mm512_storeu_ps(to + 2 * width, _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, ab_high, cd_high)));
     _mm512_storeu_ps(to + 3 * width, _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, ab_high, cd_high)));
   };
-  const __m512 a[] = {read(0, 0), read(0, 4), read(0, 8), read(0, 12)};
-  const __m512 b[] = {read(1, 0), read(1, 4), read(1, 8), read(1, 12)};
-  const __m512 c[] = {read(2, 0), read(2, 4), read(2, 8), read(2, 12)};
-  const __m512 d[] = {read(3, 0), read(3, 4), read(3, 8), read(3, 12)};
+  const index_t two = 2 * stride, three = 3 * stride;
+  const __m512 a[] = {read(0), read(4), read(8), read(12)};
+  const __m512 b[] = {read(stride), read(stride + 4), read(stride + 8), read(stride + 12)};
+  const __m512 c[] = {read(two), read(two + 4), read(two + 8), read(two + 12)};
+  const __m512 d[] = {read(three), read(three + 4), read(three + 8), read(three + 12)};
   turn(dst, a[0], b[0], c[0], d[0]);
   turn(dst + 4 * width, a[1], b[1], c[1], d[1]);
   turn(dst + 8 * width, a[2], b[2], c[2], d[2]);
   turn(dst + 12 * width, a[3], b[3], c[3], d[3]);
 }
 
-/// The first steps of pack_across, in squares, where each has 16 lines that can be read; how many those are.
+/// Does the first steps of pack_across in squares, where 16 lines can be read for each; returns their number.
 inline index_t pack_squares(float* dst, index_t width, const strip_source<float>& s, index_t k_count) {
   const index_t last_block = (width - 1) / 16 * 16;
   if (s.lines != width || s.readable < last_block + 16) return 0;
   index_t k = 0;
   for (; k + 16 <= k_count; k += 16)
-    for (index_t block = last_block; block >= 0; block -= 16) {
-      const float* const first = s.data + block * s.line_stride + k;
-      const float* const of[] = {first, first + 4 * s.line_stride, first + 8 * s.line_stride,
-                                 first + 12 * s.line_stride};
-      const index_t by[] = {0, s.line_stride, 2 * s.line_stride, 3 * s.line_stride};
-      pack_square(dst + k * width + block, width, [&](int i) SINTER_INLINE_LAMBDA { return of[i / 4] + by[i % 4]; });
-    }
+    for (index_t block = last_block; block >= 0; block -= 16)
+      pack_square(dst + k * width + block, width, s.data + block * s.line_stride + k, s.line_stride);
   return k;
 }
 #endif
@@ -28534,8 +28513,8 @@ inline index_t quarter_of_l2() {
 }
 
 // B is packed in strips of columns and A in panels of rows, block by block of k: a panel's block stays in L1 while it
-// meets the strips of a chunk of columns, which stay in L2. Threads share what is packed of the smaller matrix and pack
-// the other for themselves: what one has written another fetches from afar. So with many columns all pack A, and each
+// meets the strips of a chunk of columns, which stay in L2. It is slow to fetch what another thread has packed, so
+// threads share that of the smaller matrix, and each packs the other for itself. With many columns all pack A, and each
 // takes chunks of columns; with many rows each takes groups of rows.
 template <class T>
 struct packed_product {
@@ -28552,8 +28531,10 @@ struct packed_product {
   T* shared = nullptr;  ///< packed for all threads: A, or B where its rows are not read as they are
 
   void compute() {
-    if (takes_groups_of_rows()) return compute_groups();
-    for_spans([this] {
+    if (shares_b()) return compute_groups();
+    for_spans([this](index_t begin, index_t end) {
+      k0 = begin;
+      k1 = end;
       const index_t row_blocks = ceil_div(args.m, max_packed / (k1 - k0));
       for (index_t block = 0; block < row_blocks; ++block) {
         m0 = share_begin(args.m, row_blocks, block);
@@ -28569,21 +28550,21 @@ struct packed_product {
     const index_t blocks = wanted / (max_k_block * (args.m > 0 ? args.m : 1));
     return blocks < 2 ? max_k_span : smaller(blocks * max_k_block, max_k_span);
   }
+  // f(begin, end) for parts of [begin, end) as equal as can be, of `most` at most.
   template <class F>
-  void for_spans(F&& f) {
-    const index_t spans = ceil_div(args.k, k_span());
-    for (index_t span = 0; span < spans; ++span) {
-      k0 = share_begin(args.k, spans, span);
-      k1 = share_begin(args.k, spans, span + 1);
-      f();
-    }
+  static void for_parts(index_t begin, index_t end, index_t most, F&& f) {
+    const index_t count = end - begin, parts = ceil_div(count, most);
+    for (index_t part = 0; part < parts; ++part)
+      f(begin + share_begin(count, parts, part), begin + share_begin(count, parts, part + 1));
   }
-  // f(kb, ke) for each block of the span [begin, end).
+  template <class F>
+  void for_spans(F&& f) const {
+    for_parts(0, args.k, k_span(), f);
+  }
+  // The blocks of a span.
   template <class F>
   static void for_blocks(index_t begin, index_t end, F&& f) {
-    const index_t blocks = ceil_div(end - begin, max_k_block);
-    for (index_t block = 0; block < blocks; ++block)
-      f(begin + share_begin(end - begin, blocks, block), begin + share_begin(end - begin, blocks, block + 1));
+    for_parts(begin, end, max_k_block, f);
   }
 
   // Panels have even numbers of rows, as equal as can be; the last one may be padded.
@@ -28599,33 +28580,40 @@ struct packed_product {
     return smaller(share_begin(strips(), chunks, chunk) * shape::max_columns, args.n);
   }
 
-  bool takes_groups_of_rows() {
-    if (args.n > 2 * args.m || args.n > most_shared_columns) return false;
-    if (args.b_col != 1 && padded_columns() * args.k > max_packed) return false;
+  bool shares_b() const {
+    const bool fits = args.b_col == 1 || padded_columns() * args.k <= max_packed;
+    return fits && args.n <= 2 * args.m && args.n <= most_shared_columns &&
+           ceil_div(args.m, shape::max_rows) >= pool.size();
+  }
+
+  // Each thread has as many groups as the others, or nearly.
+  void compute_groups() {
     const index_t threads = pool.size();
     const index_t most = ceil_div(quarter_of_l2(), max_k_block * shape::max_rows * static_cast<index_t>(sizeof(T)));
     m1 = args.m;
     panels = ceil_div(args.m, shape::max_rows);
     row_groups = smaller(ceil_div(ceil_div(panels, most), threads) * threads, panels);
     chunks = ceil_div(strips(), strips_per_chunk());
-    return row_groups >= threads;
-  }
-
-  void compute_groups() {
     if (args.b_col != 1) pack_b();
     run_tasks(args, pool, row_groups, [this](index_t group) { compute_group(group); });
   }
 
   index_t padded_columns() const { return strips() * shape::max_columns; }
 
+  // A strip after the other, each block by block.
+  T* strip_data(index_t column, index_t kb, index_t ke) const {
+    return shared + kb * padded_columns() + column * (ke - kb);
+  }
+
   void pack_b() {
     shared = scratch<T>(2, static_cast<std::size_t>(padded_columns() * args.k + shape::lanes));
-    for_spans([this] {
-      const index_t count = ceil_div(k1 - k0, max_k_block);
-      run_tasks(args, pool, count * strips(), [this, count](index_t task) {
+    for_spans([this](index_t begin, index_t end) {
+      const index_t blocks = ceil_div(end - begin, max_k_block);
+      run_tasks(args, pool, blocks * strips(), [&](index_t task) {
         const index_t block = task / strips(), column = task % strips() * shape::max_columns;
-        const index_t kb = k0 + share_begin(k1 - k0, count, block), ke = k0 + share_begin(k1 - k0, count, block + 1);
-        pack_columns(shared + kb * padded_columns() + column * (ke - kb), column, args.n, kb, ke);
+        const index_t kb = begin + share_begin(end - begin, blocks, block);
+        const index_t ke = begin + share_begin(end - begin, blocks, block + 1);
+        pack_columns(strip_data(column, kb, ke), column, args.n, kb, ke);
       });
     });
   }
@@ -28634,31 +28622,34 @@ struct packed_product {
     const index_t begin = share_begin(panels, row_groups, group), end = share_begin(panels, row_groups, group + 1);
     const index_t rows = panel_begin(end) - panel_begin(begin);
     T* const packed_a = scratch<T>(0, static_cast<std::size_t>(rows * max_k_block + (end - begin) * shape::lanes));
-    const index_t spans = ceil_div(args.k, k_span());
-    for (index_t span = 0; span < spans; ++span)
-      for_blocks(share_begin(args.k, spans, span), share_begin(args.k, spans, span + 1), [&](index_t kb, index_t ke) {
-        const auto data = [&](index_t panel) {
-          return packed_a + (panel_begin(panel) - panel_begin(begin)) * (ke - kb) + (panel - begin) * shape::lanes;
-        };
-        // Rows of which each lies by itself are packed as they are needed, and fetched before that.
-        const bool one_by_one = args.a_col == 1;
-        if (!one_by_one) pack_panels(begin, end, kb, ke, data);
-        for (index_t chunk = 0; chunk < chunks; ++chunk) {
-          const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
-          T* const packed_b =
-              shared != nullptr ? shared + kb * padded_columns() + n0 * (ke - kb) : pack_chunk(n0, n1, kb, ke);
-          for (index_t panel = begin; panel < end; ++panel) {
-            const index_t following = panel + 1 < end ? panel + 1 : begin;
-            upcoming next{data(following), (ke - kb) * width_of(following), 0};
-            if (one_by_one && chunk == 0) {
-              pack_panels(panel, panel + 1, kb, ke, data);
-              const index_t k = panel + 1 < end ? kb : smaller(ke, args.k - 1);
-              next = {args.a + (m0 + panel_begin(following)) * args.a_row + k, width_of(following), args.a_row};
-            }
-            compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
-          }
+    for_spans([&](index_t k_begin, index_t k_end) {
+      for_blocks(k_begin, k_end, [&](index_t kb, index_t ke) { compute_block(begin, end, packed_a, kb, ke); });
+    });
+  }
+
+  // Panels [begin, end) times all columns, of a block of k.
+  void compute_block(index_t begin, index_t end, T* packed_a, index_t kb, index_t ke) {
+    const auto data = [&](index_t panel) {
+      return packed_a + (panel_begin(panel) - panel_begin(begin)) * (ke - kb) + (panel - begin) * shape::lanes;
+    };
+    // Rows of which each lies by itself are packed as they are needed, and fetched before that.
+    const bool one_by_one = args.a_col == 1;
+    if (!one_by_one) pack_panels(begin, end, kb, ke, data);
+    for (index_t chunk = 0; chunk < chunks; ++chunk) {
+      const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
+      T* const packed_b = shared != nullptr ? strip_data(n0, kb, ke) : pack_chunk(n0, n1, kb, ke);
+      for (index_t panel = begin; panel < end; ++panel) {
+        const bool is_last = panel + 1 == end;
+        const index_t following = is_last ? begin : panel + 1;
+        upcoming next = packed_rows(data(following), following, ke - kb);
+        if (one_by_one && chunk == 0) {
+          pack_panels(panel, panel + 1, kb, ke, data);
+          const index_t k = is_last ? smaller(ke, args.k - 1) : kb;
+          next = {args.a + panel_begin(following) * args.a_row + k, width_of(following), args.a_row, args.a_row};
         }
-      });
+        compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
+      }
+    }
   }
 
   void compute_rows() {
@@ -28687,8 +28678,8 @@ struct packed_product {
       const auto data = [&](index_t panel) { return panel_data(panel) + (kb - k0) * width_of(panel); };
       for (index_t panel = begin; panel < end; ++panel) {
         const index_t following = panel + 1 < panels ? panel + 1 : 0;
-        compute_panel(panel, data(panel), {data(following), (ke - kb) * width_of(following), 0}, packed_b, n0, n1, kb,
-                      ke, panel == begin);
+        compute_panel(panel, data(panel), packed_rows(data(following), following, ke - kb), packed_b, n0, n1, kb, ke,
+                      panel == begin);
       }
     });
   }
@@ -28726,13 +28717,15 @@ struct packed_product {
                ke - kb);
   }
 
-  // What is read after a panel, and fetched by its tiles: `count` things `step` apart, or elements one after the other.
+  // What is read after a panel: `count` things `step` apart, of which its tiles fetch equal shares. A tile fetches k
+  // elements from its place on, and k from a place `second` behind it.
   struct upcoming {
     const T* data;
-    index_t count, step;
-
-    const T* of_tile(index_t tile, index_t tiles) const { return data + tile * count / tiles * (step == 0 ? 1 : step); }
+    index_t count, step, second;
   };
+  upcoming packed_rows(const T* data, index_t panel, index_t k_count) const {
+    return {data, k_count * width_of(panel), 1, k_count};
+  }
 
   // The strips of [n0, n1), which this packs where `packs` says so and it can, times the panel packed at `a`.
   void compute_panel(index_t panel, const T* a, const upcoming& next, T* packed_b, index_t n0, index_t n1, index_t kb,
@@ -28740,11 +28733,11 @@ struct packed_product {
     const index_t width = width_of(panel), row = m0 + panel_begin(panel), k_count = ke - kb;
     const index_t rows = smaller(m1 - row, width);
     const bool add = args.accumulate || kb > 0;
-    const index_t tiles = ceil_div(n1 - n0, shape::max_columns), next_step = next.step == 0 ? k_count : next.step;
+    const index_t tiles = ceil_div(n1 - n0, shape::max_columns);
     const tile_functions<T>& kernels = kernels_for<T>(width);
     for (index_t column = n0; column < n1; column += shape::max_columns) {
       const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
-      const T* const next_of_tile = next.of_tile((column - n0) / shape::max_columns, tiles);
+      const T* const next_of_tile = next.data + (column - n0) / shape::max_columns * next.count / tiles * next.step;
       T* const strip = packed_b + (column - n0) * k_count;
       const bool packs = packs_strips && packs_on_the_way(n1 - column);
       const T* const b = packs ? args.b + kb * args.b_row + column : strip;
@@ -28753,10 +28746,10 @@ struct packed_product {
                                                               : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
       if (rows == width && valid == columns) {
-        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next_step, args.b_row, strip);
+        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next.second, args.b_row, strip);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(k_count, a, b, whole, columns, false, next_of_tile, next_step, args.b_row, strip);
+        tile(k_count, a, b, whole, columns, false, next_of_tile, next.second, args.b_row, strip);
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {
             T& element = c[i * args.ldc + j];
@@ -54538,19 +54531,45 @@ SINTER_SHARED void check_not_negative(const char* op, const char* what, double x
 }
 #endif
 
+/// Of differences d without sign.
+template <class E>
+auto smooth_l1_of(const E& d, double beta) {
+  check_not_negative("smooth_l1_loss", "beta", beta);
+  return where(d < beta, d * d * (beta > 0 ? 0.5 / beta : 0), d - beta / 2);
+}
+template <class E>
+auto huber_of(const E& d, double delta) {
+  check_not_negative("huber_loss", "delta", delta);
+  return where(d < delta, d * d / 2, delta * (d - delta / 2));
+}
+
 }  // namespace detail
 
 #define SINTER_LOSS_REJECTIONS(name)                                                                       \
   template <class A, class B, class... More, class Problem = typename detail::loss_mistake<A, B>::problem, \
             class Fix = typename detail::loss_mistake<A, B>::fix>                                          \
   void name(A&&, B&&, More&&...) = delete;
-// name(prediction, target, options..., reduction) of a formula of `a` and `b`, both expressions.
+// name(prediction, target, reduction) of a formula of `a` and `b`, both expressions.
 #define SINTER_LOSS(name, ...)                                              \
   template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
     requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
   auto name(A&& a, B&& b, R = {}) {                                         \
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
+  }                                                                         \
+  SINTER_LOSS_REJECTIONS(name)
+// The same with a number behind the target, which is 1 where it is not given.
+#define SINTER_LOSS_WITH(name, number, ...)                                 \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
+  auto name(A&& a, B&& b, double number, R = {}) {                          \
+    detail::check_loss_shapes(#name, a, b);                                 \
+    return detail::reduced<R>(__VA_ARGS__);                                 \
+  }                                                                         \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
+  auto name(A&& a, B&& b, R reduce = {}) {                                  \
+    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
   }                                                                         \
   SINTER_LOSS_REJECTIONS(name)
 
@@ -54570,44 +54589,23 @@ SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(
 ///     variable loss = binary_cross_entropy(sigmoid(x), target);
 SINTER_LOSS(binary_cross_entropy, (b - 1) * clamp_min(log(1 - a), -100) - b * clamp_min(log(a), -100))
 
-/// prediction - target, below `beta` squared over 2 beta, above it |prediction - target| - beta / 2; beta = 0 is
-/// l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
+/// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
+/// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
 ///
 ///     variable loss = smooth_l1_loss(prediction, target, 0.5);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto smooth_l1_loss(A&& prediction, B&& target, double beta, R = {}) {
-  detail::check_loss_shapes("smooth_l1_loss", prediction, target);
-  detail::check_not_negative("smooth_l1_loss", "beta", beta);
-  const auto d = abs(std::forward<A>(prediction) - std::forward<B>(target));
-  return detail::reduced<R>(where(d < beta, d * d * (beta > 0 ? 0.5 / beta : 0), d - beta / 2));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto smooth_l1_loss(A&& prediction, B&& target, R reduce = {}) {
-  return smooth_l1_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(smooth_l1_loss)
+SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
 /// parameter", 1964.
 ///
 ///     variable loss = huber_loss(prediction, target, 2.0);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto huber_loss(A&& prediction, B&& target, double delta, R = {}) {
-  detail::check_loss_shapes("huber_loss", prediction, target);
-  detail::check_not_negative("huber_loss", "delta", delta);
-  const auto d = abs(std::forward<A>(prediction) - std::forward<B>(target));
-  return detail::reduced<R>(where(d < delta, d * d / 2, delta * (d - delta / 2)));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto huber_loss(A&& prediction, B&& target, R reduce = {}) {
-  return huber_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(huber_loss)
+SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
+
+/// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
+///
+///     variable loss = hinge_embedding_loss(distances, signs);
+SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
 /// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's: for the divergence of
@@ -54620,7 +54618,7 @@ auto kl_div(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("kl_div", prediction, target);
   return detail::reduced<R>(xlogy(target, target) - target * prediction);
 }
-/// As last or next to last argument of kl_div: the target is a logarithm.
+/// Behind the operands of kl_div: the target is a logarithm.
 struct log_target_t {};
 inline constexpr log_target_t log_target{};
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
@@ -54648,24 +54646,8 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
 }
 SINTER_LOSS_REJECTIONS(poisson_nll_loss)
 
-/// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
-///
-///     variable loss = hinge_embedding_loss(distances, signs);
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto hinge_embedding_loss(A&& prediction, B&& target, double margin, R = {}) {
-  detail::check_loss_shapes("hinge_embedding_loss", prediction, target);
-  return detail::reduced<R>(where(target != 1, clamp_min(margin - prediction, 0), 0) +
-                            where(target != -1, prediction, 0));
-}
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto hinge_embedding_loss(A&& prediction, B&& target, R reduce = {}) {
-  return hinge_embedding_loss(std::forward<A>(prediction), std::forward<B>(target), 1, reduce);
-}
-SINTER_LOSS_REJECTIONS(hinge_embedding_loss)
-
 #undef SINTER_LOSS
+#undef SINTER_LOSS_WITH
 #undef SINTER_LOSS_REJECTIONS
 
 }  // namespace sinter
