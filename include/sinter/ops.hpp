@@ -114,6 +114,7 @@
 #include "sinter/ops/min.hpp"
 #include "sinter/ops/minimum.hpp"
 #include "sinter/ops/multiply.hpp"
+#include "sinter/ops/names.hpp"
 #include "sinter/ops/negate.hpp"
 #include "sinter/ops/norm.hpp"
 #include "sinter/ops/not_equal.hpp"
@@ -157,6 +158,7 @@
 #include "sinter/ops/unfold.hpp"
 #include "sinter/ops/unique.hpp"
 #include "sinter/ops/var.hpp"
+#include "sinter/ops/views.hpp"
 #include "sinter/ops/weighted_cross_entropy.hpp"
 #include "sinter/ops/where.hpp"
 

@@ -74,15 +74,18 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct axes_that_are_known_when_the_program_runs;
+struct write_reshape_with_the_shape;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;
 struct write_x_dot_in_place_equals_number_or_full;
+struct write_full_of_a_shape_and_the_number;
 struct copy_explicitly_with_dot_to;
 struct convert_explicitly_with_cast;
 struct use_reshape_squeeze_or_unsqueeze;
 template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
-struct write_eval_of_it_before_its_views_and_elements;
+struct write_eval_of_it_before_its_elements;
 template <int, class>
 struct tensor_of_rank_in_place_of;
 struct write_dot_item;

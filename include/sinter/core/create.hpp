@@ -13,10 +13,7 @@
 namespace sinter {
 
 struct no_element_type;
-struct write_empty_less_float_greater;
 struct write_full_less_float_greater;
-struct write_zeros_less_float_greater;
-struct write_ones_less_float_greater;
 
 namespace detail {
 
@@ -75,18 +72,15 @@ void check_fits(const char* op, auto x) {
 
 }  // namespace detail
 
-/// Elements that are not initialised. The element type is always named, here as below.
-template <element T, device D = cpu, int R>
+/// Elements that are not initialised. Where no element type is named, here as below, it is float.
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
-
-template <std::size_t R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
-tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -108,42 +102,61 @@ tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
-template <std::size_t R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
-tensor<float, int{R}, cpu> full(const index_t (&)[R], Value) = delete;
+/// Floats, where the number is one.
+template <std::size_t R, std::floating_point V>
+tensor<float, int{R}, cpu> full(const index_t (&shape)[R], V value) {
+  return full<float, cpu>(detail::to_extents(shape), value);
+}
+template <std::size_t R, std::integral V, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, int{R}, cpu> full(const index_t (&)[R], V) = delete;
+
+/// Of one number: a scalar (rank 0) of float.
+template <int = 0, std::floating_point V>
+tensor<float, 0, cpu> full(V value) {
+  return full<float, cpu>(extents<0>{}, value);
+}
 
 /// All elements 0.
-template <element T, device D = cpu, int R>
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
   return full<T, D>(shape, T(0));
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> zeros(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(0));
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
-template <std::size_t R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
-tensor<float, int{R}, cpu> zeros(const index_t (&)[R]) = delete;
-
 /// All elements 1.
-template <element T, device D = cpu, int R>
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
   return full<T, D>(shape, T(1));
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> ones(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(1));
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-template <std::size_t R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
-tensor<float, int{R}, cpu> ones(const index_t (&)[R]) = delete;
+// What has its braces forgotten.
+#define SINTER_SHAPE_WITHOUT_BRACES(name)                                                                       \
+  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
+            class Fix = write_them_in_braces>                                                                   \
+    requires(sizeof...(I) > 0)                                                                                  \
+  tensor<T, int{sizeof...(I)}, D> name(I...) = delete;
+SINTER_SHAPE_WITHOUT_BRACES(empty)
+SINTER_SHAPE_WITHOUT_BRACES(zeros)
+SINTER_SHAPE_WITHOUT_BRACES(ones)
+#undef SINTER_SHAPE_WITHOUT_BRACES
+template <int = 0, std::integral A, std::integral B, class... More, class Problem = extents_that_are_not_in_braces,
+          class Fix = write_them_in_braces>
+tensor<float, 1, cpu> full(A, B, More...) = delete;
 
 namespace detail {
 
@@ -204,6 +217,14 @@ template <element T, device D = cpu>
 tensor<T, 1, D> arange(detail::arange_number end) {
   return arange<T, D>(0, end);
 }
+/// Where no element type is named: int64 of integers, else float.
+///
+///     tensor positions = arange(10);
+template <int = 0, class... Number>
+  requires(sizeof...(Number) >= 1 && sizeof...(Number) <= 3 && (std::is_arithmetic_v<Number> && ...))
+auto arange(Number... numbers) {
+  return arange<std::conditional_t<(std::is_integral_v<Number> && ...), std::int64_t, float>, cpu>(numbers...);
+}
 
 namespace detail {
 
@@ -259,12 +280,12 @@ tensor<T, 1, D> logspace(double begin, double end, detail::whole n, double base 
 /// The n x m matrix with ones where row and column are equal, zeros elsewhere; the n x n identity.
 ///
 ///     tensor i = eye<float>(3);
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 2, D> eye(detail::whole n, detail::whole m) {
   const index_t columns = m;
   return detail::generate<T, D>(extents<2>{{n, m}}, [=](index_t i) { return T(i / columns == i % columns ? 1 : 0); });
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 2, D> eye(detail::whole n) {
   return eye<T, D>(n, n);
 }

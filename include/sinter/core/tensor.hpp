@@ -6,6 +6,7 @@
 
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
+#include "sinter/core/members.hpp"
 #include "sinter/core/memory_format.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/storage.hpp"
@@ -27,6 +28,7 @@ struct nested_list<T, 0> {
 };
 
 struct no_list {};
+struct no_type {};
 
 inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
@@ -75,8 +77,10 @@ struct evaluation;
 /// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive
 /// from one.
 template <class T, auto Shape, device D>
-class tensor final {
-  static_assert(element<T>,
+class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
+  static_assert(!std::is_same_v<T, detail::no_type>,
+                "sinter: `tensor t;` says neither element type nor rank; write tensor<float, 2> t");
+  static_assert(element<T> || std::is_same_v<T, detail::no_type>,
                 "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>,
                 "sinter: the shape parameter of tensor is its rank, an int");
@@ -110,6 +114,12 @@ class tensor final {
   template <class E, class Problem = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::problem,
             class Fix = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::fix>
   tensor(E&&) = delete;
+
+  /// A number has no shape.
+  template <class N, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own,
+            class Fix = write_full_of_a_shape_and_the_number>
+    requires(std::is_arithmetic_v<N>)
+  explicit tensor(N) = delete;
 
   /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
   tensor(list_type values)
@@ -293,6 +303,12 @@ class tensor final {
 
   /// All elements along one axis.
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
+  template <std::integral... I, class Problem = axes_that_are_known_when_the_program_runs,
+            class Fix = write_reshape_with_the_shape>
+    requires(sizeof...(I) > 0)
+  void flatten(I...) const = delete;
+  static constexpr bool requires_grad() { return false; }
+  index_t stride(detail::whole axis) const { return strides_[detail::checked_axis("stride", axis, rank)]; }
 
   /// Exchanges two axes; without arguments the last two.
   [[nodiscard]] tensor transpose(detail::whole a = -2, detail::whole b = -1) const
@@ -333,7 +349,7 @@ class tensor final {
       shape[to] = shape_[i];
       strides[to] = strides_[i];
     }
-    return view<rank + 1>(data_, shape, strides);
+    return shown_as<rank + 1>(data_, shape, strides);
   }
 
   /// Reverses an axis.
@@ -362,7 +378,7 @@ class tensor final {
       shape_of_view[i] = shape[i];
       strides_of_view[i] = strides[i];
     }
-    return view<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
+    return shown_as<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
   }
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
@@ -381,7 +397,7 @@ class tensor final {
     extents<N> strides;
     detail::check_countable("broadcast_to", to.data(), N);
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
-    return view<N>(data_, to, strides);
+    return shown_as<N>(data_, to, strides);
   }
 
   /// This tensor when it is dense and row-major, otherwise a copy that is.
@@ -397,6 +413,11 @@ class tensor final {
   /// A dense copy in new storage, its axes in memory in the same order.
   [[nodiscard]] tensor clone() const;
 
+  /// cast<To>() of it.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
   [[nodiscard]] tensor<T, Shape, To> to() const;
@@ -417,7 +438,7 @@ class tensor final {
   tensor dense_copy(memory_format f) const;
 
   template <int N>
-  tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
+  tensor<T, N, D> shown_as(T* p, const extents<N>& shape, const extents<N>& strides) const {
     tensor<T, N, D> v;
     v.storage_ = storage_;
     v.data_ = p;
@@ -433,7 +454,7 @@ class tensor final {
       shape[j] = shape_[i];
       strides[j++] = strides_[i];
     }
-    return view<(rank > 0 ? rank - 1 : 0)>(p, shape, strides);
+    return shown_as<(rank > 0 ? rank - 1 : 0)>(p, shape, strides);
   }
 
   detail::storage_ptr storage_;
@@ -486,7 +507,7 @@ tensor<T, N, D> tensor<T, Shape, D>::reshape(extents<N> to) const {
   extents<N> strides;
   if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
     return dense_copy(memory_format::contiguous).reshape(to);
-  return view<N>(data_, to, strides);
+  return shown_as<N>(data_, to, strides);
 }
 
 template <class T, auto Shape, device D>
@@ -525,6 +546,12 @@ template <class T, auto Shape, device D>
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
+// `tensor t = {1.f, 2.f}` has the element type of the numbers.
+template <element T, std::same_as<T>... More>
+tensor(T, More...) -> tensor<T, 1, cpu>;
+template <element T, std::size_t N, std::size_t... More>
+tensor(const T (&)[N], const T (&... rows)[More]) -> tensor<T, 2, cpu>;
+tensor() -> tensor<detail::no_type, 0, cpu>;
 template <class Target, class E>
 tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 

@@ -75,7 +75,7 @@ inline constexpr int order_of_value(int order) {
 
 /// What every expression that is no value yet shares; Self is the expression.
 template <class Self, class T, int R, class D, int Order>
-struct expression_base {
+struct expression_base : members<Self> {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -84,51 +84,81 @@ struct expression_base {
 
   const extents<R>& shape() const { return shape_; }
 
-  /// Expressions have no `to`: what is copied to another device is a value.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
+  /// Expressions have no `to` to a device: what is copied to another device is a value.
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
-  // Views and elements are those of a value.
-  using not_yet = expression_not_yet_evaluated_on<D>;
-  using evaluate_it = write_eval_of_it_before_its_views_and_elements;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void slice(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void select(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void flatten(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void transpose(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void squeeze(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void unsqueeze(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void flip(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void diagonal(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void contiguous(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void clone(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  // Views are those of the value, which is computed for them.
+  template <class... A>
+  [[nodiscard]] auto slice(A... a) const {
+    return computed().slice(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto select(A... a) const {
+    return computed().select(a...);
+  }
+  template <class I>
+  [[nodiscard]] auto operator[](const I& i) const {
+    return computed()[i];
+  }
+  template <class... A>
+  [[nodiscard]] auto flatten(A... a) const {
+    return computed().flatten(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto transpose(A... a) const {
+    return computed().transpose(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto squeeze(A... a) const {
+    return computed().squeeze(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto unsqueeze(A... a) const {
+    return computed().unsqueeze(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto flip(A... a) const {
+    return computed().flip(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto diagonal(A... a) const {
+    return computed().diagonal(a...);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
+    return computed().reshape(to);
+  }
+  template <class Shape>
+  [[nodiscard]] auto reshape(Shape to) const {
+    return computed().reshape(to);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto permute(const index_t (&axis_order)[N]) const {
+    return computed().permute(axis_order);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto broadcast_to(const index_t (&to)[N]) const {
+    return computed().broadcast_to(to);
+  }
+  template <class Shape>
+  [[nodiscard]] auto broadcast_to(Shape to) const {
+    return computed().broadcast_to(to);
+  }
+  [[nodiscard]] auto contiguous() const { return computed(); }
+  [[nodiscard]] auto clone() const { return computed(); }
+
+  // Elements are those of a value: a loop over them would compute all of it for each.
+  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
+            class Fix = write_eval_of_it_before_its_elements>
   void data(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
+            class Fix = write_eval_of_it_before_its_elements>
   void operator()(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void reshape(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void permute(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void broadcast_to(A&&...) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void reshape(const index_t (&)[N]) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void permute(const index_t (&)[N]) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void broadcast_to(const index_t (&)[N]) const = delete;
-  template <class I, class Problem = not_yet, class Fix = evaluate_it>
-  void operator[](const I&) const = delete;
 
   /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
   /// numbers too.
@@ -174,6 +204,9 @@ struct expression_base {
   = delete;
 
   extents<R> shape_;
+
+ private:
+  auto computed() const { return eval_to_read(static_cast<const Self&>(*this)); }
 };
 
 template <class Op, class... A>
@@ -198,7 +231,7 @@ template <class Op, class A>
 struct [[nodiscard]] map_expr<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
+  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{{}, x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -211,7 +244,7 @@ struct [[nodiscard]] map_expr<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_expr(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
+      : detail::map_base<Op, A, B>{{{}, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)) {}
 
@@ -226,9 +259,10 @@ struct [[nodiscard]] map_expr<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_expr(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
-                                          Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
-                                          z.shape())},
+      : detail::map_base<Op, A, B, C>{{{},
+                                       detail::broadcast_shapes(
+                                           Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
+                                           z.shape())},
                                       o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),

@@ -98,9 +98,19 @@ template <class Op, class T>
 struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
+/// What to do about elements of type T, of which there is no Op.
+template <class Op, class T>
+struct fix_of_element_type {
+  using type = use_another_element_type_or_cast;
+};
+template <class Op>
+  requires requires { typename Op::fix_for_masks; }
+struct fix_of_element_type<Op, bool> {
+  using type = typename Op::fix_for_masks;
+};
 template <class Op, class T>
   requires(!accepts<Op, T>)
-struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, typename fix_of_element_type<Op, T>::type> {
   static constexpr bool fits = false;
 };
 

@@ -221,7 +221,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
 /// see grad().
 template <class T, auto Shape, device D, int Order>
-class variable final {
+class variable final : public detail::members<variable<T, Shape, D, Order>> {
   static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
@@ -333,12 +333,12 @@ class variable final {
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
                                detail::whole step = 1) const {
-    return view(detail::slice_view{axis, begin, end, step});
+    return viewed(detail::slice_view{axis, begin, end, step});
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
-    return view(detail::select_view{axis, i});
+    return viewed(detail::select_view{axis, i});
   }
   [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
@@ -347,6 +347,10 @@ class variable final {
   }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
+    return reshaped(value_.reshape(to));
+  }
+  template <int N>
+  [[nodiscard]] auto reshape(const extents<N>& to) const {
     return reshaped(value_.reshape(to));
   }
   // What has its braces forgotten.
@@ -361,29 +365,29 @@ class variable final {
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
-    return view([=](const auto& t) { return t.transpose(a, b); });
+    return viewed([=](const auto& t) { return t.transpose(a, b); });
   }
   [[nodiscard]] variable permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
-    return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
+    return viewed([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
   [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.squeeze(axis); });
+    return viewed([=](const auto& t) { return t.squeeze(axis); });
   }
   [[nodiscard]] auto unsqueeze(detail::whole axis) const {
-    return view([=](const auto& t) { return t.unsqueeze(axis); });
+    return viewed([=](const auto& t) { return t.unsqueeze(axis); });
   }
   [[nodiscard]] variable flip(detail::whole axis) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.flip(axis); });
+    return viewed([=](const auto& t) { return t.flip(axis); });
   }
 
   [[nodiscard]] auto diagonal(detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) const
     requires(rank >= 2)
   {
-    return view([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
+    return viewed([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
   }
 
   /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
@@ -397,10 +401,24 @@ class variable final {
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
   template <std::size_t N>
   [[nodiscard]] variable<T, int{N}, D, Order> broadcast_to(const index_t (&to)[N]) const {
+    return broadcast_to(detail::to_extents(to));
+  }
+  template <int N>
+  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const extents<N>& to) const {
     const auto shown = value_.broadcast_to(to);
-    return *this * ones<T, D>(detail::ones_extents<int{N}>()).broadcast_to(shown.shape());
+    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
+  /// A recorded copy.
+  [[nodiscard]] variable clone() const { return detail::evaluation<variable>::copied(*this, value_.clone()); }
+  /// Everything that is of this type is tracked.
+  static constexpr bool requires_grad() { return true; }
+
+  /// cast<To>() of it.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
   [[nodiscard]] variable<T, Shape, To, Order> to() const;
@@ -418,7 +436,7 @@ class variable final {
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
-  auto view(F f) const;
+  auto viewed(F f) const;
 
   tensor_type value_;
   detail::state_ptr state_;

@@ -146,7 +146,7 @@ struct transfer_backward final : one_input_backward {
 
 template <class T, auto Shape, device D, int Order>
 template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
+auto variable<T, Shape, D, Order>::viewed(F f) const {
   static_assert(
       Order < 2,
       "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");

@@ -84,6 +84,9 @@ struct flatten : stateless<flatten> {
   }
 };
 
+struct random_numbers_without_a_generator;
+struct pass_a_generator_as_second_argument;
+
 namespace detail {
 
 /// What the modules that drop have in common. Self has drop(x, p, source).
@@ -130,6 +133,8 @@ struct dropping : module<Self> {
     using rebind = name<K>;                                                                                         \
     name() = default;                                                                                               \
     name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {}                    \
+    template <class Problem = random_numbers_without_a_generator, class Fix = pass_a_generator_as_second_argument>  \
+    explicit name(double) = delete;                                                                                 \
     template <class X>                                                                                              \
     static auto drop(X&& x, double p, generator& source) -> decltype(sinter::name(std::forward<X>(x), p, source)) { \
       return sinter::name(std::forward<X>(x), p, source);                                                           \

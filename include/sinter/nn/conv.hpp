@@ -118,6 +118,8 @@ struct conv2d : detail::convolution<2, conv2d<T, D, Kind, Bias>, conv_options<2>
   conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -153,6 +155,8 @@ struct conv1d : detail::convolution<1, conv1d<T, D, Kind, Bias>, conv_options<1>
   conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -188,6 +192,8 @@ struct conv3d : detail::convolution<3, conv3d<T, D, Kind, Bias>, conv_options<3>
   conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -228,6 +234,8 @@ struct conv_transpose2d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -268,6 +276,8 @@ struct conv_transpose1d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -308,6 +318,8 @@ struct conv_transpose3d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {

@@ -10,11 +10,22 @@ namespace sinter::nn {
 struct weights_without_a_generator;
 struct pass_a_generator_as_third_argument;
 struct the_type_of_this_layer_has_a_bias;
+struct bias_given_as_an_option_though_it_is_part_of_the_type;
+struct write_nn_no_bias_behind_the_generator;
 struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
 
 /// As last argument of a linear layer: x W^T, without + b.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
+
+namespace detail {
+
+/// What {.bias = false} makes, where a layer has that in its type.
+struct bias_option {
+  bool bias;
+};
+
+}  // namespace detail
 
 /// x W^T + b: (…,in) => (…,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
@@ -45,6 +56,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t, index_t, generator&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
   linear(index_t, index_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
+  linear(index_t, index_t, detail::bias_option, generator&) = delete;
+  template <class Problem = bias_given_as_an_option_though_it_is_part_of_the_type,
+            class Fix = write_nn_no_bias_behind_the_generator>
+  linear(index_t, index_t, generator&, detail::bias_option) = delete;
 
   template <class X>
   static constexpr auto mistake() {

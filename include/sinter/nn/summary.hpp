@@ -139,6 +139,12 @@ summary_table summary(const M& model, const index_t (&input_shape)[R]) {
   return builder.take();
 }
 
+struct model_without_the_shape_of_its_input;
+struct pass_the_shape_of_an_input_in_braces;
+template <is_module M, class Problem = model_without_the_shape_of_its_input,
+          class Fix = pass_the_shape_of_an_input_in_braces>
+void summary(const M&) = delete;
+
 #if SINTER_DEFINES
 
 namespace detail {

@@ -183,6 +183,20 @@ auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
+/// concat({a, b}, axis).
+///
+///     tensor both = cat({train, test}, 0);
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto cat(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return concat(parts, axis);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto cat(const std::vector<Part>& parts, detail::whole axis = 0) {
+  return concat(axis, parts);
+}
+
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
 /// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.

@@ -76,4 +76,9 @@ template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class 
   requires(OY < 2 || OX < 2)
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
 
+template <expression Y, class T, auto SX, device D, int OX, class Problem = variables_of_order_1,
+          class Fix = declare_them_with_order_2>
+  requires(!detail::is_variable<Y> && (Y::order == 1 || OX < 2))
+void grad(const Y& y, const variable<T, SX, D, OX>& x) = delete;
+
 }  // namespace sinter

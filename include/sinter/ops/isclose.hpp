@@ -50,5 +50,13 @@ template <class A, class B>
 bool allclose(const A& a, const B& b, const closeness& o = {}) {
   return eval(all(isclose(a, b, o))).item();
 }
+/// Are the shapes and all elements the same? NaN is equal to nothing. It waits for a GPU.
+///
+///     const bool same = equal(a, b);
+template <expression A, expression B>
+  requires(rank_of<A> == rank_of<B> && detail::fits<ops::equal_op, detail::bare<A>, detail::bare<B>>)
+bool equal(const A& a, const B& b) {
+  return a.shape() == b.shape() && eval(all(a == b)).item();
+}
 
 }  // namespace sinter

@@ -73,8 +73,10 @@ struct number_op {
   using result = T;
 };
 
+struct use_two_ampersands_two_bars_or_an_exclamation_mark_for_masks;
 /// Integers; the result has the operands' type.
 struct integer_op {
+  using fix_for_masks = use_two_ampersands_two_bars_or_an_exclamation_mark_for_masks;
   template <class T>
   static constexpr bool accepts = integer_element<T>;
   template <class T, class...>

@@ -148,4 +148,19 @@ auto randn_like(generator& gen, const E& e) {
   return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
 }
 
+// Without a generator, or with it behind the shape.
+struct random_numbers_without_a_generator_in_front;
+struct write_a_generator_as_first_argument;
+#define SINTER_WITHOUT_GENERATOR(name)                                    \
+  template <class T = float, class D = cpu, std::size_t R, class... More, \
+            class Problem = random_numbers_without_a_generator_in_front,  \
+            class Fix = write_a_generator_as_first_argument>              \
+  tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+SINTER_WITHOUT_GENERATOR(rand)
+SINTER_WITHOUT_GENERATOR(randn)
+#undef SINTER_WITHOUT_GENERATOR
+template <class T = std::int64_t, class D = cpu, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+tensor<std::int64_t, 1, cpu> randperm(detail::whole) = delete;
+
 }  // namespace sinter

@@ -146,6 +146,12 @@ auto dropout(X&& x, double p, generator& gen) {
   }
 }
 
+struct random_numbers_without_a_generator;
+struct pass_a_generator_as_third_argument;
+template <expression X, class Problem = random_numbers_without_a_generator,
+          class Fix = pass_a_generator_as_third_argument>
+void dropout(X&&, double) = delete;
+
 template <class...>
 struct operands_of_element_types;
 template <int...>

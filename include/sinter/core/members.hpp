@@ -1,0 +1,172 @@
+// sinter/core/members.hpp: functions of tensors as members: x.sum(1) is sum(x, 1).
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+
+#include "sinter/core/device.hpp"
+#include "sinter/core/number.hpp"
+#include "sinter/core/shape.hpp"
+
+namespace sinter {
+
+template <class>
+struct third_argument_that_is_not_keepdim_but;
+struct write_keepdim_or_list_the_axes_in_braces;
+
+namespace detail {
+
+// Functions of one name, and what reductions are named, which also take a list of axes.
+#define SINTER_MEMBERS(M)                                                                                              \
+  M(abs)                                                                                                               \
+  M(acos)                                                                                                              \
+  M(add) M(allclose) M(argsort) M(asin) M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) \
+      M(clip) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal)     \
+          M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select)       \
+              M(isclose) M(isfinite) M(isinf) M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax)   \
+                  M(logaddexp) M(lt) M(matmul) M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow)   \
+                      M(reciprocal) M(relu) M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin)   \
+                          M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) \
+                              M(tril) M(triu) M(trunc) M(unbind) M(unique)
+#define SINTER_MEMBERS_OF_AXES(M)                                                                                     \
+  M(all)                                                                                                              \
+  M(amax)                                                                                                             \
+  M(amin) M(any) M(argmax) M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) \
+      M(prod) M(stddev) M(sum) M(var)
+
+// The function of that name that belongs to the operands, which a class with a member of that name does not see.
+namespace free_function {
+#define SINTER_CALLED(name)             \
+  template <class... A>                 \
+  auto call_##name(A&&... a) {          \
+    return name(std::forward<A>(a)...); \
+  }
+SINTER_MEMBERS(SINTER_CALLED)
+SINTER_MEMBERS_OF_AXES(SINTER_CALLED)
+SINTER_CALLED(repeat)
+SINTER_CALLED(tile)
+#undef SINTER_CALLED
+template <class To, class X>
+auto call_cast(const X& x) {
+  return cast<To>(x);
+}
+}  // namespace free_function
+
+/// The members that tensors, variables and expressions share; Self is one of them.
+template <class Self>
+struct members {
+#define SINTER_MEMBER(name)                                                      \
+  template <class... A>                                                          \
+  [[nodiscard]] auto name(A&&... a) const {                                      \
+    return free_function::call_##name(self_of_members(), std::forward<A>(a)...); \
+  }
+#define SINTER_MEMBER_OF_LIST(name)                                                    \
+  template <std::size_t N, class... A>                                                 \
+  [[nodiscard]] auto name(const index_t(&list)[N], A&&... a) const {                   \
+    return free_function::call_##name(self_of_members(), list, std::forward<A>(a)...); \
+  }
+#define SINTER_MEMBER_OF_AXES(name)                                                                            \
+  SINTER_MEMBER(name)                                                                                          \
+  SINTER_MEMBER_OF_LIST(name)                                                                                  \
+  template <class Axis, std::same_as<bool> Keep, class Problem = third_argument_that_is_not_keepdim_but<Keep>, \
+            class Fix = write_keepdim_or_list_the_axes_in_braces>                                              \
+  void name(Axis, Keep) const = delete;
+  SINTER_MEMBERS(SINTER_MEMBER)
+  SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
+  SINTER_MEMBER_OF_LIST(repeat)
+  SINTER_MEMBER_OF_LIST(tile)
+#undef SINTER_MEMBER
+#undef SINTER_MEMBER_OF_LIST
+#undef SINTER_MEMBER_OF_AXES
+  /// PyTorch's name of stddev().
+  template <class... A>
+  [[nodiscard]] auto std(A&&... a) const {
+    return free_function::call_stddev(self_of_members(), std::forward<A>(a)...);
+  }
+
+  template <class To>
+  [[nodiscard]] auto cast() const {
+    return free_function::call_cast<To>(self_of_members());
+  }
+
+  // PyTorch's names of members. `view` copies where no view shows the shape, as reshape does.
+  auto size() const { return self_of_members().shape(); }
+  index_t size(whole axis) const { return size()[checked_axis("size", axis, Self::rank)]; }
+  static constexpr int dim() { return Self::rank; }
+  static constexpr int ndim() { return Self::rank; }
+  static const char* dtype() { return element_name<typename Self::value_type>(); }
+  static std::string device() { return device_name<typename Self::device_type>(); }
+  [[nodiscard]] auto t() const { return self_of_members().transpose(); }
+  [[nodiscard]] auto T() const { return self_of_members().transpose(); }
+  [[nodiscard]] auto mT() const { return self_of_members().transpose(); }
+  template <std::size_t N>
+  [[nodiscard]] auto view(const index_t (&shape)[N]) const {
+    return self_of_members().reshape(shape);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto expand(const index_t (&shape)[N]) const {
+    return self_of_members().broadcast_to(shape);
+  }
+  template <class E>
+  [[nodiscard]] auto expand_as(const E& e) const {
+    return self_of_members().broadcast_to(e.shape());
+  }
+  template <class E>
+  [[nodiscard]] auto view_as(const E& e) const {
+    return self_of_members().reshape(e.shape());
+  }
+  /// `length` elements of an axis, from `begin` on.
+  [[nodiscard]] auto narrow(whole axis, whole begin, whole length) const {
+    const index_t first = begin + (begin < 0 ? size(axis) : 0);
+    return self_of_members().slice(axis, first, first + length);
+  }
+
+  // What has its braces forgotten, and what has a rank that depends on numbers.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void view(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void expand(I...) const = delete;
+
+ private:
+  const Self& self_of_members() const { return static_cast<const Self&>(*this); }
+};
+#undef SINTER_MEMBERS
+#undef SINTER_MEMBERS_OF_AXES
+
+/// Those of tensors beside, which write into the storage: every view sees it.
+template <class Self>
+struct members_of_tensors : members<Self> {
+  template <class Value>
+  const Self& fill_(const Value& value) const {
+    target() = value;
+    return self_of_tensor();
+  }
+  const Self& zero_() const { return fill_(0); }
+  template <class E>
+  const Self& copy_(const E& e) const {
+    return fill_(e);
+  }
+  template <class A, class B>
+  const Self& clamp_(const A& low, const B& high) const {
+    return fill_(free_function::call_clamp(self_of_tensor(), low, high));
+  }
+#define SINTER_UPDATE(name, op)        \
+  template <class E>                   \
+  const Self& name(const E& e) const { \
+    target() op e;                     \
+    return self_of_tensor();           \
+  }
+  SINTER_UPDATE(add_, +=)
+  SINTER_UPDATE(sub_, -=)
+  SINTER_UPDATE(mul_, *=)
+  SINTER_UPDATE(div_, /=)
+#undef SINTER_UPDATE
+
+ private:
+  const Self& self_of_tensor() const { return static_cast<const Self&>(*this); }
+  auto target() const { return self_of_tensor().in_place(); }
+};
+
+}  // namespace detail
+}  // namespace sinter
