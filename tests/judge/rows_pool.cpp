@@ -134,6 +134,24 @@ row by_axes(const char* names, F) {
   });
 }
 
+/// PyTorch's output_size may have the axes of the batch and the channels in front.
+template <int N, class In, class X>
+void max_unpooled(const In& in, const X& x) {
+  const auto indices = in.template constant<std::int64_t, N + 2>("1");
+  const auto kernel = each_axis<N>(in.integers("kernel_size kernel_shape"), 1);
+  sinter::per_axis<N> stride = kernel;
+  sinter::max_unpool_options<N> o;
+  o.stride = stride_of<N>(in, "stride strides None", stride);
+  o.padding = each_axis<N>(in.integers("padding"), 0);
+  if (in.onnx() && in.has("2")) throw form_not_there{"indices of another plane than the result's"};
+  shape size = in.integers("output_size None");
+  if (size.size() == std::size_t{N + 2}) size.erase(size.begin(), size.begin() + 2);
+  o.output_size = each_axis<N>(size, 0);
+  if constexpr (N == 1) in.give(max_unpool1d(x, indices, kernel, o));
+  else if constexpr (N == 2) in.give(max_unpool2d(x, indices, kernel, o));
+  else in.give(max_unpool3d(x, indices, kernel, o));
+}
+
 #define POOL_ROW(names, axes, function) \
   on<float>(names, [](const auto& in) { function<axes>(in, in.template x<axes + 2>("0 input")); })
 
@@ -153,6 +171,11 @@ std::vector<row> pool_rows() {
       adaptive<1, true>("op:nn.functional.adaptive_max_pool1d"),
       adaptive<2, true>("op:nn.functional.adaptive_max_pool2d"),
       adaptive<3, true>("op:nn.functional.adaptive_max_pool3d"),
+      POOL_ROW("op:nn.functional.max_unpool1d op:nn.functional.max_unpool1d.grad", 1, max_unpooled),
+      POOL_ROW("op:nn.functional.max_unpool2d op:nn.functional.max_unpool2d.grad", 2, max_unpooled),
+      POOL_ROW("op:nn.functional.max_unpool3d op:nn.functional.max_unpool3d.grad", 3, max_unpooled),
+      by_axes("onnx:MaxUnpool",
+              [](const auto& in, const auto& x, auto axes) { max_unpooled<decltype(axes)::value>(in, x); }),
       by_axes("onnx:MaxPool",
               [](const auto& in, const auto& x, auto axes) { max_pooled<decltype(axes)::value>(in, x); }),
       by_axes("onnx:AveragePool",

@@ -11,6 +11,7 @@ std::vector<row> comparison_rows();
 std::vector<row> conv_rows();
 std::vector<row> reduction_rows();
 std::vector<row> order_rows();
+std::vector<row> index_rows();
 std::vector<row> layer_rows();
 std::vector<row> norm_rows();
 std::vector<row> pool_rows();

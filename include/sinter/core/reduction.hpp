@@ -3,17 +3,21 @@
 
 namespace sinter {
 
-/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
-/// (`sum`, `max`).
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), a communicator the elements of its ranks
+/// (`sum`, `max`), and scatter_reduce what it writes to one place (`sum`, `prod`, `mean`, `max`, `min`).
 namespace reduction {
 struct none_t {};
 struct sum_t {};
 struct mean_t {};
 struct max_t {};
+struct min_t {};
+struct prod_t {};
 inline constexpr none_t none{};
 inline constexpr sum_t sum{};
 inline constexpr mean_t mean{};
 inline constexpr max_t max{};
+inline constexpr min_t min{};
+inline constexpr prod_t prod{};
 }  // namespace reduction
 
 }  // namespace sinter

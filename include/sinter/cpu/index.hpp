@@ -129,6 +129,21 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
   });
 }
 
+/// y to x[index] by a rule, in order along each line.
+template <class Rule, class T, class U>
+void scatter(const gather_shape& g, T* x, const std::int64_t* index, U* y, thread_pool& pool) {
+  if constexpr (std::is_same_v<Rule, ops::scatter_rule::add>) {
+    scatter_add<T, U>(g, x, index, y, pool);
+  } else {
+    for_picked(g, x, index, y, true, pool, [](T* to, index_t step, U* from, index_t from_step, index_t n) {
+      if (step == 1 && from_step == 1)
+        for (index_t j = 0; j < n; ++j) Rule::apply(to[j], from[j]);
+      else
+        for (index_t j = 0; j < n; ++j) Rule::apply(to[j * step], from[j * from_step]);
+    });
+  }
+}
+
 template <class T, class U, int R, device D>
 gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
                              const tensor<U, R, D>& y) {
@@ -159,14 +174,14 @@ struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   }
 };
 
-template <device D>
+template <class Rule, device D>
   requires is_cpu_v<D>
-struct kernels<ops::scatter_add, D> {
+struct kernels<ops::scatter_by<Rule>, D> {
   template <class T, class U, int R>
-  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+  static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<U, R, D>& y) {
-    cpu_impl::scatter_add(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
-                          cpu_impl::pool_of<D>());
+    cpu_impl::scatter<Rule>(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                            cpu_impl::pool_of<D>());
   }
 };
 

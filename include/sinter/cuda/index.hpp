@@ -38,9 +38,9 @@ struct gather_body {
   }
 };
 
-/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
-template <class T, int Axes>
-struct scatter_add_body {
+/// y to x[index] by a rule: a thread per line, in order along it, so that the result does not depend on the schedule.
+template <class Rule, class T, int Axes>
+struct scatter_body {
   gather_lines<Axes> shape;
 
   template <class G>
@@ -52,15 +52,15 @@ struct scatter_add_body {
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
         if (to < 0 || to >= shape.extent) continue;
-        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
-            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+        Rule::apply(reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]],
+                    reinterpret_cast<T*>(shape.at.data[2])[at[2] + k * shape.step[2]]);
       }
     }
   }
 };
 
-/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
-template <class T, int Axes>
+/// The same where equal indices of a line are neighbours: the thread of the first of them takes all, in order.
+template <class Rule, class T, int Axes>
 struct scatter_runs_body {
   gather_lines<Axes> shape;
 
@@ -74,12 +74,12 @@ struct scatter_runs_body {
       add_row(shape.lines, shape.at, line, at);
       const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
       const index_t to = index[k * shape.step[1]];
-      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
-      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
-      T sum = y[k * shape.step[2]];
-      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
-        sum += y[next * shape.step[2]];
-      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+      if ((k > 0 && index[(k - 1) * shape.step[1]] == to) || to < 0 || to >= shape.extent) continue;
+      T* const y = reinterpret_cast<T*>(shape.at.data[2]) + at[2];
+      T value = reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]];
+      for (index_t next = k; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        Rule::apply(value, y[next * shape.step[2]]);
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] = value;
     }
   }
 };
@@ -150,20 +150,20 @@ struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   }
 };
 
-template <device D>
+template <class Rule, device D>
   requires is_cuda_v<D>
-struct kernels<ops::scatter_add, D> {
+struct kernels<ops::scatter_by<Rule>, D> {
   template <class T, int R>
-  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+  static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
-    const cuda_impl::work what{"adding at indices", index.shape()};
+    const cuda_impl::work what{"writing at indices", index.shape()};
     if (op.order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 };

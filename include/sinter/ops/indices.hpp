@@ -25,15 +25,62 @@ struct index_check {
   const char* what;  ///< "index", or "label"
 };
 
-/// x[c with coordinate `axis` = index[c]] += y[c], in order along the axis: kernels<scatter_add, D>::run(op, x, index,
-/// y). On the host the elements of y may be narrower than those of x.
-struct scatter_add {
+/// What becomes of an element, `to`, when another is written at its index.
+namespace scatter_rule {
+struct replace {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(from);
+  }
+};
+struct add {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(to + static_cast<T>(from));
+  }
+};
+struct multiply {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(to * static_cast<T>(from));
+  }
+};
+/// The same, with the product so far in place of the factor.
+struct multiply_and_tell {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    const T before = to;
+    to = before * from;
+    from = before;
+  }
+};
+/// NaN where there is one.
+struct largest {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    if (from > to || from != from) to = from;
+  }
+};
+struct smallest {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    if (from < to || from != from) to = from;
+  }
+};
+}  // namespace scatter_rule
+
+/// y[c] is written to x[c with coordinate `axis` = index[c]] by a rule, in order along the axis:
+/// kernels<scatter_by<Rule>, D>::run(op, x, index, y). On the host y may have elements narrower than those of x that it
+/// is added to.
+template <class Rule>
+struct scatter_by {
   template <device D>
   static constexpr bool has_kernels_on = true;
 
   int axis;
   sinter::detail::index_order order = sinter::detail::index_order::any;
 };
+using scatter_add = scatter_by<scatter_rule::add>;
 
 }  // namespace ops
 

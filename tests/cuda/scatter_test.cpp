@@ -1,0 +1,50 @@
+// tests/cuda/scatter_test.cpp: elements written and found by indices, on a GPU.
+#include "compare.hpp"
+
+using namespace sinter;
+
+namespace {
+
+template <class F, class... T>
+void check(const F& f, const T&... at) {
+  CHECK(compare::values(f, at...) <= 1e-5);
+  CHECK(compare::gradients(f, at...) <= 1e-5);
+}
+/// Indices on the device of x.
+template <class X, int R>
+tensor<int, R, device_of<X>> beside(const tensor<int, R>& index, const X&) {
+  return index.template to<device_of<X>>();
+}
+
+}  // namespace
+
+TEST_CASE("scatters on a GPU", "[cuda]") {
+  const tensor x = compare::numbers({4, 6}), src = compare::numbers({5, 6}, 2);
+  const tensor<int, 2> index = cast<int>(remainder(arange<std::int64_t>(30).reshape({5, 6}) * 7, 4));
+  check([&](const auto& a, const auto& b) { return scatter(a * 1, 0, beside(index, a), b); }, x, src);
+  check([&](const auto& a, const auto& b) { return scatter_add(a, 0, beside(index, a), b * 2); }, x, src);
+  for (const bool self : {true, false}) {
+    const auto reduce = [&](auto how) {
+      check([&](const auto& a, const auto& b) { return scatter_reduce(a, 0, beside(index, a), b, how, self); }, x, src);
+    };
+    reduce(reduction::mean);
+    reduce(reduction::prod);
+    reduce(reduction::max);
+    reduce(reduction::min);
+  }
+  const tensor<int, 1> rows{3, 0, 3, 1, 1};
+  check([&](const auto& a, const auto& b) { return index_add(a, 0, beside(rows, a), b, 0.5); }, x, src);
+  check([&](const auto& a) { return index_fill(a, 0, beside(rows, a), 2); }, x);
+  CHECK_THROWS_AS(scatter(zeros<float, cuda<0>>({2}), 0, tensor<int, 1>{2}.to<cuda<0>>(), 1).template to<cpu>(),
+                  index_error);
+}
+
+TEST_CASE("max_unpool on a GPU", "[cuda]") {
+  const tensor x = compare::numbers({2, 3, 5, 6});
+  check(
+      [](const auto& a) {
+        const auto [values, indices] = max_pool2d_with_indices(a, 2, {.stride = 1});
+        return max_unpool2d(values, indices, 2, {.stride = 1});
+      },
+      x);
+}
