@@ -124,6 +124,7 @@
 #include "sinter/ops/pixel_shuffle.hpp"
 #include "sinter/ops/pow.hpp"
 #include "sinter/ops/prod.hpp"
+#include "sinter/ops/quantile.hpp"
 #include "sinter/ops/reciprocal.hpp"
 #include "sinter/ops/relu.hpp"
 #include "sinter/ops/relu6.hpp"

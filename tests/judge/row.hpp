@@ -86,6 +86,13 @@ void by_rank(const In& in, const char* names, F f) {
   else throw form_not_there{"rank " + std::to_string(rank)};
 }
 
+/// f(x, axis), of a scalar as such.
+template <class In, class F>
+void with_axis(const In& in, const char* axis, index_t otherwise, F f) {
+  if (in.rank("0 input") == 0) f(in.template x<0>("0 input"), in.integer(axis, otherwise));
+  else f(in.template x<4>("0 input"), in.axis(axis, otherwise));
+}
+
 /// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. Axes and keepdim have these names.
 template <class T, class F>
 void fold_by(const operands<T>& in, const char* axes_names, const char* keep_names, F f) {

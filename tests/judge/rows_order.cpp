@@ -13,14 +13,16 @@ std::vector<row> order_rows() {
       on<float>("op:argsort",
                 [](const auto& in) {
                   in.flag("stable", true);
-                  in.give(argsort(in.template constant<float, 4>("0"), in.axis("1 dim", -1),
-                                  in.flag("2 descending", false)));
+                  with_axis(in, "1 dim", -1, [&](const auto& x, index_t axis) {
+                    in.give(argsort(x, axis, in.flag("2 descending", false)));
+                  });
                 }),
       on<float, std::int64_t>("op:topk onnx:TopK",
                               [](const auto& in) {
                                 in.only_flag("4 sorted", true);
-                                in.give(topk(in.template x<4>("0"), in.integer("1", 1), in.axis("2 dim axis", -1),
-                                             in.flag("3 largest", true)));
+                                with_axis(in, "2 dim axis", -1, [&](const auto& x, index_t axis) {
+                                  in.give(topk(x, in.integer("1", 1), axis, in.flag("3 largest", true)));
+                                });
                               }),
       on<float, std::int64_t>("onnx:Unique",
                               [](const auto& in) {

@@ -37,11 +37,6 @@ namespace detail {
 template <class A, class T>
 inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those
-/// into such.
-template <class E>
-concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
-
 }  // namespace detail
 
 /// What an elementwise operator accepts.

@@ -97,11 +97,14 @@
   template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \
             class Fix = ::sinter::pass_the_axis_or_minus_1_for_the_last>              \
   void name(E&&) = delete;
-// The rejections of a function of takes_lines, whatever its other parameters.
-#define SINTER_LINES_REJECTIONS(name)                                                                          \
-  template <class E, class... Parameter, class Problem = typename ::sinter::detail::lines_mistake<E>::problem, \
-            class Fix = typename ::sinter::detail::lines_mistake<E>::fix>                                      \
+// The rejections of a function whose first operand has the mistake of that name, whatever its other parameters.
+#define SINTER_FIRST_OPERAND_REJECTIONS(name, mistake_of_it)                                                   \
+  template <class E, class... Parameter, class Problem = typename ::sinter::detail::mistake_of_it<E>::problem, \
+            class Fix = typename ::sinter::detail::mistake_of_it<E>::fix>                                      \
   void name(E&&, Parameter&&...) = delete;
+// Those of a function of takes_lines and of takes_order.
+#define SINTER_LINES_REJECTIONS(name) SINTER_FIRST_OPERAND_REJECTIONS(name, lines_mistake)
+#define SINTER_SORT_REJECTIONS(name) SINTER_FIRST_OPERAND_REJECTIONS(name, sort_mistake)
 
 // The rejections of a reduction of `op`.
 #define SINTER_REDUCTION_REJECTIONS(name, op)                                                           \

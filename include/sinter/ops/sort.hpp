@@ -29,44 +29,51 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   using T = element_of<E>;
   using D = device_of<E>;
   check_defined(op, x);
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape = x.shape();
-  if (all) k = shape[a];
-  if (k < 0 || k > shape[a])
-    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
-  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
-  shape[a] = k;
-  const auto e = prologue(std::forward<E>(x));
-  const auto values = tensor<T, R, D>::uninitialized(shape);
-  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
-  return {picked({op, a, index_order::runs}, values, e, indices), indices};
+  const int a = checked_axis(op, axis, R > 0 ? R : 1);
+  if constexpr (R == 0) {
+    if (!all && k != 1) refuse<shape_error>({op, ": there are no ", k, " elements in a scalar"});
+    const auto line = sorted(op, eval_to_read(std::forward<E>(x)).unsqueeze(0), 0, 1, true, descending);
+    return {line.values.squeeze(0), line.indices.squeeze(0)};
+  } else {
+    extents<R> shape = x.shape();
+    if (all) k = shape[a];
+    if (k < 0 || k > shape[a])
+      refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
+    if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+      refuse<shape_error>(
+          {op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
+    shape[a] = k;
+    const auto e = prologue(std::forward<E>(x));
+    const auto values = tensor<T, R, D>::uninitialized(shape);
+    const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+    if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
+    return {picked({op, a, index_order::runs}, values, e, indices), indices};
+  }
 }
 
 }  // namespace detail
 
 /// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
-/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
-/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
-/// the element that it belongs to.
+/// `indices`. A scalar has one axis. Equal elements stay in their order, whichever way they are sorted; NaN counts as
+/// the largest. Every element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// each g goes back to the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
-template <detail::takes_lines E>
+template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
-SINTER_LINES_REJECTIONS(sort)
+SINTER_SORT_REJECTIONS(sort)
 
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
 ///     tensor ranking = argsort(energies, 1, true);
-template <detail::takes_lines E>
+template <detail::takes_order E>
 detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
-SINTER_LINES_REJECTIONS(argsort)
+SINTER_SORT_REJECTIONS(argsort)
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
 /// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
@@ -74,10 +81,10 @@ SINTER_LINES_REJECTIONS(argsort)
 /// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::takes_lines E>
+template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
-SINTER_LINES_REJECTIONS(topk)
+SINTER_SORT_REJECTIONS(topk)
 
 }  // namespace sinter

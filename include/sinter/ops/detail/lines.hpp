@@ -33,18 +33,24 @@ using axes_mistake = decltype(find_axes_mistake<Least, bare<E>>());
 template <class E, int Least = 1>
 concept has_axes = is_fitting<axes_mistake<E, Least>>;
 
-template <class E>
+/// Of an operand that is scanned or sorted along an axis.
+template <int Least, class E>
 constexpr auto find_lines_mistake() {
-  if constexpr (!has_axes<E>) return axes_mistake<E>{};
-  else if constexpr (!has_lines<E>)
+  if constexpr (!has_axes<E, Least>) return axes_mistake<E, Least>{};
+  else if constexpr (narrow_element<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return fitting<element_of<E>>{};
 }
-template <class E>
-using lines_mistake = decltype(find_lines_mistake<bare<E>>());
-/// Scans and sorts take E.
+template <class E, int Least = 1>
+using lines_mistake = decltype(find_lines_mistake<Least, bare<E>>());
+/// Scans take E.
 template <class E>
 concept takes_lines = is_fitting<lines_mistake<E>>;
+/// Sorts take E: a scalar is a line of one element.
+template <class E>
+using sort_mistake = lines_mistake<E, 0>;
+template <class E>
+concept takes_order = is_fitting<sort_mistake<E>>;
 
 }  // namespace detail
 }  // namespace sinter

@@ -29,7 +29,7 @@ struct scan_op : kernel_op {
   }
   template <class X>
   static constexpr auto mistake() {
-    return sinter::detail::find_lines_mistake<X>();
+    return sinter::detail::lines_mistake<X>{};
   }
 };
 
