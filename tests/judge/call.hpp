@@ -195,12 +195,16 @@ class call {
     return e;
   }
 
-  /// A result: a tensor, a variable, an expression, or the values and indices that an op gives.
+  /// A result: a tensor, a variable, an expression, or those that an op gives together.
   template <class E>
   void give(const E& e) const {
     if constexpr (requires { e.indices; }) {
       give(e.values);
       give(e.indices);
+    } else if constexpr (requires { e.spread; }) {
+      give_together(e.spread, e.mean);
+    } else if constexpr (requires { e.max; }) {
+      give_together(e.min, e.max);
     } else {
       const auto y = sinter::eval(e);
       const array* seed = result_number("cot");

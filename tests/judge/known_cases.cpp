@@ -84,10 +84,14 @@ std::vector<known> known_cases() {
   return {
       // A bool is no axis.
       {"var(x, True)", "op:var", x_and({{"1", yes}}), {square, variance}, pass},
-      {"var(x, False)", "op:var", x_and({{"1", no}}), {square, variance}, no_form},
+      {"var(x, False)", "op:var", x_and({{"1", no}}), {square, floats("out", "y", {}, {3.5F})}, pass},
       {"var(x, 1, True, False)", "op:var", x_and({{"1", one}, {"2", yes}, {"3", no}}), {square, of_rows}, pass},
       {"var(x, 0)", "op:var", x_and({{"1", {"i", "0"}}}), {square, of_columns}, pass},
-      {"var(x, 0, False)", "op:var", x_and({{"1", {"i", "0"}}, {"2", no}}), {square, of_columns}, no_form},
+      {"var(x, 0, False)",
+       "op:var",
+       x_and({{"1", {"i", "0"}}, {"2", no}}),
+       {square, floats("out", "y", {2}, {0.25F, 2.25F})},
+       pass},
       {"sum(x, True)", "op:sum", x_and({{"1", yes}}), {square, floats("out", "y", {2}, {4, 8})}, no_form},
       {"sum(x, dim=None)", "op:sum", x_and({{"dim", none}}), {square, floats("out", "y", {}, {12})}, pass},
       {"softmax(x, None)", "op:softmax", x_and({{"1", none}}), {square, same}, no_form},

@@ -100,10 +100,15 @@ void fold_by(const operands<T>& in, const char* axes_names, const char* keep_nam
   shape axes = in.integers(axes_names);
   if (in.flag("noop_with_empty_axes", false) && axes.empty()) throw form_not_there{"no axes for none"};
   const bool keep = in.flag(keep_names, in.onnx());
-  const auto x = in.template x<4>("0");
+  if (axes.size() == 1 && in.rank("0 input") == 0) {
+    const auto x = in.template x<0>("0 input");
+    return in.give(f(x, axes[0]));
+  }
+  const auto x = in.template x<4>("0 input");
   for (index_t& a : axes) a = in.shown_axis(a, 4);
   if (axes.empty() || axes.size() > 2) {
-    if (!axes.empty() && static_cast<int>(axes.size()) != in.rank("0")) throw form_not_there{"more than two axes"};
+    if (!axes.empty() && static_cast<int>(axes.size()) != in.rank("0 input"))
+      throw form_not_there{"more than two axes"};
     in.give(f(x));
   } else if (axes.size() == 2) {
     const index_t list[2] = {axes[0], axes[1]};

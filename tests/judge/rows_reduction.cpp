@@ -10,50 +10,66 @@ template <class F, class G>
 row extreme(const char* names, F, G) {
   return on<float>(names, [](const auto& in) {
     fold_by(in, "1 dim", "2 keepdim", F{});
-    const auto x = in.template constant<float, 4>("0");
-    const index_t axis = in.axis("1 dim");
-    if (in.flag("2 keepdim", false)) in.give(G{}(x, axis, sinter::keepdim));
-    else in.give(G{}(x, axis));
+    const auto with = [&](const auto& x, index_t axis) {
+      if (in.flag("2 keepdim", false)) in.give(G{}(x, axis, sinter::keepdim));
+      else in.give(G{}(x, axis));
+    };
+    if (in.rank("0 input") == 0) with(in.template constant<float, 0>("0 input"), in.integer("1 dim", 0));
+    else with(in.template constant<float, 4>("0 input"), in.axis("1 dim"));
   });
 }
 
-/// A reduction of one axis, or of all.
+/// Where the extreme element of one axis stands, or of all.
 template <class F>
 row fold_one(const char* names, F) {
   return on<float>(names, [](const auto& in) {
-    const auto x = in.template constant<float, 4>("0");
     const char* dim = "1 dim axis None";
+    const sinter::arg_options o{in.flag("select_last_index", false)};
     if (!in.onnx() && !in.has(dim)) {
       in.flag("2 keepdim", false);  // leading 1s do not count
-      return in.give(F{}(x));
+      return in.give(F{}(in.template constant<float, 4>("0 input"), o));
     }
-    const index_t axis = in.axis(dim, 0);
-    if (in.flag("2 keepdim keepdims", in.onnx())) in.give(F{}(x, axis, sinter::keepdim));
+    with_axis(in, dim, 0, [&](const auto& x, index_t axis) {
+      if (in.flag("2 keepdim keepdims", in.onnx())) in.give(F{}(x, axis, sinter::keepdim, o));
+      else in.give(F{}(x, axis, o));
+    });
+  });
+}
+
+/// f(x, axis), or g(x, mask, axis) where there is a mask.
+template <class F, class G>
+row masked(const char* names, F, G) {
+  return on<float>(names, [](const auto& in) {
+    const auto x = in.template x<4>("0 input");
+    const index_t axis = in.axis("1 dim");
+    if (in.has("2 mask None")) in.give(G{}(x, in.template constant<bool, 4>("2 mask"), axis));
     else in.give(F{}(x, axis));
   });
 }
 
-/// var(x, unbiased), var(x, dim, unbiased, keepdim), var(x, dim, correction=, keepdim=); the library has n - 1.
-template <class F>
-row deviation(const char* names, F) {
-  return on<float>(names, [](const auto& in) {
-    in.only("correction None", 1);
-    if (in.is("1", "b")) {
-      in.only_flag("1", true);
-      in.give(F{}(in.template x<4>("0")));
-    } else {
-      in.only_flag("2 unbiased", true);
-      fold_by(in, "1 dim None", "3 keepdim", F{});
-    }
+/// A running sum or product, in the ways of ONNX.
+template <class... T, class F>
+row scan(const char* names, F) {
+  return on<T...>(names, [](const auto& in) {
+    const sinter::scan_options o = {.exclusive = in.flag("exclusive", false), .reverse = in.flag("reverse", false)};
+    const index_t axis = in.onnx() ? in.axis("1", 0) : in.axis("1 dim");
+    const auto x = in.template x<4>("0");
+    if (o.exclusive || o.reverse) in.give(F{}(x, axis, o));
+    else in.give(F{}(x, axis));
   });
 }
 
-/// Norms of order 2 of all elements of an axis or two, whose order has the name or number given.
-template <class In>
-void norm_by(const In& in, const char* order, const char* axes, const char* keep) {
-  if (in.is(order, "s")) in.only_text(order, "fro");
-  else in.only(order, 2);
-  fold_by(in, axes, keep, REDUCTION(norm));
+/// var(x, unbiased), var(x, dim, unbiased, keepdim) or var(x, dim, correction=, keepdim=), as f(x, axes..., options).
+template <class F>
+row deviation(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    const bool all = in.is("1", "b");
+    sinter::var_options o{in.number("correction None", 1)};
+    if (!in.flag(all ? "1" : "2 unbiased", true)) o.correction = 0;
+    const auto f = [&](const auto& x, const auto&... axes) { return F{}(x, axes..., o); };
+    if (all) in.give(f(in.template x<4>("0")));
+    else fold_by(in, "1 dim None", "3 keepdim", f);
+  });
 }
 
 }  // namespace
@@ -67,6 +83,7 @@ std::vector<row> reduction_rows() {
       fold<float, bool>("op:amin onnx:ReduceMin", REDUCTION(min)),
       fold<float, double>("op:logsumexp onnx:ReduceLogSumExp", REDUCTION(logsumexp)),
       fold<float>("onnx:ReduceL2", REDUCTION(norm)),
+      fold<float>("onnx:ReduceLogSum", [](const auto& x, const auto&... a) { return log(sum(x, a...)); }),
       fold<float>("onnx:ReduceL1", [](const auto& x, const auto&... a) { return sum(abs(x), a...); }),
       fold<float>("onnx:ReduceSumSquare", [](const auto& x, const auto&... a) { return sum(square(x), a...); }),
       fold<float>("op:all", REDUCTION(all)),
@@ -75,6 +92,9 @@ std::vector<row> reduction_rows() {
       fold<float>("op:nansum", REDUCTION(nansum)),
       fold<float>("op:nanmean", REDUCTION(nanmean)),
       deviation("op:std", REDUCTION(stddev)),
+      deviation("op:std_mean", REDUCTION(std_mean)),
+      deviation("op:var_mean", REDUCTION(var_mean)),
+      fold<float>("op:aminmax", REDUCTION(aminmax)),
       // What PyTorch puts before and behind is joined here.
       on<float>("op:diff",
                 [](const auto& in) {
@@ -87,15 +107,6 @@ std::vector<row> reduction_rows() {
                   in.give(n == 0 ? x : sinter::diff(sinter::concat(axis, parts), n, axis));
                 }),
       deviation("op:var", REDUCTION(var)),
-      on<float>("op:norm op:norm.inf", [](const auto& in) { norm_by(in, "1 p None", "2 dim None", "3 keepdim"); }),
-      // A matrix has another norm of order 2 here, unless no order is given.
-      on<float>("op:linalg.norm",
-                [](const auto& in) {
-                  const bool matrix = in.has("2 dim None") ? in.integers("2 dim").size() == 2 : in.rank("0") == 2;
-                  if (matrix && in.has("1 ord None") && !in.is("1 ord", "s")) throw form_not_there{"order of a matrix"};
-                  norm_by(in, "1 ord None", "2 dim None", "3 keepdim");
-                }),
-      on<float>("op:linalg.vector_norm", [](const auto& in) { norm_by(in, "1 ord", "2 dim None", "3 keepdim"); }),
       extreme("op:max.reduction_with_dim", REDUCTION(max), REDUCTION(argmax)),
       extreme("op:min.reduction_with_dim", REDUCTION(min), REDUCTION(argmin)),
       fold_one("op:argmax onnx:ArgMax", REDUCTION(argmax)),
@@ -104,8 +115,20 @@ std::vector<row> reduction_rows() {
                 [](const auto& in) { in.give(glu(in.template x<4>("0 input"), in.axis("1 dim", -1))); }),
       along<float>("op:softmax onnx:Softmax", REDUCTION(softmax)),
       along<float>("op:log_softmax onnx:LogSoftmax", REDUCTION(log_softmax)),
-      along<float, double, std::int32_t>("op:cumsum onnx:CumSum", REDUCTION(cumsum)),
-      along<float, double, std::int32_t>("op:cumprod onnx:CumProd", REDUCTION(cumprod)),
+      scan<float, double, std::int32_t>("op:cumsum onnx:CumSum", REDUCTION(cumsum)),
+      scan<float, double, std::int32_t>("op:cumprod onnx:CumProd", REDUCTION(cumprod)),
+      along<float>("onnx:Hardmax", REDUCTION(hardmax)),
+      along<float>("op:nn.functional.softmin", REDUCTION(softmin)),
+      masked("op:masked.softmax", REDUCTION(softmax), REDUCTION(masked_softmax)),
+      masked("op:masked.log_softmax", REDUCTION(log_softmax), REDUCTION(masked_log_softmax)),
+      on<float>("op:sum_to_size",
+                [](const auto& in) {
+                  shape to = in.integers("1");
+                  if (in.is("1", "i"))
+                    for (int i = 2; in.has(std::to_string(i).c_str()); ++i)
+                      to.push_back(in.integer(std::to_string(i).c_str(), 0));
+                  in.give(sum_to_size(in.template x<4>("0"), in.template shown<4>(to).values));
+                }),
       along<float>("op:logcumsumexp", REDUCTION(logcumsumexp)),
       along<float>("op:cummax", REDUCTION(cummax)),
       along<float>("op:cummin", REDUCTION(cummin)),

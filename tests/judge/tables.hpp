@@ -13,7 +13,7 @@ std::vector<row> reduction_rows();
 std::vector<row> order_rows();
 std::vector<row> index_rows();
 std::vector<row> quantile_rows();
-
+std::vector<row> distance_rows();
 std::vector<row> layer_rows();
 std::vector<row> norm_rows();
 std::vector<row> pool_rows();

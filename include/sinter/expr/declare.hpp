@@ -97,10 +97,12 @@
   template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \
             class Fix = ::sinter::pass_the_axis_or_minus_1_for_the_last>              \
   void name(E&&) = delete;
-// The rejections of a function whose first operand has the mistake of that name, whatever its other parameters.
-#define SINTER_FIRST_OPERAND_REJECTIONS(name, mistake_of_it)                                                   \
-  template <class E, class... Parameter, class Problem = typename ::sinter::detail::mistake_of_it<E>::problem, \
-            class Fix = typename ::sinter::detail::mistake_of_it<E>::fix>                                      \
+// The rejections of a function whose first operand has the mistake of that name, with these numbers, whatever its other
+// parameters.
+#define SINTER_FIRST_OPERAND_REJECTIONS(name, mistake_of_it, ...)                                            \
+  template <class E, class... Parameter,                                                                     \
+            class Problem = typename ::sinter::detail::mistake_of_it<E __VA_OPT__(, ) __VA_ARGS__>::problem, \
+            class Fix = typename ::sinter::detail::mistake_of_it<E __VA_OPT__(, ) __VA_ARGS__>::fix>         \
   void name(E&&, Parameter&&...) = delete;
 // Those of a function of takes_lines and of takes_order.
 #define SINTER_LINES_REJECTIONS(name) SINTER_FIRST_OPERAND_REJECTIONS(name, lines_mistake)

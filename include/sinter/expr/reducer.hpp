@@ -130,6 +130,12 @@ struct var_reducer : squares_reducer<T> {
   }
 };
 
+/// The sum of squares over n.
+template <class T>
+struct mean_square_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) { return static_cast<T>(s / static_cast<double>(n)); }
+};
+
 /// The root of the sum of squares.
 template <class T>
 struct norm_reducer : squares_reducer<T> {

@@ -1,34 +1,17 @@
-// sinter/ops/count_nonzero.hpp: count_nonzero, nansum, nanmean and stddev, reductions of a formula.
+// sinter/ops/count_nonzero.hpp: count_nonzero, nansum, nanmean, aminmax and sum_to_size, reductions of a formula.
 #pragma once
 
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/isnan.hpp"
 #include "sinter/ops/logical_not.hpp"
+#include "sinter/ops/max.hpp"
+#include "sinter/ops/min.hpp"
 #include "sinter/ops/not_equal.hpp"
-#include "sinter/ops/sqrt.hpp"
 #include "sinter/ops/sum.hpp"
-#include "sinter/ops/var.hpp"
 #include "sinter/ops/where.hpp"
 
 namespace sinter {
-
-// Declares name(x), name(x, axis) and name(x, {axes...}), the last two with keepdim as well, as formula(x, axes...).
-// What does not fit is rejected as `op` is.
-#define SINTER_FORMULA_REDUCTION(name, op, formula)                                                                \
-  template <class E, class = std::enable_if_t<detail::reduces<op, E>>>                                             \
-  auto name(const E& x) {                                                                                          \
-    return formula(x);                                                                                             \
-  }                                                                                                                \
-  template <class E, class Axis, class... Keep, class = std::enable_if_t<detail::reduces<op, E, Axis, Keep...>>>   \
-  auto name(const E& x, Axis axis, Keep... keep) {                                                                 \
-    return formula(x, axis, keep...);                                                                              \
-  }                                                                                                                \
-  template <std::size_t N, class E, class... Keep, class = std::enable_if_t<detail::reduces<op, E, int, Keep...>>> \
-  auto name(const E& x, const index_t(&axes)[N], Keep... keep) {                                                   \
-    return formula(x, axes, keep...);                                                                              \
-  }                                                                                                                \
-  SINTER_REDUCTION_REJECTIONS(name, op)
 
 namespace detail {
 
@@ -41,7 +24,17 @@ inline constexpr auto sum_without_nan = [](const auto& x, const auto&... axes) {
 inline constexpr auto mean_without_nan = [](const auto& x, const auto&... axes) {
   return sum_without_nan(x, axes...) / sum(cast<element_of<decltype(x)>>(!isnan(x)), axes...);
 };
-inline constexpr auto root_of_var = [](const auto& x, const auto&... axes) { return sqrt(var(x, axes...)); };
+
+/// Both extremes of a value.
+template <class Y>
+struct extremes {
+  Y min, max;
+};
+inline constexpr auto both_extremes = [](const auto& x, const auto&... axes) {
+  const auto value = eval_to_read(x);
+  const auto least = eval(min(value, axes...)), largest = eval(max(value, axes...));
+  return extremes<std::remove_const_t<decltype(least)>>{least, largest};
+};
 
 }  // namespace detail
 
@@ -61,11 +54,33 @@ SINTER_FORMULA_REDUCTION(nansum, ops::sum_op, detail::sum_without_nan)
 ///     tensor centre = nanmean(x, 0);
 SINTER_FORMULA_REDUCTION(nanmean, ops::sum_op, detail::mean_without_nan)
 
-/// The unbiased standard deviation, sqrt(var(x)); PyTorch's `std`, a name that C++ has taken.
+/// The smallest element as `min` and the largest as `max`, as min and max give them; runs at once.
 ///
-///     tensor spread = stddev(x, 0);
-SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
+///     const auto [low, high] = aminmax(x, 1);
+SINTER_FORMULA_REDUCTION(aminmax, ops::max_op, detail::both_extremes)
 
-#undef SINTER_FORMULA_REDUCTION
+/// x summed to a shape that broadcasts to its own, which undoes broadcasting: (5,3) to {1, 3} adds up the rows. Runs at
+/// once; integers and bool sum to int64. Derivative: g, repeated. Errors: shape_error for a shape that does not
+/// broadcast to x's.
+///
+///     tensor bias_gradient = sum_to_size(g, {10});
+template <class E, std::size_t N>
+  requires(detail::reduces<ops::sum_op, E> && int{N} <= rank_of<E>)
+auto sum_to_size(const E& x, const index_t (&shape)[N]) {
+  constexpr int R = rank_of<E>, before = R - int{N};
+  detail::check_defined("sum_to_size", x);
+  detail::axis_set axes;
+  for (int d = 0; d < R; ++d) {
+    const index_t n = x.shape()[d], to = d < before ? 1 : shape[d - before];
+    axes.has[d] = d < before || (to == 1 && n != 1);
+    if (to != n && to != 1)
+      detail::refuse<shape_error>(
+          {"sum_to_size: shape ", detail::shape_piece{shape, int{N}}, " does not broadcast to shape ", x.shape()});
+  }
+  return eval(detail::make_reduction<ops::sum_op, R>(x, axes)).reshape(shape);
+}
+template <class E, std::size_t N, class Problem = typename detail::reduction_mistake<ops::sum_op, E>::problem,
+          class Fix = typename detail::reduction_mistake<ops::sum_op, E>::fix>
+void sum_to_size(E&&, const index_t (&)[N]) = delete;
 
 }  // namespace sinter

@@ -68,6 +68,14 @@ template <expression E>
 detail::kernel_of<ops::cumprod_op, E> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
+/// The same from the end, or without the element itself, or both; runs at once.
+///
+///     tensor product_before = cumprod(x, 0, {.exclusive = true});
+template <expression E>
+  requires detail::takes_operands<ops::cumprod_op, E>
+auto cumprod(E&& x, detail::whole axis, const scan_options& o) {
+  return detail::scan_in_a_way<ops::cumprod_op>(std::forward<E>(x), axis, o, 1);
+}
 SINTER_KERNEL_REJECTIONS(cumprod, ops::cumprod_op)
 SINTER_AXIS_REJECTION(cumprod)
 

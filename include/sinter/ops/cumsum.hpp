@@ -33,6 +33,14 @@ template <expression E>
 detail::kernel_of<ops::cumsum_op, E> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
+/// The same from the end, or without the element itself, or both; runs at once.
+///
+///     tensor sum_before = cumsum(x, 0, {.exclusive = true});
+template <expression E>
+  requires detail::takes_operands<ops::cumsum_op, E>
+auto cumsum(E&& x, detail::whole axis, const scan_options& o) {
+  return detail::scan_in_a_way<ops::cumsum_op>(std::forward<E>(x), axis, o, 0);
+}
 SINTER_KERNEL_REJECTIONS(cumsum, ops::cumsum_op)
 SINTER_AXIS_REJECTION(cumsum)
 

@@ -1,4 +1,4 @@
-// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
+// sinter/ops/dot.hpp: dot, mv and vecdot, products with vectors: sums of products, in one pass each.
 #pragma once
 
 #include "sinter/ops/multiply.hpp"
@@ -67,5 +67,18 @@ auto mv(A&& a, B&& b) {
 template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
           class Fix = typename detail::mv_mistake<A, B>::fix>
 void mv(A&&, B&&) = delete;
+
+/// The sums of a b along an axis, where a and b broadcast: (n,m) x (n,m) => (n) along -1, added up and of the type that
+/// sum() gives. Derivative: da = g b, db = g a. Errors: index_error for an axis that a b does not have.
+///
+///     tensor scores = vecdot(queries, keys);
+template <expression A, expression B>
+  requires(detail::fits<ops::multiply_op, A, B>)
+auto vecdot(A&& a, B&& b, detail::whole axis = -1) {
+  return sum(std::forward<A>(a) * std::forward<B>(b), index_t(axis));
+}
+template <expression A, class B, class Problem = typename detail::mistake_of<ops::multiply_op, A, B>::problem,
+          class Fix = typename detail::mistake_of<ops::multiply_op, A, B>::fix>
+void vecdot(A&&, B&&, index_t = -1) = delete;
 
 }  // namespace sinter

@@ -60,17 +60,19 @@ struct prod_op {
     constexpr int R = rank_of<E>;
     tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
     tensor<double, R, D> product = cast<double>(e);
-    for (int a = 0; a < R; ++a) {
-      const index_t n = product.shape()[a];
-      if (!axes.has[a]) continue;
-      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
-      const auto before = scan_now<cumprod_op>(product, a);
-      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
-      const auto rest = ones_like(product);
-      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
-      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
-      others = others * rest;
-      product = before.slice(a, n - 1, n);
+    if constexpr (R > 0) {
+      for (int a = 0; a < R; ++a) {
+        const index_t n = product.shape()[a];
+        if (!axes.has[a]) continue;
+        if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
+        const auto before = scan_now<cumprod_op>(product, a);
+        const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
+        const auto rest = ones_like(product);
+        rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
+        rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
+        others = others * rest;
+        product = before.slice(a, n - 1, n);
+      }
     }
     return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
   }

@@ -48,27 +48,41 @@ struct quantile_options {
   between_elements interpolation = between_elements::linear;
 };
 
+template <int>
+struct probabilities_of_rank;
+struct use_a_number_or_probabilities_of_rank_1;
+
 namespace detail {
 
-/// float or double: quantiles lie between elements.
-template <class E>
+/// Of float or double, as quantiles lie between elements; q is a number, or a list of them.
+template <class E, class Q>
 constexpr auto find_quantile_mistake() {
   if constexpr (!takes_order<E>) return sort_mistake<E>{};
   else if constexpr (!std::is_floating_point_v<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (std::is_arithmetic_v<Q>) return fitting<element_of<E>>{};
+  else if constexpr (!expression<Q>) return no_operands<Q>{};
+  else if constexpr (!same_device<E, Q>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<Q>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_floating_point_v<element_of<Q>>)
+    return mistake<element_type_without_this_op<element_of<Q>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<Q> != 1)
+    return mistake<probabilities_of_rank<rank_of<Q>>, use_a_number_or_probabilities_of_rank_1>{};
   else return fitting<element_of<E>>{};
 }
-template <class E>
-using quantile_mistake = decltype(find_quantile_mistake<bare<E>>());
-template <class E>
-concept has_quantiles = is_fitting<quantile_mistake<E>>;
-/// A number, or a list of them, on the device of X.
-template <class Q, class X>
-concept probabilities_for = std::is_arithmetic_v<Q> || (expression<Q> && same_device<bare<Q>, bare<X>> &&
-                                                        rank_of<Q> == 1 && std::is_floating_point_v<element_of<Q>>);
-/// Nothing, or keepdim.
-template <class... Keep>
-concept may_keep = sizeof...(Keep) <= 1 && (std::is_same_v<Keep, keepdim_t> && ...);
+template <class E, class Q>
+using quantile_mistake = decltype(find_quantile_mistake<bare<E>, bare<Q>>());
+template <class E, class Q>
+concept has_quantiles = is_fitting<quantile_mistake<E, Q>>;
+
+/// Of an operand with an order, an axis and keepdim, as far as they are there.
+template <class E, class... Rest>
+constexpr auto find_place_mistake() {
+  if constexpr (!takes_order<E>) return sort_mistake<E>{};
+  else return find_axis_mistake(std::type_identity<Rest>()...);
+}
+template <class E, class... Rest>
+using place_mistake = decltype(find_place_mistake<bare<E>, bare<Rest>...>());
 
 /// The axis, of which a scalar has one.
 template <class E>
@@ -207,7 +221,7 @@ auto median_of_all(const char* op, E&& e, bool skips_nan) {
 ///
 ///     tensor upper = quantile(x, 0.9);
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto quantile(X&& x, const Q& q, const quantile_options& o = {}) {
   detail::check_defined("quantile", x);
   return detail::quantiles("quantile", detail::eval_to_read(std::forward<X>(x)).flatten(), q, 0, o, false);
@@ -217,12 +231,12 @@ auto quantile(X&& x, const Q& q, const quantile_options& o = {}) {
 ///
 ///     tensor quartiles = quantile(x, tensor<double, 1>{0.25, 0.5, 0.75}, 1);
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto quantile(X&& x, const Q& q, detail::whole axis, const quantile_options& o = {}) {
   return detail::quantiles("quantile", std::forward<X>(x), q, axis, o, false);
 }
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto quantile(X&& x, const Q& q, detail::whole axis, keepdim_t, const quantile_options& o = {}) {
   return detail::quantiles<keepdim_t>("quantile", std::forward<X>(x), q, axis, o, false);
 }
@@ -231,18 +245,18 @@ auto quantile(X&& x, const Q& q, detail::whole axis, keepdim_t, const quantile_o
 ///
 ///     tensor upper = nanquantile(x, 0.9, 1);
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto nanquantile(X&& x, const Q& q, const quantile_options& o = {}) {
   detail::check_defined("nanquantile", x);
   return detail::quantiles("nanquantile", detail::eval_to_read(std::forward<X>(x)).flatten(), q, 0, o, true);
 }
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto nanquantile(X&& x, const Q& q, detail::whole axis, const quantile_options& o = {}) {
   return detail::quantiles("nanquantile", std::forward<X>(x), q, axis, o, true);
 }
 template <class X, class Q>
-  requires(detail::has_quantiles<X> && detail::probabilities_for<Q, X>)
+  requires(detail::has_quantiles<X, Q>)
 auto nanquantile(X&& x, const Q& q, detail::whole axis, keepdim_t, const quantile_options& o = {}) {
   return detail::quantiles<keepdim_t>("nanquantile", std::forward<X>(x), q, axis, o, true);
 }
@@ -333,11 +347,23 @@ auto mode(X&& x) {
   return mode(std::forward<X>(x), -1);
 }
 
-SINTER_FIRST_OPERAND_REJECTIONS(quantile, quantile_mistake)
-SINTER_FIRST_OPERAND_REJECTIONS(nanquantile, quantile_mistake)
-SINTER_SORT_REJECTIONS(median)
-SINTER_SORT_REJECTIONS(nanmedian)
-SINTER_SORT_REJECTIONS(kthvalue)
-SINTER_SORT_REJECTIONS(mode)
+#define SINTER_QUANTILE_REJECTIONS(name)                                                                       \
+  template <class X, class Q, class... More, class Problem = typename detail::quantile_mistake<X, Q>::problem, \
+            class Fix = typename detail::quantile_mistake<X, Q>::fix>                                          \
+  void name(X&&, const Q&, More&&...) = delete;
+SINTER_QUANTILE_REJECTIONS(quantile)
+SINTER_QUANTILE_REJECTIONS(nanquantile)
+#undef SINTER_QUANTILE_REJECTIONS
+#define SINTER_PLACE_REJECTIONS(name)                                                                    \
+  template <class X, class... Rest, class Problem = typename detail::place_mistake<X, Rest...>::problem, \
+            class Fix = typename detail::place_mistake<X, Rest...>::fix>                                 \
+  void name(X&&, const Rest&...) = delete;
+SINTER_PLACE_REJECTIONS(median)
+SINTER_PLACE_REJECTIONS(nanmedian)
+SINTER_PLACE_REJECTIONS(mode)
+#undef SINTER_PLACE_REJECTIONS
+template <class X, class... Rest, class Problem = typename detail::place_mistake<X, Rest...>::problem,
+          class Fix = typename detail::place_mistake<X, Rest...>::fix>
+void kthvalue(X&&, index_t, const Rest&...) = delete;
 
 }  // namespace sinter

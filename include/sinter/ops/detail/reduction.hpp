@@ -15,6 +15,10 @@ inline constexpr keepdim_t keepdim{};
 
 namespace detail {
 
+/// Nothing, or keepdim.
+template <class... Keep>
+concept may_keep = sizeof...(Keep) <= 1 && (std::is_same_v<Keep, keepdim_t> && ...);
+
 /// Which axes a reduction removes.
 struct axis_set {
   bool has[max_rank] = {};
@@ -210,14 +214,19 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>());
 }
+/// The rank of E without N axes. A scalar has one axis, which goes.
+template <class E, int N>
+inline constexpr int reduced_rank = larger(rank_of<E> - N, 0);
+template <class E, std::size_t N>
+axis_set axes_to_reduce(const char* op, const index_t (&axes)[N]) {
+  static_assert(int{N} <= larger(rank_of<E>, 1), "sinter: this reduction names more axes than its operand has");
+  return axes_of(op, axes, int{N}, larger(rank_of<E>, 1));
+}
 template <class Op, bool Keep, class E, std::size_t N>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of(Op::name, axes, count, rank);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set);
+  const axis_set set = axes_to_reduce<E>(Op::name, axes);
+  return make_reduction<Op, Keep ? rank_of<E> : reduced_rank<E, int{N}>>(std::forward<E>(e), set);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -253,3 +262,50 @@ struct seed_base {
     return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes); \
   }                                                                                               \
   SINTER_REDUCTION_REJECTIONS(name, op)
+
+// Declares name(x), name(x, axis) and name(x, {axes...}), the last two with keepdim as well, as formula(x, axes...).
+// What does not fit is rejected as `op` is.
+#define SINTER_FORMULA_REDUCTION(name, op, formula)                                    \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>       \
+  auto name(const E& x) {                                                              \
+    return formula(x);                                                                 \
+  }                                                                                    \
+  template <class E, class Axis, class... Keep,                                        \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis, Keep...>>> \
+  auto name(const E& x, Axis axis, Keep... keep) {                                     \
+    return formula(x, axis, keep...);                                                  \
+  }                                                                                    \
+  template <std::size_t N, class E, class... Keep,                                     \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, int, Keep...>>>  \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], Keep... keep) {             \
+    return formula(x, axes, keep...);                                                  \
+  }                                                                                    \
+  SINTER_REDUCTION_REJECTIONS(name, op)
+
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and all of them with `...` as
+// a last parameter, called `o`; they are formula<R>(name, x, axes, o), where R is the rank of the result.
+#define SINTER_REDUCTION_WITH(name, op, formula, ...)                                                                \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>                                     \
+  auto name(const E& x, __VA_ARGS__) {                                                                               \
+    return formula<0>(#name, x, ::sinter::detail::all_axes<::sinter::rank_of<E>>(), o);                              \
+  }                                                                                                                  \
+  template <class E, class Axis, class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis>>>                   \
+  auto name(const E& x, Axis axis, __VA_ARGS__) {                                                                    \
+    const ::sinter::index_t axes[] = {static_cast<::sinter::index_t>(axis)};                                         \
+    return formula<::sinter::detail::reduced_rank<E, 1>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), \
+                                                         o);                                                         \
+  }                                                                                                                  \
+  template <class E, class Axis, class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis>>>                   \
+  auto name(const E& x, Axis axis, ::sinter::keepdim_t, __VA_ARGS__) {                                               \
+    const ::sinter::index_t axes[] = {static_cast<::sinter::index_t>(axis)};                                         \
+    return formula<::sinter::rank_of<E>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), o);             \
+  }                                                                                                                  \
+  template <std::size_t N, class E, class = std::enable_if_t<::sinter::detail::reduces<op, E, int>>>                 \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], __VA_ARGS__) {                                            \
+    return formula<::sinter::detail::reduced_rank<E, int{N}>>(#name, x,                                              \
+                                                              ::sinter::detail::axes_to_reduce<E>(#name, axes), o);  \
+  }                                                                                                                  \
+  template <std::size_t N, class E, class = std::enable_if_t<::sinter::detail::reduces<op, E, int>>>                 \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t, __VA_ARGS__) {                       \
+    return formula<::sinter::rank_of<E>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), o);             \
+  }
