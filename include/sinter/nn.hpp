@@ -12,6 +12,7 @@
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
 #include "sinter/nn/loss_formulas.hpp"
+#include "sinter/nn/margin_losses.hpp"
 #include "sinter/nn/mark_written.hpp"
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/members.hpp"

@@ -77,12 +77,12 @@ row along(const char* names, F) {
   });
 }
 
-/// f of the rank of an argument, from Least to 5, as a type.
-template <int Least = 1, class In, class F>
+/// f of the rank of an argument, from Least to Most, as a type.
+template <int Least = 1, int Most = 5, class In, class F>
 void by_rank(const In& in, const char* names, F f) {
   const int rank = in.rank(names);
   if (rank == Least) f(std::integral_constant<int, Least>());
-  else if constexpr (Least < 5) by_rank<Least + 1>(in, names, f);
+  else if constexpr (Least < Most) by_rank<Least + 1, Most>(in, names, f);
   else throw form_not_there{"rank " + std::to_string(rank)};
 }
 

@@ -1,64 +1,9 @@
-// tests/judge/rows_layer.cpp: matrix products, layers and losses.
+// tests/judge/rows_layer.cpp: matrix products and layers.
 #include "tables.hpp"
 
 namespace judge {
 
 namespace {
-
-/// Calls f with the reduction that the case asks for.
-template <class In, class F>
-void by_reduction(const In& in, F f) {
-  const std::string reduction = in.text("reduction", "mean");
-  if (reduction == "mean") in.give(f(sinter::reduction::mean));
-  else if (reduction == "sum") in.give(f(sinter::reduction::sum));
-  else if (reduction == "none") in.give(f(sinter::reduction::none));
-  else throw form_not_there{reduction};
-}
-
-/// A loss of a prediction and a target of its shape.
-template <class F>
-row loss(const char* names, F) {
-  return on<float>(names, [](const auto& in) {
-    const auto x = in.template x<4>("0"), y = in.template x<4>("1");
-    by_reduction(in, [&](auto reduction) { return F{}(x, y, in, reduction); });
-  });
-}
-#define LOSS(...) [](const auto& x, const auto& y, [[maybe_unused]] const auto& in, auto reduce) { return __VA_ARGS__; }
-
-/// Logits or log-probabilities (N,C,...) with labels (N,...), or with probabilities where F takes them.
-template <bool Options, class F>
-row classification(const char* names, F) {
-  return on<float>(names, [](const auto& in) {
-    by_rank(in, "0", [&](auto rank) {
-      constexpr int R = decltype(rank)::value;
-      const auto x = in.template x<R>("0");
-      in.implied("training");
-      if constexpr (Options) {
-        const char* weight = in.has("self.weight") ? "self.weight" : "2 weight None";
-        sinter::cross_entropy_options<float, sinter::cpu> options;
-        const bool weighted = in.has(weight), ignores = in.has("ignore_index");
-        if (weighted) options.weight = in.template constant<float, 1>(weight);
-        if (weighted) in.give_buffer("weight", options.weight);
-        options.ignore_index = in.integer("ignore_index", -100);
-        options.label_smoothing = in.number("label_smoothing", 0);
-        if (in.rank("1") == R) {
-          const auto targets = in.template x<R>("1");
-          return by_reduction(in, [&](auto reduction) { return F{}(x, targets, options, reduction); });
-        }
-        const auto labels = in.template constant<std::int64_t, R - 1>("1");
-        if (weighted || ignores || options.label_smoothing != 0)
-          by_reduction(in, [&](auto reduction) { return F{}(x, labels, options, reduction); });
-        else by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
-        if constexpr (R > 1) {
-          if (in.results() == 2) in.give(sinter::log_softmax(x, 1));
-        }
-      } else {
-        const auto labels = in.template constant<std::int64_t, R - 1>("1");
-        by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
-      }
-    });
-  });
-}
 
 /// f of the number of axes that a norm of rows takes, from 1 to 4, as a type.
 template <int Least = 1, class F>
@@ -169,24 +114,6 @@ std::vector<row> layer_rows() {
       norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
                          [](const auto&... a) { return sinter::layer_norm(a...); }),
       norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
-      classification<true>("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss",
-                           REDUCTION(cross_entropy)),
-      classification<false>("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
-      loss("op:nn.functional.mse_loss", LOSS(mse_loss(x, y, reduce))),
-      loss("op:nn.functional.l1_loss", LOSS(l1_loss(x, y, reduce))),
-      loss("op:nn.functional.smooth_l1_loss", LOSS(smooth_l1_loss(x, y, in.number("beta", 1), reduce))),
-      loss("op:nn.functional.huber_loss", LOSS(huber_loss(x, y, in.number("delta", 1), reduce))),
-      loss("op:nn.functional.soft_margin_loss", LOSS(soft_margin_loss(x, y, reduce))),
-      loss("op:nn.functional.binary_cross_entropy", LOSS(binary_cross_entropy(x, y, reduce))),
-      loss("op:nn.functional.hinge_embedding_loss", LOSS(hinge_embedding_loss(x, y, in.number("margin", 1), reduce))),
-      loss("op:nn.functional.kl_div", LOSS(in.flag("log_target", false) ? eval(kl_div(x, y, sinter::log_target, reduce))
-                                                                        : eval(kl_div(x, y, reduce)))),
-      loss("op:nn.functional.poisson_nll_loss",
-           LOSS(poisson_nll_loss(
-               x, y,
-               sinter::poisson_nll_options{in.flag("log_input", true), in.flag("full", false), in.number("eps", 1e-8)},
-               reduce))),
-      loss("op:nn.functional.binary_cross_entropy_with_logits", LOSS(bce_with_logits(x, y, reduce))),
   };
 }
 

@@ -73,6 +73,87 @@ TEST_CASE("losses and their gradients stay finite where logarithms and exponenti
   CHECK((count.grad()(0) == 0 && count.grad()(1) == 0));
 }
 
+TEST_CASE("losses have weights that broadcast") {
+  const tensor<double, 2> p = {{0.2, 0.9, 0.4}, {0.7, 0.3, 0.6}}, t = {{1, 0, 1}, {0, 0.5, 1}};
+  const tensor<double, 1> weight = {1, 0.5, 4};
+  const tensor<double, 2> losses = binary_cross_entropy(p, t, reduction::none);
+  const auto weighted = binary_cross_entropy(p, t, {.weight = weight}, reduction::none);
+  double total = 0;
+  for (index_t i = 0; i < 2; ++i)
+    for (index_t j = 0; j < 3; ++j) {
+      CHECK(weighted(i, j) == Approx(losses(i, j) * weight(j)));
+      total += losses(i, j) * weight(j);
+    }
+  CHECK(binary_cross_entropy(p, t, {.weight = weight}).item() == Approx(total / 6));
+  CHECK(binary_cross_entropy(p, t, {.weight = weight}, reduction::sum).item() == Approx(total));
+  CHECK(binary_cross_entropy(p, t, {}).item() == Approx(eval(binary_cross_entropy(p, t)).item()));
+  const auto rows = binary_cross_entropy(p, t, {.weight = tensor<double, 2>{{2}, {3}}}, reduction::none);
+  CHECK((rows(0, 1) == Approx(2 * losses(0, 1)) && rows(1, 1) == Approx(3 * losses(1, 1))));
+  const auto one = binary_cross_entropy(p, t, {.weight = full<double>(3)}, reduction::none);
+  CHECK(one(1, 2) == Approx(3 * losses(1, 2)));
+  CHECK_THROWS_WITH(binary_cross_entropy(p, t, {.weight = zeros<double>({2})}),
+                    "binary_cross_entropy: weight of shape (1, 2) for losses of shape (2, 3); each axis has their "
+                    "extent or 1");
+}
+
+TEST_CASE("batchmean divides by the extent of axis 0") {
+  const tensor<double, 2> x = {{-1, -2, -0.5}, {-3, -0.1, -1}}, t = {{0.2, 0.3, 0.5}, {0, 1, 0}};
+  CHECK(eval(kl_div(x, t, reduction::batchmean)).item() == Approx(eval(kl_div(x, t, reduction::sum)).item() / 2));
+  CHECK(eval(kl_div(x, x, log_target, reduction::batchmean)).item() == 0);
+  CHECK(eval(kl_div(full<double>(-1), full<double>(0.5), reduction::batchmean)).item() ==
+        Approx(0.5 * (std::log(0.5) + 1)));
+}
+
+TEST_CASE("gaussian_nll_loss takes a variance for each element, or for each line") {
+  const tensor<double, 2> mean = {{1, 2}, {-1, 0.5}}, seen = {{1.5, 2}, {0, 0}}, variance = {{0.5, 2}, {1, 1e-9}};
+  const auto formula = [&](index_t i, index_t j, double v, double eps = 1e-6) {
+    const double held = std::max(v, eps), d = mean(i, j) - seen(i, j);
+    return (std::log(held) + d * d / held) / 2;
+  };
+  const auto each = gaussian_nll_loss(mean, seen, variance, {}, reduction::none);
+  const auto full_one = gaussian_nll_loss(mean, seen, variance, {.full = true, .eps = 1e-3}, reduction::none);
+  const auto lines = gaussian_nll_loss(mean, seen, tensor<double, 1>{2, 3}, {}, reduction::none);
+  const auto columns = gaussian_nll_loss(mean, seen, tensor<double, 2>{{2}, {3}}, {}, reduction::none);
+  for (index_t i = 0; i < 2; ++i)
+    for (index_t j = 0; j < 2; ++j) {
+      CHECK(each(i, j) == Approx(formula(i, j, variance(i, j))));
+      CHECK(full_one(i, j) == Approx(formula(i, j, variance(i, j), 1e-3) + std::log(2 * M_PI) / 2));
+      CHECK(lines(i, j) == Approx(formula(i, j, 2. + static_cast<double>(i))));
+      CHECK(columns(i, j) == lines(i, j));
+    }
+  CHECK(gaussian_nll_loss(mean, seen, variance).item() == Approx(eval(sum(each)).item() / 4));
+  const auto spread = gaussian_nll_loss(mean, tensor<double, 2>{{1, 2}}, variance, {}, reduction::none);
+  CHECK(spread(1, 0) == Approx((std::log(1.) + 4) / 2));
+
+  // The derivatives, also where the variance is held.
+  const variable<double, 2> m(mean), s(seen), v(variance);
+  variable loss = gaussian_nll_loss(m, s, v, {.eps = 0.1}, reduction::sum);
+  loss.backward();
+  for (index_t i = 0; i < 2; ++i)
+    for (index_t j = 0; j < 2; ++j) {
+      const double held = std::max(variance(i, j), 0.1), d = mean(i, j) - seen(i, j);
+      CHECK(m.grad()(i, j) == Approx(d / held));
+      CHECK(s.grad()(i, j) == Approx(-d / held));
+      CHECK(v.grad()(i, j) == Approx((1 / held - d * d / (held * held)) / 2));
+    }
+
+  CHECK_THROWS_WITH(gaussian_nll_loss(mean, seen, variance - 1), "gaussian_nll_loss: a variance below 0");
+  CHECK_THROWS_WITH(gaussian_nll_loss(mean, zeros<double>({3, 2}), variance),
+                    "gaussian_nll_loss: target of shape (3, 2) for a prediction of shape (2, 2); each axis has its "
+                    "extent or 1");
+  CHECK_THROWS_WITH(gaussian_nll_loss(mean, seen, zeros<double>({1, 2})),
+                    "gaussian_nll_loss: variance of shape (1, 2) for a prediction of shape (2, 2); it has that shape, "
+                    "or 1 for its last extent, or no last axis");
+  CHECK(std::isnan(gaussian_nll_loss(mean, seen, variance * NAN).item()));
+}
+
+template <class A, class B, class V>
+concept has_gaussian = requires(const A& a, const B& b, const V& v) { gaussian_nll_loss(a, b, v); };
+static_assert(has_gaussian<tensor<float, 2>, tensor<float, 2>, variable<float, 1>>);
+static_assert(!has_gaussian<tensor<float, 3>, tensor<float, 3>, tensor<float, 1>>);
+static_assert(!has_gaussian<tensor<float, 2>, tensor<float, 2>, tensor<float, 2, numa<0>>>);
+static_assert(!has_gaussian<tensor<float, 2>, tensor<float, 1>, tensor<float, 2>>);
+
 TEST_CASE("losses take equal shapes and sensible numbers alone") {
   const auto wide = zeros<double>({4});
   CHECK_THROWS_WITH(l1_loss(prediction, wide),

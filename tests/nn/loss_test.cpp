@@ -101,3 +101,52 @@ static_assert(!has_mse<tensor<float, 2>, tensor<float, 1>>);
 static_assert(!has_nll<variable<float, 2, cuda<0>>, tensor<std::int64_t, 1>>);
 static_assert(has_nll<variable<float, 2, numa<0>>, tensor<std::int64_t, 1, numa<0>>>);
 static_assert(!has_nll<variable<float, 2>, tensor<float, 1>>);
+
+TEST_CASE("nll_loss weighs classes and ignores a label") {
+  const tensor<double, 2> x = {{-1, -2, -0.5}, {-3, -0.1, -1}, {-0.7, -0.2, -4}, {-INFINITY, -1, -2}};
+  const tensor<int, 1> labels = {2, 0, -1, -1};
+  const tensor<double, 1> weight = {0.5, 3, 2};
+  const auto each = nll_loss(x, labels, {.weight = weight, .ignore_index = -1}, reduction::none);
+  CHECK((each(0) == 1 && each(1) == 1.5 && each(2) == 0 && each(3) == 0));
+  CHECK(nll_loss(x, labels, {.weight = weight, .ignore_index = -1}, reduction::sum).item() == 2.5);
+  CHECK(nll_loss(x, labels, {.weight = weight, .ignore_index = -1}).item() == 1);
+  CHECK(nll_loss(x, labels, {.ignore_index = -1}).item() == 1.75);
+  CHECK(std::isnan(nll_loss(x, labels * 0 - 1, {.ignore_index = -1}).item()));
+  CHECK(nll_loss(x[1], full<int>(0), {.weight = weight}, reduction::none).item() == 1.5);
+  const variable<double, 2> v(x);
+  variable loss = nll_loss(v, labels, {.weight = weight, .ignore_index = -1});
+  loss.backward();
+  CHECK((v.grad()(0, 2) == Approx(-0.8) && v.grad()(1, 0) == Approx(-0.2) && v.grad()(0, 0) == 0));
+  CHECK((v.grad()(2, 0) == 0 && v.grad()(3, 0) == 0));
+  CHECK_THROWS_WITH(nll_loss(x, labels, {.weight = zeros<double>({4})}),
+                    "nll_loss: weights of shape (4,) for 3 classes; each class has one");
+  CHECK_THROWS_WITH(nll_loss(x, labels, {.weight = weight}), Contains("nll_loss: label -1 at position 2"));
+  CHECK_THROWS_WITH(cross_entropy(x, labels, {.weight = weight}), Contains("cross_entropy: label -1 at position 2"));
+  // An ignored row of which nothing is a number.
+  CHECK(cross_entropy(x.slice(0, 2, 4), tensor<int, 1>{1, -1}, {.ignore_index = -1}).item() > 0);
+}
+
+TEST_CASE("bce_with_logits has weights of losses and of the positive") {
+  const tensor<double, 2> x = {{-1, 2, 0.5}, {3, -0.1, -40}}, t = {{1, 0, 0.5}, {0, 1, 1}};
+  const tensor<double, 1> more = {2, 5, 0.5};
+  const tensor<double, 2> weight = {{3}, {0.25}};
+  const auto each = bce_with_logits(x, t, {.weight = weight, .pos_weight = more}, reduction::none);
+  const auto positive = bce_with_logits(x, t, {.pos_weight = more}, reduction::none);
+  double total = 0;
+  for (index_t i = 0; i < 2; ++i)
+    for (index_t j = 0; j < 3; ++j) {
+      const double p = 1 / (1 + std::exp(-x(i, j)));
+      const double loss = -(more(j) * t(i, j) * std::log(p) + (1 - t(i, j)) * std::log1p(-p));
+      CHECK(positive(i, j) == Approx(loss));
+      CHECK(each(i, j) == Approx(loss * weight(i, 0)));
+      total += loss * weight(i, 0);
+    }
+  const variable<double, 2> v(x);
+  variable mean = bce_with_logits(v, t, {.weight = weight, .pos_weight = more});
+  mean.backward();
+  CHECK(mean.item() == Approx(total / 6));
+  CHECK(v.grad()(0, 0) == Approx(-2 * 3 / (1 + std::exp(-1.)) / 6));
+  CHECK(bce_with_logits(x, t, {}, reduction::sum).item() == Approx(eval(bce_with_logits(x, t, reduction::sum)).item()));
+  CHECK_THROWS_WITH(bce_with_logits(x, t, {.pos_weight = zeros<double>({2})}),
+                    Contains("bce_with_logits: pos_weight of shape (1, 2) for losses of shape (2, 3)"));
+}

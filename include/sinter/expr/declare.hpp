@@ -92,6 +92,16 @@
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
   void name(A&&, B&&, Parameter&&...) = delete;
 
+// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
+#define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
+  template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
+            class Fix = typename judged<A, B>::fix>                                          \
+  void name(A&&, B&&, More&&...) = delete;
+#define SINTER_REJECTIONS_OF_THREE(name, judged)                                                         \
+  template <class A, class B, class C, class... More, class Problem = typename judged<A, B, C>::problem, \
+            class Fix = typename judged<A, B, C>::fix>                                                   \
+  void name(A&&, B&&, C&&, More&&...) = delete;
+
 // The rejection of a call without the axis, of a function that has no default for it.
 #define SINTER_AXIS_REJECTION(name)                                                   \
   template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \

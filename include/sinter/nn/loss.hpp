@@ -19,6 +19,8 @@ namespace detail {
 template <class R, class E>
 auto reduced(E&& losses) {
   if constexpr (std::is_same_v<R, reduction::mean_t>) return mean(std::forward<E>(losses));
+  else if constexpr (std::is_same_v<R, reduction::batchmean_t>)
+    return sum(losses) / static_cast<double>(rank_of<E> > 0 ? losses.shape()[0] : 1);
   else if constexpr (std::is_same_v<R, reduction::sum_t>) return sum(std::forward<E>(losses));
   else return bare<E>(std::forward<E>(losses));
 }
@@ -32,6 +34,71 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
     refuse<shape_error>({op, ": prediction of shape ", prediction.shape(), " and target of shape ", target.shape(),
                          " differ; reshape one"});
 }
+
+/// Weights of the losses of a loss, which broadcast to their shape: a tensor of their rank R, or of fewer axes, which
+/// are the last ones.
+template <class T, int R, device D>
+class loss_weights {
+ public:
+  loss_weights() = default;
+  template <auto Shape>
+    requires(tensor<T, Shape, D>::rank <= R)
+  loss_weights(const tensor<T, Shape, D>& w) {  // NOLINT: implicit on purpose
+    constexpr int N = tensor<T, Shape, D>::rank;
+    if (!w.defined()) return;
+    extents<R> shape = ones_extents<R>();
+    for (int d = 0; d < N; ++d) shape[R - N + d] = w.shape()[d];
+    value_ = w.reshape(shape);
+  }
+  bool defined() const { return value_.defined(); }
+  /// They, for losses of a shape.
+  const tensor<T, R, D>& of(const char* op, const char* what, const extents<R>& losses) const {
+    for (int d = 0; d < R; ++d)
+      if (value_.shape()[d] != losses[d] && value_.shape()[d] != 1)
+        refuse<shape_error>({op, ": ", what, " of shape ", value_.shape(), " for losses of shape ", losses,
+                             "; each axis has their extent or 1"});
+    return value_;
+  }
+
+ private:
+  tensor<T, R, D> value_;
+};
+
+/// losses by their weights, if there are such, and reduced.
+template <class R, class E>
+auto weighted(const char* op, const E& losses, const loss_weights<element_of<E>, rank_of<E>, device_of<E>>& weight) {
+  if (!weight.defined()) return eval(reduced<R>(losses));
+  return eval(reduced<R>(losses * weight.of(op, "weight", losses.shape())));
+}
+
+}  // namespace detail
+
+/// What binary_cross_entropy and multilabel_soft_margin_loss take into account.
+template <class T, int R, device D>
+struct loss_options {
+  detail::loss_weights<T, R, D> weight = {};  ///< of each loss; none: all 1
+};
+/// What bce_with_logits takes into account.
+template <class T, int R, device D>
+struct bce_with_logits_options {
+  detail::loss_weights<T, R, D> weight = {};      ///< of each loss; none: all 1
+  detail::loss_weights<T, R, D> pos_weight = {};  ///< of the part that grows with the target; none: all 1
+};
+/// What nll_loss takes into account.
+template <class T, device D>
+struct nll_loss_options {
+  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+};
+
+namespace detail {
+
+template <class E>
+using loss_options_for = loss_options<element_of<E>, rank_of<E>, device_of<E>>;
+template <class E>
+using bce_with_logits_options_for = bce_with_logits_options<element_of<E>, rank_of<E>, device_of<E>>;
+template <class E>
+using nll_loss_options_for = nll_loss_options<element_of<E>, device_of<E>>;
 
 }  // namespace detail
 
@@ -75,6 +142,21 @@ auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
+/// The same with weights: each loss times `weight`, and in it t log p times `pos_weight`, which may stand for how rare
+/// a class is. Both broadcast to the losses. Runs at once. Errors: shape_error for weights that do not fit.
+///
+///     variable loss = bce_with_logits(x, target, {.pos_weight = rare});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto bce_with_logits(A&& logits, B&& target, const detail::bce_with_logits_options_for<A>& options, R = {}) {
+  detail::check_loss_shapes("bce_with_logits", logits, target);
+  const auto losses = [&] {
+    if (!options.pos_weight.defined()) return eval((1 - target) * logits - log_sigmoid(logits));
+    const auto& more = options.pos_weight.of("bce_with_logits", "pos_weight", logits.shape());
+    return eval((1 - target) * logits - ((more - 1) * target + 1) * log_sigmoid(logits));
+  }();
+  return detail::weighted<R>("bce_with_logits", losses, options.weight);
+}
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
@@ -86,9 +168,21 @@ template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
-    detail::check_indices({"nll_loss", "label"}, y, rows.shape()[1]);
-    const auto picked = eval(detail::make_kernel(ops::gather_op("nll_loss", 1), rows, y.unsqueeze(1))).squeeze(1);
-    return eval(detail::reduced<R>(-picked));
+    return eval(detail::reduced<R>(-detail::scores_at("nll_loss", rows, y)));
+  });
+}
+/// The same with class weights and an ignored label; the mean is that of the samples that count, by the weights of
+/// their classes. Errors: shape_error for weights that are not one for each class, index_error for labels outside
+/// [0, C) that are not ignored.
+///
+///     auto loss = nll_loss(log_p, labels, {.weight = rare, .ignore_index = -1});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
+detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels,
+                                              const detail::nll_loss_options_for<A>& options, R = {}) {
+  return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [&](const auto& rows, const auto& y) {
+    const auto samples = detail::weigh_samples("nll_loss", rows, y, options.weight, options.ignore_index);
+    return detail::reduce_losses<R>(samples.losses, eval(sum(samples.counts)));
   });
 }
 template <class A, class B, class R = reduction::mean_t,

@@ -73,13 +73,43 @@ auto reduce_losses(const Losses& losses, const Count& count) {
   else return eval(losses);
 }
 
+/// Each class has a weight, or none has.
+template <class T, device D>
+void check_class_weights(const char* op, const tensor<T, 1, D>& weight, index_t classes) {
+  if (weight.defined() && weight.shape()[0] != classes)
+    refuse<shape_error>({op, ": weights of shape ", weight.shape(), " for ", classes, " classes; each class has one"});
+}
 template <class T, device D>
 void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
   if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
     refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
-  if (o.weight.defined() && o.weight.shape()[0] != classes)
-    refuse<shape_error>(
-        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
+  check_class_weights("cross_entropy", o.weight, classes);
+}
+
+/// The score of each label (M,) in rows of scores (M,C).
+template <class E, device D>
+auto scores_at(const char* op, const E& rows, const tensor<std::int64_t, 1, D>& labels) {
+  check_indices({op, "label"}, labels, rows.shape()[1]);
+  return eval(make_kernel(ops::gather_op(op, 1), rows, labels.unsqueeze(1))).squeeze(1);
+}
+
+template <class Losses, class Counts>
+struct weighted_samples {
+  Losses losses;  ///< the score of each label without its sign, times `counts`
+  Counts counts;  ///< the weight of its class; an ignored one is 0, and so is its loss
+};
+/// Of rows of scores (M,C) and labels (M,).
+template <class E, class T, device D>
+auto weigh_samples(const char* op, const E& rows, const tensor<std::int64_t, 1, D>& labels,
+                   const tensor<T, 1, D>& weight, std::int64_t ignored) {
+  check_class_weights(op, weight, rows.shape()[1]);
+  const auto present = eval(labels != ignored);
+  const auto safe = eval(where(present, labels, 0));
+  const auto scores = scores_at(op, rows, safe);
+  tensor<T, 1, D> counts = cast<T>(present);
+  if (weight.defined()) counts = counts * index_select(weight, 0, safe);
+  const auto losses = eval(where(present, -scores * counts, 0));
+  return weighted_samples<std::remove_const_t<decltype(losses)>, tensor<T, 1, D>>{losses, counts};
 }
 
 /// Of rows of scores (M,C) and labels (M,).
@@ -88,21 +118,17 @@ auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labe
                            const cross_entropy_options<T, D>& o) {
   const index_t classes = rows.shape()[1];
   check_options(o, classes);
-  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
-  // What a sample counts: the weight of its class, or nothing.
-  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
-  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
   const auto log_p = eval(log_softmax(rows, 1));
-  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
-  const auto count = eval(sum(scale));
-  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
+  const auto samples = weigh_samples("cross_entropy", log_p, labels, o.weight, o.ignore_index);
+  const auto count = eval(sum(samples.counts));
+  if (o.label_smoothing == 0) return reduce_losses<R>(samples.losses, count);
   const double each = o.label_smoothing / static_cast<double>(classes);
   const auto present = eval(cast<T>(labels != o.ignore_index) * each);
   const auto all_classes = [&] {
     if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
     return eval(sum(log_p, 1));
   }();
-  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
+  return reduce_losses<R>(samples.losses * (1 - o.label_smoothing) - all_classes * present, count);
 }
 
 /// make(rows, labels) of logits, or other scores, and labels of any rank.
