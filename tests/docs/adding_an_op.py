@@ -21,8 +21,8 @@ namespace user {{
 }}
 TEST_CASE("the function and the op agree") {{
   sinter::variable<double, 1> x(sinter::tensor<double, 1>{{-3, -0.5, 0, 0.5, 3}}), z(x.value());
-  sinter::variable a = user::mish(x);
-  sinter::variable b = sinter::mish(z);
+  sinter::variable a = user::serf(x);
+  sinter::variable b = sinter::serf(z);
   a.backward(sinter::ones<double>({{5}}));
   b.backward(sinter::ones<double>({{5}}));
   for (int i = 0; i < 5; ++i) {{
@@ -102,11 +102,11 @@ def options_of(doc):
 def main():
     options = options_of(__doc__)
     page = PAGE.read_text()
-    header, umbrella = block(page, r"^// sinter/ops/mish\.hpp"), block(page, r'^#include "sinter/ops/mish.hpp"\n$')
-    row, function = block(page, r'ROW1\("mish"'), block(page, r"^auto mish")
+    header, umbrella = block(page, r"^// sinter/ops/serf\.hpp"), block(page, r'^#include "sinter/ops/serf.hpp"\n$')
+    row, function = block(page, r'ROW1\("serf"'), block(page, r"^auto serf")
 
     copy = copy_of_repository(options.scratch, ["ops"])
-    (copy / "include/sinter/ops/mish.hpp").write_text(header)
+    (copy / "include/sinter/ops/serf.hpp").write_text(header)
     add_line(copy / "include/sinter/ops.hpp", umbrella)
     text = replace_rows(copy / "tests/ops/table.hpp", row)
     parts = "".join(f"void op_table::append_part_{k}(std::vector<row>&{' rows' if k == 0 else ''}) {{ "

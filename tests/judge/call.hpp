@@ -212,7 +212,7 @@ class call {
         record(y.value());
         // A result of another size fails by its shape.
         if (seed && numbers(*seed).size() == r_.results.back().values.size())
-          y.backward(constant<sinter::element_of<decltype(y)>, 1>(flat(*seed)).reshape(y.shape()));
+          y.backward(seed_of<sinter::element_of<decltype(y)>>(*seed).reshape(y.shape()));
       } else {
         record(y);
       }
@@ -345,6 +345,12 @@ class call {
     for (const array& a : r_.c.arrays)
       if (a.role == "out" && n++ == r_.results.size()) return r_.c.find(role, a.name);
     return nullptr;
+  }
+  /// A cotangent; PyTorch gives those of a double in float too.
+  template <class T>
+  sinter::tensor<T, 1> seed_of(const array& a) const {
+    if (a.dtype == dtype_of<T>()) return constant<T, 1>(flat(a));
+    return sinter::cast<T>(constant<float, 1>(flat(a)));
   }
   template <class T, int R>
   static result result_of(const sinter::tensor<T, R>& y) {

@@ -13,7 +13,7 @@ std::vector<row> binary_rows() {
   return {
       binary<float, i16, u8>("op:add onnx:Add", OF_XY(x + y)),
       binary<float, u8>("onnx:Sub", OF_XY(x - y)),
-      binary<float>("op:rsub", OF_XY((in.only("2 alpha", 1), y - x))),
+      binary<float>("op:rsub", OF_XY(y - in.number("2 alpha", 1) * x)),
       binary<float, i8, i16, i32, i64, u8>("op:mul onnx:Mul", OF_XY(x * y)),
       binary<float, i8, i16, i32, u8>("op:div.no_rounding_mode op:true_divide onnx:Div", OF_XY(x / y)),
       binary<float, i8, i16, i32, i64, u8>("op:floor_divide", OF_XY(floor_divide(x, y))),
@@ -26,19 +26,21 @@ std::vector<row> binary_rows() {
       binary<float>("op:hypot", OF_XY(hypot(x, y))),
       binary<float>("op:fmod", OF_XY(fmod(x, y))),
       binary<float>("op:remainder", OF_XY(remainder(x, y))),
-      on<float, i8, i16, i32, i64, u8>("onnx:Mod",
-                                       [](const auto& in) {
-                                         const auto x = in.template x<4>("0");
-                                         const auto y = in.template x<4>("1");
-                                         if (in.flag("fmod", false)) in.give(fmod(x, y));
-                                         else in.give(remainder(x, y));
-                                       }),
+      on<float, double, i8, i16, i32, i64, u8>("onnx:Mod",
+                                               [](const auto& in) {
+                                                 const auto x = in.template x<4>("0");
+                                                 const auto y = in.template x<4>("1");
+                                                 if (in.flag("fmod", false)) in.give(fmod(x, y));
+                                                 else in.give(remainder(x, y));
+                                               }),
       binary<float, double, i8, i16, i32, i64, u8>("op:maximum op:max.binary onnx:Max", OF_XY(maximum(x, y))),
       binary<float, double, i8, i16, i32, i64, u8>("op:minimum op:min.binary onnx:Min", OF_XY(minimum(x, y))),
       binary<float, double, i8, i16, i32, i64, u8>("op:fmax", OF_XY(fmax(x, y))),
       binary<float, double, i8, i16, i32, i64, u8>("op:fmin", OF_XY(fmin(x, y))),
       binary<float>("op:xlogy", OF_XY(xlogy(x, y))),
       binary<float>("op:logaddexp", OF_XY(logaddexp(x, y))),
+      binary<float>("op:logaddexp2", OF_XY(logaddexp2(x, y))),
+      binary<float>("op:float_power", OF_XY(float_power(x, y))),
       binary<float>("onnx:Sum", OF_XY(x + y)),
       binary<float>("op:clamp_max", OF_XY(clamp_max(x, y))),
       ternary<float>("op:clamp onnx:Clip", OF_XYZ(clamp(x, y, z))),
@@ -88,10 +90,10 @@ std::vector<row> comparison_rows() {
       binary<float, i16, u8>("op:ge onnx:GreaterOrEqual", OF_XY(x >= y)),
       binary<float, i8, i16, u8>("op:lt onnx:Less", OF_XY(x < y)),
       binary<float, i8, i16, u8>("op:le onnx:LessOrEqual", OF_XY(x <= y)),
-      binary<bool>("op:logical_and onnx:And", OF_XY(x && y)),
-      binary<bool>("op:logical_or onnx:Or", OF_XY(x || y)),
-      binary<bool>("op:logical_xor onnx:Xor", OF_XY(logical_xor(x, y))),
-      unary<bool>("op:logical_not", OF_X(!x)),
+      binary<float, bool>("op:logical_and onnx:And", OF_XY(logical_and(x, y))),
+      binary<float, bool>("op:logical_or onnx:Or", OF_XY(logical_or(x, y))),
+      binary<float, bool>("op:logical_xor onnx:Xor", OF_XY(logical_xor(x, y))),
+      unary<float, bool>("op:logical_not", OF_X(logical_not(x))),
   };
 }
 

@@ -112,7 +112,12 @@ std::vector<row> reduction_rows() {
       fold_one("op:argmax onnx:ArgMax", REDUCTION(argmax)),
       fold_one("op:argmin onnx:ArgMin", REDUCTION(argmin)),
       on<float>("op:nn.functional.glu",
-                [](const auto& in) { in.give(glu(in.template x<4>("0 input"), in.axis("1 dim", -1))); }),
+                [](const auto& in) {
+                  by_rank<1, 6>(in, "0 input", [&](auto rank) {
+                    constexpr int R = decltype(rank)::value;
+                    in.give(glu(in.template x<R>("0 input"), in.axis("1 dim", -1, R)));
+                  });
+                }),
       along<float>("op:softmax onnx:Softmax", REDUCTION(softmax)),
       along<float>("op:log_softmax onnx:LogSoftmax", REDUCTION(log_softmax)),
       scan<float, double, std::int32_t>("op:cumsum onnx:CumSum", REDUCTION(cumsum)),

@@ -43,7 +43,18 @@ std::vector<row> unary_rows() {
       unary<float>("op:trunc", OF_X(trunc(x))),
       unary<float>("op:frac", OF_X(frac(x))),
       unary<float>("op:round.decimals_0", OF_X((in.only("decimals", 0), round(x)))),
-      unary<float>("onnx:IsInf", OF_X(isinf(x))),
+      unary<float>("op:round.decimals_3 op:round.decimals_neg_3", OF_X(round(x, in.integer("decimals", 0)))),
+      unary<float>("onnx:IsInf", OF_X([&] {
+                     const bool below = in.flag("detect_negative", true), above = in.flag("detect_positive", true);
+                     if (below != above) return below ? eval(isneginf(x)) : eval(isposinf(x));
+                     return eval(isinf(x));
+                   }())),
+      unary<float>("op:isposinf", OF_X(isposinf(x))),
+      unary<float>("op:isneginf", OF_X(isneginf(x))),
+      unary<float>("op:sinc", OF_X(sinc(x))),
+      unary<float>("op:deg2rad", OF_X(deg2rad(x))),
+      unary<float>("op:positive", OF_X(positive(x))),
+      unary<float>("op:nn.functional.mish onnx:Mish", OF_X(mish(x))),
       unary<float>("op:logit", OF_X(logit(x))),
       unary<float>("op:sigmoid onnx:Sigmoid", OF_X(sigmoid(x))),
       unary<float>("nn:Sigmoid", OF_X((in.implied("training"), sinter::nn::sigmoid()(x)))),
@@ -55,14 +66,17 @@ std::vector<row> unary_rows() {
       unary<float>("op:nn.functional.elu onnx:Elu", OF_X(elu(x, in.number("1 alpha", 1)))),
       unary<float>("nn:ELU", OF_X((in.implied("training"), sinter::nn::elu(in.number("c0 alpha", 1))(x)))),
       unary<float>("op:nn.functional.celu onnx:Celu", OF_X(celu(x, in.number("1 alpha", 1)))),
-      unary<float>("op:nn.functional.selu onnx:Selu", OF_X(selu(x))),
+      unary<float>("op:nn.functional.selu", OF_X(selu(x))),
+      unary<float>("onnx:Selu",
+                   OF_X(selu(x, in.number("alpha", 1.6732632423543772), in.number("gamma", 1.0507009873554805)))),
       unary<float>("op:nn.functional.silu", OF_X(silu(x))),
       unary<float>("onnx:Swish", OF_X((in.only("alpha", 1), silu(x)))),
       unary<float>("op:nn.functional.gelu onnx:Gelu", OF_X((in.only_text("approximate", "none"), gelu(x)))),
       unary<float>("op:nn.functional.gelu onnx:Gelu", OF_X((in.only_text("approximate", "tanh"), gelu_tanh(x)))),
       unary<float>("op:nn.functional.hardswish onnx:HardSwish", OF_X(hardswish(x))),
       unary<float>("nn:Hardswish", OF_X((in.implied("training"), hardswish(x)))),
-      unary<float>("onnx:HardSigmoid", OF_X((in.only("alpha", 1.0 / 6, 0.2), hardsigmoid(x)))),
+      unary<float>("onnx:HardSigmoid", OF_X(hardsigmoid(x, in.number("alpha", 0.2), in.number("beta", 0.5)))),
+      unary<float>("onnx:Shrink", OF_X(shrink(x, in.number("lambd", 0.5), in.number("bias", 0)))),
       unary<float>("op:nn.functional.hardtanh",
                    OF_X(hardtanh(x, in.number("1 min_val", -1), in.number("2 max_val", 1)))),
       unary<float>("op:nn.functional.hardshrink", OF_X(hardshrink(x, in.number("1 lambd", 0.5)))),
@@ -87,6 +101,14 @@ std::vector<row> unary_rows() {
       unary<float>("onnx:Dropout",
                    OF_X((in.implied("seed"), dropped(x, in.number("1 ratio", 0.5), in.flag("2", false))))),
       unary<bool>("onnx:Not", OF_X(!x)),
+      on<float>("op:nn.functional.prelu",
+                [](const auto& in) {
+                  by_rank<0, 4>(in, "0", [&](auto rank) {
+                    const auto x = in.template x<decltype(rank)::value>("0");
+                    if (in.rank("1 weight") == 0) in.give(prelu(x, in.template x<0>("1 weight")));
+                    else in.give(prelu(x, in.template x<1>("1 weight")));
+                  });
+                }),
   };
 }
 

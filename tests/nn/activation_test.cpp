@@ -58,3 +58,15 @@ TEST_CASE("activation modules are the functions") {
   CHECK(difference(eval(nn::softmax(0)(x)), eval(softmax(x, 0))) == 0);
   CHECK(difference(eval(nn::log_softmax()(x)), eval(log_softmax(x, -1))) == 0);
 }
+
+TEST_CASE("prelu learns its slopes") {
+  const nn::prelu layer(2);
+  const tensor<float, 2> x = {{1, -2}, {-3, 4}};
+  variable y = layer(x);
+  CHECK((y(0, 0) == 1 && y(0, 1) == -0.5f && y(1, 0) == -0.75f));
+  y.backward(ones<float>({2, 2}));
+  CHECK((layer.weight.grad()(0) == -3 && layer.weight.grad()(1) == -2));
+  CHECK(eval(nn::prelu<double>()(tensor<double, 1>{-1}))(0) == -0.25);
+  CHECK(eval(nn::prelu(1, 0.5)(x))(0, 1) == -1);
+  CHECK_THROWS_WITH(nn::prelu(0), "prelu: 0 slopes; there must be 1 or more");
+}

@@ -60,7 +60,8 @@ static_assert(!applicable<ops::where_op, b2, f2_gpu, f2_gpu> && !applicable<ops:
 static_assert(!applicable<ops::add_op, f2> && !applicable<ops::add_op, int, int> && !applicable<ops::exp_op, i2> &&
               applicable<ops::exp_op, f2_gpu>);
 static_assert(applicable<ops::bit_and_op, i2, int> && !applicable<ops::bit_and_op, f2, f2> &&
-              !applicable<ops::logical_and_op, f2, f2>);
+              applicable<ops::logical_and_op, f2, f2> && applicable<ops::of_masks<ops::logical_and_op>, b2, b2> &&
+              !applicable<ops::of_masks<ops::logical_and_op>, f2, f2>);
 
 // Constraints of the user's own
 static_assert(averageable<f2, f2> && averageable<f2, float> && !averageable<f2, f2_gpu> && !averageable<f2, d2>);

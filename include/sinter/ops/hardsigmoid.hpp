@@ -1,7 +1,9 @@
 // sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
 #pragma once
 
-#include "sinter/ops/op.hpp"
+#include "sinter/ops/add.hpp"
+#include "sinter/ops/hardtanh.hpp"
+#include "sinter/ops/multiply.hpp"
 
 namespace sinter {
 namespace ops {
@@ -26,5 +28,18 @@ struct hardsigmoid_op : real_op {
 ///
 ///     tensor y = hardsigmoid(x);
 SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
+
+/// slope x + offset clamped to [0, 1], as ONNX' HardSigmoid: a formula, whose derivative is slope g or 0.
+///
+///     tensor y = hardsigmoid(x, 0.2, 0.5);
+template <real_expression A>
+auto hardsigmoid(A&& x, double slope, double offset) {
+  detail::check_defined("hardsigmoid", x);
+  return hardtanh(std::forward<A>(x) * slope + offset, 0, 1);
+}
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void hardsigmoid(A&&, double, double) = delete;
 
 }  // namespace sinter

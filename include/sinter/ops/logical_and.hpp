@@ -6,7 +6,7 @@
 namespace sinter {
 namespace ops {
 
-struct logical_and_op : logical_op {
+struct logical_and_op : predicate_op {
   static constexpr const char* name = "logical_and";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -20,7 +20,11 @@ struct logical_and_op : logical_op {
 /// computed.
 ///
 ///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(operator&&, ops::of_masks<ops::logical_and_op>)
+
+/// The same of operands of any element type, which count as true where they are not 0, NaN too.
+///
+///     tensor mask = logical_and(x, y);
 SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
 
 }  // namespace sinter

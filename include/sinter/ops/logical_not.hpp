@@ -6,11 +6,11 @@
 namespace sinter {
 namespace ops {
 
-struct logical_not_op : logical_op {
+struct logical_not_op : predicate_op {
   static constexpr const char* name = "logical_not";
   template <class V>
   SINTER_WORD static auto apply(V x) {
-    return math::logical_not(x);
+    return math::logical_not(without_mask(x));
   }
 };
 
@@ -19,7 +19,11 @@ struct logical_not_op : logical_op {
 /// !x, elementwise on bool; a mask without derivative.
 ///
 ///     tensor mask = !(x > 0);
-SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
+SINTER_UNARY_FUNCTION(operator!, ops::of_masks<ops::logical_not_op>)
+
+/// The same of any element type: whether x is 0.
+///
+///     tensor mask = logical_not(x);
 SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
 
 }  // namespace sinter

@@ -6,7 +6,7 @@
 namespace sinter {
 namespace ops {
 
-struct logical_xor_op : logical_op {
+struct logical_xor_op : predicate_op {
   static constexpr const char* name = "logical_xor";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -16,7 +16,8 @@ struct logical_xor_op : logical_op {
 
 }  // namespace ops
 
-/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
+/// Whether one only is true, elementwise and broadcast; a mask without derivative. Elements of any type count as true
+/// where they are not 0, NaN too.
 ///
 ///     tensor mask = logical_xor(x > 0, y > 0);
 SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)

@@ -33,4 +33,13 @@ template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A
           class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
 void operator-(A&&) = delete;
 
+/// x as it is; not for bool. Derivative: g.
+///
+///     tensor y = positive(x);
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+detail::bare<A> positive(A&& x) {
+  return std::forward<A>(x);
+}
+SINTER_UNARY_REJECTIONS(positive, ops::negate_op)
+
 }  // namespace sinter

@@ -105,6 +105,13 @@ struct logical_op {
   using result = bool;
 };
 
+/// Op on bool alone, as operators are, so that `x && y` is no question about numbers.
+template <class Op>
+struct of_masks : Op {
+  template <class T>
+  static constexpr bool accepts = logical_op::accepts<T>;
+};
+
 /// A zero of G's kind, for derivatives that vanish.
 template <class G>
 SINTER_WORD auto zero_of(const G& g) {

@@ -1,7 +1,8 @@
 // sinter/ops/selu.hpp: the self-normalising exponential linear unit.
 #pragma once
 
-#include "sinter/ops/op.hpp"
+#include "sinter/ops/elu.hpp"
+#include "sinter/ops/multiply.hpp"
 
 namespace sinter {
 namespace ops {
@@ -28,5 +29,18 @@ struct selu_op : real_op {
 ///
 ///     tensor y = selu(x);
 SINTER_UNARY_FUNCTION(selu, ops::selu_op)
+
+/// The same with other constants, scale elu(x, alpha), as ONNX' Selu.
+///
+///     tensor y = selu(x, 2, 3);
+template <real_expression A>
+auto selu(A&& x, double alpha, double scale) {
+  detail::check_defined("selu", x);
+  return scale * elu(std::forward<A>(x), alpha);
+}
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void selu(A&&, double, double) = delete;
 
 }  // namespace sinter
