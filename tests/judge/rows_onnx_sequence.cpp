@@ -125,6 +125,15 @@ sinter::variable<float, 4> scores_of(attention_case a, index_t mode) {
   return where(any(s.value() > hidden_score, 3, sinter::keepdim), softmax(s, -1), 0.0F);
 }
 
+/// Without functions of scores or weights, which are graphs.
+row flex_attention_row() {
+  return on<float, double>("onnx:FlexAttention", [](const auto& in) {
+    sinter::attention_options options;
+    if (in.has("scale")) options.scale = in.number("scale", 1);
+    in.give(attention(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"), options));
+  });
+}
+
 row attention_row() {
   return on<float>("onnx:Attention", [](const auto& in) {
     const attention_case a = read_attention(in);
@@ -279,6 +288,7 @@ row recurrent(const char* names) {
 std::vector<row> onnx_sequence_rows() {
   return {
       attention_row(),
+      flex_attention_row(),
       rotary_row(),
       recurrent<nn::lstm<>>("onnx:LSTM"),
       recurrent<nn::gru<>>("onnx:GRU"),

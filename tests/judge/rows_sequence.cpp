@@ -250,6 +250,28 @@ row decoder_layer() {
   });
 }
 
+/// PyTorch's is_causal has query i see keys up to i, whatever their numbers. The weights, which attention() never
+/// stores, are a softmax of the scores.
+row product_attention() {
+  return on<float>("op:nn.functional._scaled_dot_product_attention", [](const auto& in) {
+    in.absent("3 attn_mask");
+    in.only("dropout_p", 0, 0);
+    in.implied("need_attn_weights");
+    const bool causal = in.flag("is_causal", false);
+    by_rank<3>(in, "0", [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      if constexpr (R <= 4) {
+        const auto q = in.template x<R>("0"), k = in.template x<R>("1"), v = in.template x<R>("2");
+        const auto seen =
+            tril(sinter::full<bool>({q.shape()[R - 2], k.shape()[R - 2]}, true), causal ? 0 : k.shape()[R - 2]);
+        const auto scores = matmul(q, k.transpose()) * (1 / std::sqrt(static_cast<float>(q.shape()[R - 1])));
+        in.give_together(eval(attention(q, k, v, seen)),
+                         eval(softmax(where(seen, scores, -std::numeric_limits<float>::infinity()), -1)));
+      }
+    });
+  });
+}
+
 row whole_transformer() {
   return on<float>("nn:Transformer", [](const auto& in) {
     sinter::generator gen(1);
@@ -282,6 +304,7 @@ std::vector<row> sequence_rows() {
       encoder_layer(),
       decoder_layer(),
       whole_transformer(),
+      product_attention(),
   };
 }
 

@@ -7,6 +7,7 @@ namespace judge {
 
 std::vector<row> unary_rows();
 std::vector<row> binary_rows();
+std::vector<row> algebra_rows();
 std::vector<row> comparison_rows();
 std::vector<row> conv_rows();
 std::vector<row> reduction_rows();
