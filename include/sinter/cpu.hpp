@@ -17,6 +17,7 @@
 #include "sinter/cpu/embedding_bag.hpp"
 #include "sinter/cpu/folds.hpp"
 #include "sinter/cpu/gemm.hpp"
+#include "sinter/cpu/grid_sample.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/instances.hpp"
 #include "sinter/cpu/instruction_set.hpp"

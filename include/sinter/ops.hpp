@@ -76,6 +76,7 @@
 #include "sinter/ops/grad.hpp"
 #include "sinter/ops/greater.hpp"
 #include "sinter/ops/greater_equal.hpp"
+#include "sinter/ops/grid_sample.hpp"
 #include "sinter/ops/group_norm.hpp"
 #include "sinter/ops/hardshrink.hpp"
 #include "sinter/ops/hardsigmoid.hpp"

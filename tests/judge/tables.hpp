@@ -20,6 +20,7 @@ std::vector<row> loss_rows();
 std::vector<row> norm_rows();
 std::vector<row> pool_rows();
 std::vector<row> image_rows();
+std::vector<row> vision_rows();
 std::vector<row> shape_rows();
 std::vector<row> sequence_rows();
 std::vector<row> onnx_sequence_rows();

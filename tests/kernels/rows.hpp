@@ -16,6 +16,7 @@
 #include "pooling.hpp"
 #include "recurrence.hpp"
 #include "rotary.hpp"
+#include "sampling.hpp"
 
 namespace kernel_table {
 
@@ -270,6 +271,9 @@ inline double keys(double d) {
   return d < 2 ? -0.75 * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
 }
 
+inline const grid_sample_options at_borders{.padding_mode = grid_padding::border},
+    in_mirrors{.mode = interpolation::bicubic, .padding_mode = grid_padding::reflection, .align_corners = true};
+
 /// f(n, c, h, w, row, column) for every element of the windows of an image that lies inside of it.
 template <class F>
 void each_of_windows(const extents<4>& image, const per_axis<2>& kernel, const unfold_options& o, const F& f) {
@@ -380,6 +384,9 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("interpolate, bilinear", (const auto& x), interpolate(x, {.size = {7, 3}, .mode = interpolation::bilinear}), (const numbers<4>& x), resized(x, {7, 3}, false, 0, hat), shape(2, 3, 4, 5))
   KERNEL_ROW("interpolate, trilinear between corners", (const auto& x), interpolate(x, {.size = {3, 5, 4}, .mode = interpolation::trilinear, .align_corners = true}), (const numbers<5>& x), resized(x, {3, 5, 4}, true, 0, hat), shape(1, 2, 2, 3, 5))
   KERNEL_ROW("interpolate, bicubic", (const auto& x), interpolate(x, {.size = {6, 2}, .mode = interpolation::bicubic}), (const numbers<4>& x), resized(x, {6, 2}, false, 1, keys), shape(2, 3, 4, 5))
+  KERNEL_ROW("grid_sample", (const auto& x, const auto& grid), grid_sample(x, grid), (const numbers<4>& x, const numbers<4>& grid), sampled(x, grid, {}), shape(2, 10, 4, 5), shape(2, 3, 30, 2))
+  KERNEL_ROW("grid_sample, bicubic in a mirror", (const auto& x, const auto& grid), grid_sample(x, grid * 2, in_mirrors), (const numbers<4>& x, const numbers<4>& grid), sampled(x, eval(grid * 2), in_mirrors), shape(2, 3, 4, 5), shape(2, 2, 3, 2))
+  KERNEL_ROW("grid_sample of volumes, up to their borders", (const auto& x, const auto& grid), grid_sample(x, grid * 2, at_borders), (const numbers<5>& x, const numbers<5>& grid), sampled(x, eval(grid * 2), at_borders), shape(1, 2, 3, 4, 2), shape(1, 2, 2, 3, 3))
   KERNEL_ROW("unfold", (const auto& x), unfold(x, {2, 3}, moved), (const numbers<4>& x), unfolded(x, {{2, 18, 8}}), shape(2, 3, 5, 6))
   KERNEL_ROW("fold", (const auto& x), fold(x, {5, 6}, {2, 3}, moved), (const numbers<3>& x), folded(x, {{2, 3, 5, 6}}), shape(2, 18, 8))
   KERNEL_ROW("conv2d in a mirror", (const auto& x, const auto& w), conv2d(x, w, {.padding = padding::same, .padding_mode = pad_mode::reflect}), (const numbers<4>& x, const numbers<4>& w), convolved(padded(x, {{1, 1}, {0, 1}}, mirrored), w, {}), shape(2, 3, 4, 5), shape(4, 3, 2, 3))

@@ -9,6 +9,7 @@
 #include "sinter/cuda/embedding.hpp"
 #include "sinter/cuda/embedding_bag.hpp"
 #include "sinter/cuda/folds.hpp"
+#include "sinter/cuda/grid_sample.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/matmul.hpp"
 #include "sinter/cuda/moments.hpp"

@@ -35,25 +35,25 @@ template <class... A>
 concept are_factors = is_fitting<factor_mistake<A...>>;
 
 /// Fits says whether the ranks do; Fix is the message where they do not.
-template <bool (*Fits)(const int*), class Fix, class... A>
+template <class Fits, class Fix, class... A>
 constexpr auto find_ranks_mistake() {
   if constexpr (!are_factors<A...>) {
     return factor_mistake<A...>{};
   } else {
     constexpr int ranks[] = {rank_of<A>...};
-    if constexpr (!Fits(ranks)) return mistake<product_of_ranks<rank_of<A>...>, Fix>{};
+    if constexpr (!Fits::holds(ranks)) return mistake<product_of_ranks<rank_of<A>...>, Fix>{};
     else return fitting<literals_type<A...>>{};
   }
 }
 
 template <int RA, int RB>
-constexpr bool are_of_ranks(const int* r) {
-  return r[0] == RA && r[1] == RB;
-}
+struct are_of_ranks {
+  static constexpr bool holds(const int* r) { return r[0] == RA && r[1] == RB; }
+};
 /// Of products of an A of rank RA and a B of rank RB.
 template <int RA, int RB, class A, class B>
 using product_mistake =
-    decltype(find_ranks_mistake<&are_of_ranks<RA, RB>, use_operands_of_ranks<RA, RB>, bare<A>, bare<B>>());
+    decltype(find_ranks_mistake<are_of_ranks<RA, RB>, use_operands_of_ranks<RA, RB>, bare<A>, bare<B>>());
 template <int RA, int RB, class A, class B>
 concept has_product = is_fitting<product_mistake<RA, RB, A, B>>;
 
@@ -72,19 +72,25 @@ using added_mistake = decltype(find_added_mistake<R, RA, RB, bare<X>, bare<A>, b
 template <int R, int RA, int RB, class X, class A, class B>
 concept is_added = is_fitting<added_mistake<R, RA, RB, X, A, B>>;
 
-constexpr bool are_of_one_rank(const int* r) { return r[0] == r[1] && r[0] >= 1; }
+struct are_of_one_rank {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && r[0] >= 1; }
+};
 template <class A, class B>
 using cross_mistake =
-    decltype(find_ranks_mistake<&are_of_one_rank, use_operands_of_one_rank<1, max_rank>, bare<A>, bare<B>>());
+    decltype(find_ranks_mistake<are_of_one_rank, use_operands_of_one_rank<1, max_rank>, bare<A>, bare<B>>());
 
-constexpr bool have_a_kron(const int* r) { return r[0] == r[1] && 2 * r[0] <= max_rank; }
+struct have_a_kron {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && 2 * r[0] <= max_rank; }
+};
 template <class A, class B>
 using kron_mistake =
-    decltype(find_ranks_mistake<&have_a_kron, use_operands_of_one_rank<0, max_rank / 2>, bare<A>, bare<B>>());
+    decltype(find_ranks_mistake<have_a_kron, use_operands_of_one_rank<0, max_rank / 2>, bare<A>, bare<B>>());
 
-constexpr bool are_bilinear(const int* r) { return r[0] == r[1] && r[0] >= 1 && r[2] == 3; }
+struct are_bilinear {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && r[0] >= 1 && r[2] == 3; }
+};
 template <class A, class B, class W, class... Bias>
-using bilinear_mistake = decltype(find_ranks_mistake<&are_bilinear, x1_and_x2_of_one_rank_from_1_and_w_of_rank_3,
+using bilinear_mistake = decltype(find_ranks_mistake<are_bilinear, x1_and_x2_of_one_rank_from_1_and_w_of_rank_3,
                                                      bare<A>, bare<B>, bare<W>, bare<Bias>...>());
 
 /// As the value of P, a variable where E is one.

@@ -14,23 +14,27 @@ struct matrices_of_rank_2_with_vectors_at_the_ends_only;
 namespace detail {
 
 template <int N>
-constexpr bool have_axes_to_sum(const int* r) {
-  return N >= 0 && r[0] >= N && r[1] >= N && r[0] + r[1] - 2 * N <= max_rank;
-}
+struct have_axes_to_sum {
+  static constexpr bool holds(const int* r) {
+    return N >= 0 && r[0] >= N && r[1] >= N && r[0] + r[1] - 2 * N <= max_rank;
+  }
+};
 template <int N, class A, class B>
 using tensordot_mistake =
-    decltype(find_ranks_mistake<&have_axes_to_sum<N>, name_at_most_the_axes_that_both_have_and_leave_8, bare<A>,
+    decltype(find_ranks_mistake<have_axes_to_sum<N>, name_at_most_the_axes_that_both_have_and_leave_8, bare<A>,
                                 bare<B>>());
 
 template <int Count>
-constexpr bool are_a_chain(const int* r) {
-  if (Count < 2) return false;
-  for (int i = 0; i < Count; ++i)
-    if (r[i] != 2 && !(r[i] == 1 && (i == 0 || i + 1 == Count))) return false;
-  return true;
-}
+struct are_a_chain {
+  static constexpr bool holds(const int* r) {
+    if (Count < 2) return false;
+    for (int i = 0; i < Count; ++i)
+      if (r[i] != 2 && !(r[i] == 1 && (i == 0 || i + 1 == Count))) return false;
+    return true;
+  }
+};
 template <class... A>
-using chain_mistake = decltype(find_ranks_mistake<&are_a_chain<static_cast<int>(sizeof...(A))>,
+using chain_mistake = decltype(find_ranks_mistake<are_a_chain<static_cast<int>(sizeof...(A))>,
                                                   matrices_of_rank_2_with_vectors_at_the_ends_only, bare<A>...>());
 
 /// How an operand of tensordot becomes a matrix.

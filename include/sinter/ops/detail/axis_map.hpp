@@ -25,6 +25,20 @@ SINTER_WORD V one_of(const V (&v)[4], int k) {
   return k < 2 ? low : high;
 }
 
+/// How much an element counts at this distance, at most 1 for an inner one of four, at most 2 for an outer one. R.
+/// Keys, IEEE Trans. ASSP 29 (1981).
+template <class C>
+SINTER_WORD C cubic_weight(C distance, bool is_inner, C a) {
+  if (is_inner) return ((a + 2) * distance - (a + 3)) * distance * distance + 1;
+  return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a;
+}
+/// Its derivative.
+template <class C>
+SINTER_WORD C cubic_slope(C distance, bool is_inner, C a) {
+  if (is_inner) return (3 * (a + 2) * distance - 2 * (a + 3)) * distance;
+  return (3 * a * distance - 10 * a) * distance + 8 * a;
+}
+
 /// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
 template <class C>
 struct axis_taps {
@@ -113,7 +127,7 @@ struct axis_map {
   }
 
  private:
-  /// R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75 as in PyTorch.
+  /// With a = -0.75 as in PyTorch.
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
     double position = scale * (static_cast<double>(o) + shift) - shift;
@@ -130,14 +144,13 @@ struct axis_map {
     }
     auto base = static_cast<index_t>(position);
     if (static_cast<double>(base) > position) --base;
-    const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
+    const double rest = position - static_cast<double>(base);  // the digits of the outer weights cancel
     t.count = 4;
     SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
-      t.weight[k] = static_cast<C>(k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
-                                                    : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a);
+      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, -0.75));
     }
   }
 
