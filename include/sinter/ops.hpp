@@ -112,6 +112,7 @@
 #include "sinter/ops/logit.hpp"
 #include "sinter/ops/logsumexp.hpp"
 #include "sinter/ops/masked_softmax.hpp"
+#include "sinter/ops/lp_pool.hpp"
 #include "sinter/ops/matmul.hpp"
 #include "sinter/ops/matmul_axes.hpp"
 #include "sinter/ops/matmul_precision.hpp"

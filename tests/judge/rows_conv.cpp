@@ -18,7 +18,6 @@ sinter::per_axis<N> each_axis(const shape& values, index_t otherwise) {
 /// PyTorch's padding: one number, or one for each axis; ONNX's pads: those in front, then those behind.
 template <int N, class In>
 sinter::window_padding<N> padding_of(const In& in, const char* names) {
-  in.only_text("auto_pad", "NOTSET");
   if (in.onnx()) {
     const shape pads = in.integers("pads");
     for (std::size_t d = 0; 2 * d < pads.size(); ++d)
@@ -32,6 +31,30 @@ sinter::window_padding<N> padding_of(const In& in, const char* names) {
     return sinter::padding::valid;
   }
   return each_axis<N>(in.integers(names), 0);
+}
+
+/// ONNX may ask for sizes of results: as many as the strides allow, or those of a transposed convolution.
+template <int N, class In, class Options>
+void set_sizes(const In& in, const sinter::extents<N + 2>& x, const sinter::extents<N + 2>& w, Options& o) {
+  const std::string rule = in.text("auto_pad", "NOTSET");
+  const shape sizes = in.integers("output_shape");
+  shape zeros, more;
+  for (int d = 0; d < N; ++d) {
+    const index_t n = x[d + 2], reach = (w[d + 2] - 1) * o.dilation[d] + 1, stride = o.stride[d];
+    zeros.push_back(std::max<index_t>(((n + stride - 1) / stride - 1) * stride + reach - n, 0));
+    if (rule.starts_with("SAME") && zeros.back() % 2 != 0) throw form_not_there{"other padding behind than in front"};
+    zeros.back() /= 2;
+    if (!sizes.empty()) more.push_back(sizes.at(static_cast<std::size_t>(d)) - (n - 1) * stride - reach);
+    if (!sizes.empty() && (more.back() < 0 || more.back() >= stride)) throw form_not_there{"output_shape"};
+  }
+  if constexpr (requires { o.output_padding; }) {
+    if (rule != "NOTSET") throw form_not_there{rule};
+    if (!sizes.empty()) o.output_padding = each_axis<N>(more, 0);
+  } else if (rule.starts_with("SAME")) {
+    o.padding = each_axis<N>(zeros, 0);
+  } else if (rule != "NOTSET") {
+    throw form_not_there{rule};
+  }
 }
 
 /// f(x, w[, b]) with the options of the case, for the number of spatial axes that its weights have.
@@ -51,10 +74,10 @@ void convolve(const In& in, F f) {
     o.dilation = each_axis<N>(in.integers("dilation dilations"), 1);
     o.groups = in.integer("groups group", 1);
     if constexpr (requires { o.output_padding; }) {
-      in.absent("output_shape");
       o.output_padding = each_axis<N>(in.integers("output_padding"), 0);
     }
     const auto x = in.template x<N + 2>("0"), w = in.template x<N + 2>(weights);
+    if (in.onnx()) set_sizes<N>(in, x.shape(), w.shape(), o);
     const char* bias = module ? "self.bias" : "2 bias None";
     if (in.has(bias)) in.give(f(x, w, in.template x<1>(bias), o));
     else in.give(f(x, w, o));

@@ -1,4 +1,6 @@
 // tests/judge/rows_pool.cpp: pooling.
+#include <limits>
+
 #include "tables.hpp"
 
 namespace judge {
@@ -51,8 +53,34 @@ sinter::pool_stride<N> stride_of(const In& in, const char* names, sinter::per_ax
   else return {numbers[0], numbers[1], numbers[2]};
 }
 
+/// Padding that is wider than the library's, or has more on one side, laid around x before. `value` is what it holds.
 template <int N, class In, class X>
-void max_pooled(const In& in, const X& x) {
+X padded_before(const In& in, const X& x, const sinter::per_axis<N>& kernel, const sinter::per_axis<N>& stride,
+                const sinter::per_axis<N>& dilation, double value) {
+  const std::string rule = in.text("auto_pad", "NOTSET");
+  const shape given = in.integers("pads");
+  const std::size_t n = std::size_t{N};
+  shape amounts;
+  bool fits = true;
+  for (std::size_t d = n; d-- > 0;) {
+    const int axis = static_cast<int>(d);
+    index_t before = given.empty() ? 0 : given.at(d), after = given.empty() ? 0 : given.at(d + n);
+    if (rule.starts_with("SAME")) {
+      const index_t extent = x.shape()[axis + 2], results = (extent + stride[axis] - 1) / stride[axis];
+      const index_t all =
+          std::max<index_t>((results - 1) * stride[axis] + (kernel[axis] - 1) * dilation[axis] + 1 - extent, 0);
+      before = rule == "SAME_LOWER" ? all - all / 2 : all / 2;
+      after = all - before;
+    }
+    fits = fits && before == after && before <= kernel[axis] / 2;
+    amounts.push_back(before);
+    amounts.push_back(after);
+  }
+  return fits ? x : eval(pad(x, amounts, sinter::pad_mode::constant, value));
+}
+
+template <int N, class In, class X>
+void max_pooled(const In& in, const X& given) {
   const bool is_module = in.has("c0");
   if (is_module) in.implied("training");
   const auto kernel = each_axis<N>(in.integers("kernel_size kernel_shape c0"), 1);
@@ -60,7 +88,10 @@ void max_pooled(const In& in, const X& x) {
   sinter::max_pool_options<N> o;
   o.stride = stride_of<N>(in, "stride strides c1 None", stride);
   o.dilation = each_axis<N>(in.integers("dilation dilations c3"), 1);
-  o.padding = padding_of<N>(in, "padding c2", x.shape(), kernel, stride, o.dilation);
+  const X x = in.onnx() && in.results() == 1
+                  ? padded_before<N>(in, given, kernel, stride, o.dilation, -std::numeric_limits<double>::infinity())
+                  : given;
+  if (x.shape() == given.shape()) o.padding = padding_of<N>(in, "padding c2", x.shape(), kernel, stride, o.dilation);
   o.ceil_mode = in.flag("ceil_mode c5", false);
   in.only("storage_order", 0);
   // ONNX counts in all planes together, so its indices are these with one plane.
@@ -87,13 +118,31 @@ void avg_pooled(const In& in, const X& x) {
   sinter::per_axis<N> stride = kernel;
   sinter::avg_pool_options<N> o;
   o.stride = stride_of<N>(in, "2 stride strides None", stride);
-  o.padding = padding_of<N>(in, "3 padding", x.shape(), kernel, stride, 1);
+  o.dilation = each_axis<N>(in.integers("dilations"), 1);
+  o.padding = padding_of<N>(in, "3 padding", x.shape(), kernel, stride, o.dilation);
   o.ceil_mode = in.flag("4 ceil_mode", false);
   o.count_include_pad = in.flag("5 count_include_pad", !in.onnx());
   if (in.has("6 divisor_override None")) o.divisor_override = in.integer("6 divisor_override", 1);
   if constexpr (N == 1) in.give(avg_pool1d(x, kernel, o));
   else if constexpr (N == 2) in.give(avg_pool2d(x, kernel, o));
   else in.give(avg_pool3d(x, kernel, o));
+}
+
+/// ONNX takes magnitudes.
+template <int N, class In, class X>
+void lp_pooled(const In& in, const X& x) {
+  const auto kernel = each_axis<N>(in.integers("kernel_shape"), 1);
+  sinter::per_axis<N> stride = kernel;
+  sinter::max_pool_options<N> o;
+  o.stride = stride_of<N>(in, "strides", stride);
+  o.dilation = each_axis<N>(in.integers("dilations"), 1);
+  in.only("ceil_mode", 0, 0);
+  const double p = in.number("p", 2);
+  const X around = padded_before<N>(in, x, kernel, stride, o.dilation, 0);
+  if (around.shape() == x.shape()) o.padding = padding_of<N>(in, "pads", x.shape(), kernel, stride, o.dilation);
+  if constexpr (N == 1) in.give(lp_pool1d(abs(around), p, kernel, o));
+  else if constexpr (N == 2) in.give(lp_pool2d(abs(around), p, kernel, o));
+  else in.give(lp_pool3d(abs(around), p, kernel, o));
 }
 
 template <int N, bool Max>
@@ -180,6 +229,7 @@ std::vector<row> pool_rows() {
               [](const auto& in, const auto& x, auto axes) { max_pooled<decltype(axes)::value>(in, x); }),
       by_axes("onnx:AveragePool",
               [](const auto& in, const auto& x, auto axes) { avg_pooled<decltype(axes)::value>(in, x); }),
+      by_axes("onnx:LpPool", [](const auto& in, const auto& x, auto axes) { lp_pooled<decltype(axes)::value>(in, x); }),
       on<float>("onnx:GlobalAveragePool",
                 [](const auto& in) { in.give(adaptive_avg_pool2d(in.template x<4>("0"), 1)); }),
       on<float>("onnx:GlobalMaxPool", [](const auto& in) { in.give(adaptive_max_pool2d(in.template x<4>("0"), 1)); }),

@@ -24,7 +24,7 @@ inline windows_of_axis sliding_windows(sinter::index_t in, sinter::index_t kerne
   for (sinter::index_t at = -padding;; at += stride) {
     const bool fits = at + reach <= end, is_rest = ceil_mode && at < in && at - stride + reach < end;
     if (!fits && !is_rest) return windows;
-    window_of_axis w{{}, std::min(at + kernel, end) - at};
+    window_of_axis w{{}, std::min(kernel, (end - at + dilation - 1) / dilation)};
     for (sinter::index_t tap = 0; tap < kernel; ++tap)
       if (at + tap * dilation >= 0 && at + tap * dilation < in) w.elements.push_back(at + tap * dilation);
     windows.push_back(w);

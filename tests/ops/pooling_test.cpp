@@ -131,8 +131,33 @@ TEST_CASE("ceil_mode adds a window that begins inside x or the padding in front,
   CHECK(values_of(avg_pool2d(y, 2, {.padding = 1, .ceil_mode = true})) == list{0.25, 1.25, 2.75, 7});
 }
 
+TEST_CASE("lp_pool gives the norm of each window") {
+  const auto check = [](const auto& y, const list& expected) {
+    const list got = values_of(y);
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]));
+  };
+  const tensor<float, 4> x = {{{{3, 4, 0}, {0, 0, 5}, {12, 0, 0}}}};
+  check(lp_pool2d(x, 2, 2, {.stride = 1}), list{5, std::sqrt(41.0), 12, 5});
+  check(lp_pool2d(x, 1, {1, 3}), list{7, 5, 12});
+  check(lp_pool2d(x, 2, 2, {.padding = 1}), list{3, 4, 12, 5});
+  check(lp_pool2d(x, 2, 2, {.dilation = 2}), list{std::sqrt(153.0)});
+  // As in PyTorch a window of which only part fits has the mean of its part times its whole size.
+  check(lp_pool1d(tensor<float, 3>{{{3, 4, 5}}}, 2, 2, {.ceil_mode = true}), list{5, std::sqrt(50.0)});
+  check(lp_pool3d(ones<float>({1, 1, 2, 2, 2}), 3, 2), list{2});
+  const variable v = tensor<double, 3>{{{3, 4}}};
+  sum(lp_pool1d(v, 2, 2)).backward();
+  CHECK((v.grad()(0, 0, 0) == Approx(0.6) && v.grad()(0, 0, 1) == Approx(0.8)));
+  CHECK_THROWS_WITH(lp_pool2d(x, 0, 2), "lp_pool2d: norm_type is 0; it must be above 0");
+}
+
 TEST_CASE("average pooling divides by what it was told") {
   const tensor<float, 3> x = {{{3, 6, 9}}};
+  // Taps 0 and 2, and of the last window in the padding behind x the first alone.
+  CHECK(values_of(avg_pool1d(x, 2, {.stride = 1, .dilation = 2})) == list{6});
+  CHECK(values_of(avg_pool1d(x, 2, {.stride = 1, .padding = 1, .dilation = 2})) == list{3, 6, 3});
+  CHECK(values_of(avg_pool1d(x, 2, {.stride = 1, .padding = 1, .count_include_pad = false, .dilation = 2})) ==
+        list{6, 6, 6});
   CHECK(values_of(avg_pool1d(x, 3, {.stride = 1, .padding = 1})) == list{3, 6, 5});
   CHECK(values_of(avg_pool1d(x, 3, {.stride = 1, .padding = 1, .count_include_pad = false})) == list{4.5, 6, 7.5});
   CHECK(values_of(avg_pool1d(x, 3, {.divisor_override = -2})) == list{-9});

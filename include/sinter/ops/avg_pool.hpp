@@ -17,6 +17,7 @@ struct avg_pool_options {
   bool ceil_mode = false;                        ///< a last window of which only part fits gives a result too
   bool count_include_pad = true;                 ///< these zeros count as elements
   std::optional<index_t> divisor_override = {};  ///< what all sums are divided by, instead of the elements
+  per_axis<N> dilation = 1;                      ///< from one tap to the next; PyTorch has none
 };
 
 namespace ops {
@@ -61,7 +62,7 @@ template <int N>
 avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
   if (o.divisor_override == index_t{0})
     refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
-  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
+  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, o.dilation, o.ceil_mode};
   return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
 }
 
@@ -72,8 +73,8 @@ avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>&
 /// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
 /// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
 /// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
-/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
-/// shape_error for a window larger than the padded x.
+/// value_error for a kernel, stride or dilation below 1, for padding below 0 or above half of the kernel and for a
+/// divisor of 0, shape_error for a window larger than the padded x.
 ///
 ///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
 template <class X>

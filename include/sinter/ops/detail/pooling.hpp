@@ -67,8 +67,8 @@ struct pool_axis {
   /// sides of x; what a last window has beyond that does not.
   SINTER_WORD index_t counted(index_t o, bool padding_counts) const {
     if (is_adaptive || !padding_counts) return taps(o).size();
-    const index_t begin = start(o), end = begin + kernel;
-    return (end < in + padding ? end : in + padding) - begin;
+    const index_t inside = (in + padding - start(o) + dilation - 1) / dilation;
+    return inside < kernel ? inside : kernel;
   }
 };
 
