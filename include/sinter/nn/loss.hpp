@@ -160,6 +160,19 @@ auto bce_with_logits(A&& logits, B&& target, const detail::bce_with_logits_optio
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
+/// bce_with_logits.
+///
+///     variable loss = binary_cross_entropy_with_logits(x, target);
+template <class A, class B, class... More>
+auto binary_cross_entropy_with_logits(A&& logits, B&& target, const More&... more) {
+  return bce_with_logits(std::forward<A>(logits), std::forward<B>(target), more...);
+}
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto binary_cross_entropy_with_logits(A&& logits, B&& target, const detail::bce_with_logits_options_for<A>& options,
+                                      R reduce = {}) {
+  return bce_with_logits(std::forward<A>(logits), std::forward<B>(target), options, reduce);
+}
 
 /// -scores[i, labels[i]] for log-probabilities (N,C,…) and labels (N,…) of any integer type; the mean, the sum, or a
 /// loss for each label. cross_entropy is this of log_softmax, in one pass. Runs at once. Errors: shape_error when the

@@ -104,8 +104,7 @@ auto held_above(const V& v, double eps) {
   auto name(A&& a, B&& b, R = {}) {                                         \
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
-  }                                                                         \
-  SINTER_REJECTIONS_OF_TWO(name, detail::loss_mistake)
+  }
 // The same with a number behind the target, which is 1 where it is not given.
 #define SINTER_LOSS_WITH(name, number, ...)                                 \
   template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
@@ -118,18 +117,20 @@ auto held_above(const V& v, double eps) {
     requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
   auto name(A&& a, B&& b, R reduce = {}) {                                  \
     return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
-  }                                                                         \
-  SINTER_REJECTIONS_OF_TWO(name, detail::loss_mistake)
+  }
+// Its rejections stand beside, in the file, so that compilers show one macro less.
 
 /// |prediction - target| of equal shapes; reductions and errors as mse_loss.
 ///
 ///     variable loss = l1_loss(prediction, target);
 SINTER_LOSS(l1_loss, abs(std::forward<A>(a) - std::forward<B>(b)))
+SINTER_REJECTIONS_OF_TWO(l1_loss, detail::loss_mistake)
 
 /// log(1 + e^(-target prediction)), of targets 1 and -1, without overflow; reductions and errors as mse_loss.
 ///
 ///     variable loss = soft_margin_loss(scores, signs);
 SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(a)))
+SINTER_REJECTIONS_OF_TWO(soft_margin_loss, detail::loss_mistake)
 
 /// -(t ln p + (1 - t) ln(1 - p)) of probabilities p; logarithms are at least -100, so that no loss is infinite. From
 /// logits take bce_with_logits, which is more accurate. Reductions and errors as mse_loss.
@@ -157,6 +158,7 @@ SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
 ///
 ///     variable loss = smooth_l1_loss(prediction, target, 0.5);
 SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
+SINTER_REJECTIONS_OF_TWO(smooth_l1_loss, detail::loss_mistake)
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
@@ -164,11 +166,13 @@ SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(
 ///
 ///     variable loss = huber_loss(prediction, target, 2.0);
 SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
+SINTER_REJECTIONS_OF_TWO(huber_loss, detail::loss_mistake)
 
 /// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
 ///
 ///     variable loss = hinge_embedding_loss(distances, signs);
 SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
+SINTER_REJECTIONS_OF_TWO(hinge_embedding_loss, detail::loss_mistake)
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
 /// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's; the divergence of

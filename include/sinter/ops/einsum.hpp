@@ -399,4 +399,11 @@ template <detail::equation E, class... A, class Problem = typename detail::einsu
           class Fix = typename detail::einsum_mistake<E, A...>::fix>
 void einsum(A&&...) = delete;
 
+/// The rank of the result follows from the equation, so it is an argument of the type.
+struct equation_that_is_an_argument;
+struct write_einsum_less_equation_greater;
+template <int = 0, class... A, class Problem = equation_that_is_an_argument,
+          class Fix = write_einsum_less_equation_greater>
+void einsum(const char*, A&&...) = delete;
+
 }  // namespace sinter
