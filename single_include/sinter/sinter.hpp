@@ -1254,11 +1254,6 @@ namespace detail {
 template <class A, class T>
 inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those
-/// into such.
-template <class E>
-concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
-
 }  // namespace detail
 
 /// What an elementwise operator accepts.
@@ -1291,15 +1286,18 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct axes_that_are_known_when_the_program_runs;
+struct write_reshape_with_the_shape;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;
 struct write_x_dot_in_place_equals_number_or_full;
+struct write_full_of_a_shape_and_the_number;
 struct copy_explicitly_with_dot_to;
 struct convert_explicitly_with_cast;
 struct use_reshape_squeeze_or_unsqueeze;
 template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
-struct write_eval_of_it_before_its_views_and_elements;
+struct write_eval_of_it_before_its_elements;
 template <int, class>
 struct tensor_of_rank_in_place_of;
 struct write_dot_item;
@@ -1418,9 +1416,243 @@ struct access;  // reaches the storage of a tensor from the rooms above
 }  // namespace detail
 
 }  // namespace sinter
-// sinter/core/memory_format.hpp: the order in which the axes of a dense tensor lie in memory.
+// sinter/core/members.hpp: functions of tensors as members: x.sum(1) is sum(x, 1).
 
 #include <utility>
+
+// sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
+
+#include <cmath>
+
+namespace sinter {
+
+struct index_that_is_not_an_integer;
+struct use_an_integer_index;
+
+namespace detail {
+
+/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction.
+/// Floating-point elements round, but hold no finite number beyond their largest.
+template <class T, class A>
+constexpr bool fits_element(A a) {
+  if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
+  else if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) return is_value_of<T>(a);
+  else if constexpr (std::is_integral_v<T>) {
+    // 2^digits, one above the largest T, is exact in A; T's least is exact too.
+    constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
+    return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
+  } else if constexpr (std::is_same_v<T, A>) return true;
+  else if constexpr (std::is_floating_point_v<A>)
+    return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
+  else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
+}
+
+/// A number as an element of type T, given as any number. Errors: value_error where T cannot hold it.
+template <class T>
+class number {
+ public:
+  template <class A>
+    requires(std::is_arithmetic_v<A> || narrow_element<A>)
+  number(A a) {  // NOLINT: implicit on purpose
+    if (!fits_element<T>(a)) {
+      if constexpr (std::is_integral_v<A>) refuse_number(a);
+      else refuse_number(static_cast<double>(a));
+    }
+    value_ = static_cast<T>(a);
+  }
+  operator T() const { return value_; }
+
+ private:
+  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
+    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
+  }
+  T value_;
+};
+
+/// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
+class whole {
+ public:
+  constexpr whole(index_t i) : value_(i) {}  // NOLINT: implicit on purpose
+  template <class A, class Problem = index_that_is_not_an_integer, class Fix = use_an_integer_index>
+    requires(std::is_floating_point_v<A> || narrow_element<A>)
+  constexpr whole(A) = delete;
+  constexpr operator index_t() const { return value_; }
+
+ private:
+  index_t value_;
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+template <class>
+struct third_argument_that_is_not_keepdim_but;
+struct write_keepdim_or_list_the_axes_in_braces;
+
+namespace detail {
+
+// Functions of one name, and what reductions are named, which also take a list of axes.
+#define SINTER_MEMBERS(M)                                                                                              \
+  M(abs)                                                                                                               \
+  M(acos)                                                                                                              \
+  M(add)                                                                                                               \
+  M(allclose)                                                                                                          \
+  M(argsort)                                                                                                           \
+  M(asin) M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cosh)        \
+      M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2)      \
+          M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select) M(isclose) M(isfinite)      \
+              M(isinf) M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(lt)       \
+                  M(matmul) M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow) M(reciprocal)        \
+                      M(relu) M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin) M(sinh)         \
+                          M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) M(tril) \
+                              M(triu) M(trunc) M(unbind) M(unique)
+#define SINTER_MEMBERS_OF_AXES(M)                                                                                     \
+  M(all)                                                                                                              \
+  M(amax)                                                                                                             \
+  M(amin)                                                                                                             \
+  M(any)                                                                                                              \
+  M(argmax)                                                                                                           \
+  M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) \
+      M(var)
+
+// The function of that name that belongs to the operands, which a class with a member of that name does not see.
+namespace free_function {
+#define SINTER_CALLED(name)             \
+  template <class... A>                 \
+  auto call_##name(A&&... a) {          \
+    return name(std::forward<A>(a)...); \
+  }
+SINTER_MEMBERS(SINTER_CALLED)
+SINTER_MEMBERS_OF_AXES(SINTER_CALLED)
+SINTER_CALLED(repeat)
+SINTER_CALLED(tile)
+#undef SINTER_CALLED
+template <class To, class X>
+auto call_cast(const X& x) {
+  return cast<To>(x);
+}
+}  // namespace free_function
+
+/// The members that tensors, variables and expressions share; Self is one of them.
+template <class Self>
+struct members {
+#define SINTER_MEMBER(name)                                                      \
+  template <class... A>                                                          \
+  [[nodiscard]] auto name(A&&... a) const {                                      \
+    return free_function::call_##name(self_of_members(), std::forward<A>(a)...); \
+  }
+#define SINTER_MEMBER_OF_LIST(name)                                                    \
+  template <std::size_t N, class... A>                                                 \
+  [[nodiscard]] auto name(const index_t(&list)[N], A&&... a) const {                   \
+    return free_function::call_##name(self_of_members(), list, std::forward<A>(a)...); \
+  }
+#define SINTER_MEMBER_OF_AXES(name)                                                                            \
+  SINTER_MEMBER(name)                                                                                          \
+  SINTER_MEMBER_OF_LIST(name)                                                                                  \
+  template <class Axis, std::same_as<bool> Keep, class Problem = third_argument_that_is_not_keepdim_but<Keep>, \
+            class Fix = write_keepdim_or_list_the_axes_in_braces>                                              \
+  void name(Axis, Keep) const = delete;
+  SINTER_MEMBERS(SINTER_MEMBER)
+  SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
+  SINTER_MEMBER_OF_LIST(repeat)
+  SINTER_MEMBER_OF_LIST(tile)
+#undef SINTER_MEMBER
+#undef SINTER_MEMBER_OF_LIST
+#undef SINTER_MEMBER_OF_AXES
+  /// PyTorch's name of stddev().
+  template <class... A>
+  [[nodiscard]] auto std(A&&... a) const {
+    return free_function::call_stddev(self_of_members(), std::forward<A>(a)...);
+  }
+
+  template <class To>
+  [[nodiscard]] auto cast() const {
+    return free_function::call_cast<To>(self_of_members());
+  }
+
+  // PyTorch's names of members. `view` copies where no view shows the shape, as reshape does.
+  auto size() const { return self_of_members().shape(); }
+  index_t size(whole axis) const { return size()[checked_axis("size", axis, Self::rank)]; }
+  static constexpr int dim() { return Self::rank; }
+  static constexpr int ndim() { return Self::rank; }
+  static const char* dtype() { return element_name<typename Self::value_type>(); }
+  static std::string device() { return device_name<typename Self::device_type>(); }
+  [[nodiscard]] auto t() const { return self_of_members().transpose(); }
+  [[nodiscard]] auto T() const { return self_of_members().transpose(); }
+  [[nodiscard]] auto mT() const { return self_of_members().transpose(); }
+  template <std::size_t N>
+  [[nodiscard]] auto view(const index_t (&shape)[N]) const {
+    return self_of_members().reshape(shape);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto expand(const index_t (&shape)[N]) const {
+    return self_of_members().broadcast_to(shape);
+  }
+  template <class E>
+  [[nodiscard]] auto expand_as(const E& e) const {
+    return self_of_members().broadcast_to(e.shape());
+  }
+  template <class E>
+  [[nodiscard]] auto view_as(const E& e) const {
+    return self_of_members().reshape(e.shape());
+  }
+  /// `length` elements of an axis, from `begin` on.
+  [[nodiscard]] auto narrow(whole axis, whole begin, whole length) const {
+    const index_t first = begin + (begin < 0 ? size(axis) : 0);
+    return self_of_members().slice(axis, first, first + length);
+  }
+
+  // What has its braces forgotten, and what has a rank that depends on numbers.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void view(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void expand(I...) const = delete;
+
+ private:
+  const Self& self_of_members() const { return static_cast<const Self&>(*this); }
+};
+#undef SINTER_MEMBERS
+#undef SINTER_MEMBERS_OF_AXES
+
+/// Those of tensors beside, which write into the storage: every view sees it.
+template <class Self>
+struct members_of_tensors : members<Self> {
+  template <class Value>
+  const Self& fill_(const Value& value) const {
+    target() = value;
+    return self_of_tensor();
+  }
+  const Self& zero_() const { return fill_(0); }
+  template <class E>
+  const Self& copy_(const E& e) const {
+    return fill_(e);
+  }
+  template <class A, class B>
+  const Self& clamp_(const A& low, const B& high) const {
+    return fill_(free_function::call_clamp(self_of_tensor(), low, high));
+  }
+#define SINTER_UPDATE(name, op)        \
+  template <class E>                   \
+  const Self& name(const E& e) const { \
+    target() op e;                     \
+    return self_of_tensor();           \
+  }
+  SINTER_UPDATE(add_, +=)
+  SINTER_UPDATE(sub_, -=)
+  SINTER_UPDATE(mul_, *=)
+  SINTER_UPDATE(div_, /=)
+#undef SINTER_UPDATE
+
+ private:
+  const Self& self_of_tensor() const { return static_cast<const Self&>(*this); }
+  auto target() const { return self_of_tensor().in_place(); }
+};
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/core/memory_format.hpp: the order in which the axes of a dense tensor lie in memory.
 
 namespace sinter {
 
@@ -1570,70 +1802,6 @@ SINTER_SHARED bool are_same_strides(const index_t* shape, const index_t* a, cons
 }
 
 #endif  // SINTER_DEFINES
-
-}  // namespace detail
-}  // namespace sinter
-// sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
-
-#include <cmath>
-
-namespace sinter {
-
-struct index_that_is_not_an_integer;
-struct use_an_integer_index;
-
-namespace detail {
-
-/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction.
-/// Floating-point elements round, but hold no finite number beyond their largest.
-template <class T, class A>
-constexpr bool fits_element(A a) {
-  if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
-  else if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) return is_value_of<T>(a);
-  else if constexpr (std::is_integral_v<T>) {
-    // 2^digits, one above the largest T, is exact in A; T's least is exact too.
-    constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
-    return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
-  } else if constexpr (std::is_same_v<T, A>) return true;
-  else if constexpr (std::is_floating_point_v<A>)
-    return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
-  else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
-}
-
-/// A number as an element of type T, given as any number. Errors: value_error where T cannot hold it.
-template <class T>
-class number {
- public:
-  template <class A>
-    requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) {  // NOLINT: implicit on purpose
-    if (!fits_element<T>(a)) {
-      if constexpr (std::is_integral_v<A>) refuse_number(a);
-      else refuse_number(static_cast<double>(a));
-    }
-    value_ = static_cast<T>(a);
-  }
-  operator T() const { return value_; }
-
- private:
-  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
-    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
-  }
-  T value_;
-};
-
-/// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
-class whole {
- public:
-  constexpr whole(index_t i) : value_(i) {}  // NOLINT: implicit on purpose
-  template <class A, class Problem = index_that_is_not_an_integer, class Fix = use_an_integer_index>
-    requires(std::is_floating_point_v<A> || narrow_element<A>)
-  constexpr whole(A) = delete;
-  constexpr operator index_t() const { return value_; }
-
- private:
-  index_t value_;
-};
 
 }  // namespace detail
 }  // namespace sinter
@@ -2833,6 +3001,7 @@ struct nested_list<T, 0> {
 };
 
 struct no_list {};
+struct no_type {};
 
 inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
@@ -2881,8 +3050,10 @@ struct evaluation;
 /// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive
 /// from one.
 template <class T, auto Shape, device D>
-class tensor final {
-  static_assert(element<T>,
+class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
+  static_assert(!std::is_same_v<T, detail::no_type>,
+                "sinter: `tensor t;` says neither element type nor rank; write tensor<float, 2> t");
+  static_assert(element<T> || std::is_same_v<T, detail::no_type>,
                 "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>,
                 "sinter: the shape parameter of tensor is its rank, an int");
@@ -2916,6 +3087,12 @@ class tensor final {
   template <class E, class Problem = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::problem,
             class Fix = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::fix>
   tensor(E&&) = delete;
+
+  /// A number has no shape.
+  template <class N, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own,
+            class Fix = write_full_of_a_shape_and_the_number>
+    requires(std::is_arithmetic_v<N>)
+  explicit tensor(N) = delete;
 
   /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
   tensor(list_type values)
@@ -3099,6 +3276,12 @@ class tensor final {
 
   /// All elements along one axis.
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
+  template <std::integral... I, class Problem = axes_that_are_known_when_the_program_runs,
+            class Fix = write_reshape_with_the_shape>
+    requires(sizeof...(I) > 0)
+  void flatten(I...) const = delete;
+  static constexpr bool requires_grad() { return false; }
+  index_t stride(detail::whole axis) const { return strides_[detail::checked_axis("stride", axis, rank)]; }
 
   /// Exchanges two axes; without arguments the last two.
   [[nodiscard]] tensor transpose(detail::whole a = -2, detail::whole b = -1) const
@@ -3139,7 +3322,7 @@ class tensor final {
       shape[to] = shape_[i];
       strides[to] = strides_[i];
     }
-    return view<rank + 1>(data_, shape, strides);
+    return shown_as<rank + 1>(data_, shape, strides);
   }
 
   /// Reverses an axis.
@@ -3168,7 +3351,7 @@ class tensor final {
       shape_of_view[i] = shape[i];
       strides_of_view[i] = strides[i];
     }
-    return view<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
+    return shown_as<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
   }
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
@@ -3187,7 +3370,7 @@ class tensor final {
     extents<N> strides;
     detail::check_countable("broadcast_to", to.data(), N);
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
-    return view<N>(data_, to, strides);
+    return shown_as<N>(data_, to, strides);
   }
 
   /// This tensor when it is dense and row-major, otherwise a copy that is.
@@ -3203,6 +3386,11 @@ class tensor final {
   /// A dense copy in new storage, its axes in memory in the same order.
   [[nodiscard]] tensor clone() const;
 
+  /// cast<To>() of it.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
   [[nodiscard]] tensor<T, Shape, To> to() const;
@@ -3223,7 +3411,7 @@ class tensor final {
   tensor dense_copy(memory_format f) const;
 
   template <int N>
-  tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
+  tensor<T, N, D> shown_as(T* p, const extents<N>& shape, const extents<N>& strides) const {
     tensor<T, N, D> v;
     v.storage_ = storage_;
     v.data_ = p;
@@ -3239,7 +3427,7 @@ class tensor final {
       shape[j] = shape_[i];
       strides[j++] = strides_[i];
     }
-    return view<(rank > 0 ? rank - 1 : 0)>(p, shape, strides);
+    return shown_as<(rank > 0 ? rank - 1 : 0)>(p, shape, strides);
   }
 
   detail::storage_ptr storage_;
@@ -3292,7 +3480,7 @@ tensor<T, N, D> tensor<T, Shape, D>::reshape(extents<N> to) const {
   extents<N> strides;
   if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
     return dense_copy(memory_format::contiguous).reshape(to);
-  return view<N>(data_, to, strides);
+  return shown_as<N>(data_, to, strides);
 }
 
 template <class T, auto Shape, device D>
@@ -3331,6 +3519,12 @@ template <class T, auto Shape, device D>
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
+// `tensor t = {1.f, 2.f}` has the element type of the numbers.
+template <element T, std::same_as<T>... More>
+tensor(T, More...) -> tensor<T, 1, cpu>;
+template <element T, std::size_t N, std::size_t... More>
+tensor(const T (&)[N], const T (&... rows)[More]) -> tensor<T, 2, cpu>;
+tensor() -> tensor<detail::no_type, 0, cpu>;
 template <class Target, class E>
 tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 
@@ -3480,9 +3674,19 @@ template <class Op, class T>
 struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
+/// What to do about elements of type T, of which there is no Op.
+template <class Op, class T>
+struct fix_of_element_type {
+  using type = use_another_element_type_or_cast;
+};
+template <class Op>
+  requires requires { typename Op::fix_for_masks; }
+struct fix_of_element_type<Op, bool> {
+  using type = typename Op::fix_for_masks;
+};
 template <class Op, class T>
   requires(!accepts<Op, T>)
-struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, typename fix_of_element_type<Op, T>::type> {
   static constexpr bool fits = false;
 };
 
@@ -3565,7 +3769,7 @@ inline constexpr int order_of_value(int order) {
 
 /// What every expression that is no value yet shares; Self is the expression.
 template <class Self, class T, int R, class D, int Order>
-struct expression_base {
+struct expression_base : members<Self> {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -3574,51 +3778,81 @@ struct expression_base {
 
   const extents<R>& shape() const { return shape_; }
 
-  /// Expressions have no `to`: what is copied to another device is a value.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
+  /// Expressions have no `to` to a device: what is copied to another device is a value.
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
-  // Views and elements are those of a value.
-  using not_yet = expression_not_yet_evaluated_on<D>;
-  using evaluate_it = write_eval_of_it_before_its_views_and_elements;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void slice(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void select(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void flatten(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void transpose(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void squeeze(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void unsqueeze(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void flip(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void diagonal(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void contiguous(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void clone(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  // Views are those of the value, which is computed for them.
+  template <class... A>
+  [[nodiscard]] auto slice(A... a) const {
+    return computed().slice(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto select(A... a) const {
+    return computed().select(a...);
+  }
+  template <class I>
+  [[nodiscard]] auto operator[](const I& i) const {
+    return computed()[i];
+  }
+  template <class... A>
+  [[nodiscard]] auto flatten(A... a) const {
+    return computed().flatten(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto transpose(A... a) const {
+    return computed().transpose(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto squeeze(A... a) const {
+    return computed().squeeze(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto unsqueeze(A... a) const {
+    return computed().unsqueeze(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto flip(A... a) const {
+    return computed().flip(a...);
+  }
+  template <class... A>
+  [[nodiscard]] auto diagonal(A... a) const {
+    return computed().diagonal(a...);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
+    return computed().reshape(to);
+  }
+  template <class Shape>
+  [[nodiscard]] auto reshape(Shape to) const {
+    return computed().reshape(to);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto permute(const index_t (&axis_order)[N]) const {
+    return computed().permute(axis_order);
+  }
+  template <std::size_t N>
+  [[nodiscard]] auto broadcast_to(const index_t (&to)[N]) const {
+    return computed().broadcast_to(to);
+  }
+  template <class Shape>
+  [[nodiscard]] auto broadcast_to(Shape to) const {
+    return computed().broadcast_to(to);
+  }
+  [[nodiscard]] auto contiguous() const { return computed(); }
+  [[nodiscard]] auto clone() const { return computed(); }
+
+  // Elements are those of a value: a loop over them would compute all of it for each.
+  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
+            class Fix = write_eval_of_it_before_its_elements>
   void data(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
+            class Fix = write_eval_of_it_before_its_elements>
   void operator()(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void reshape(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void permute(A&&...) const = delete;
-  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
-  void broadcast_to(A&&...) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void reshape(const index_t (&)[N]) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void permute(const index_t (&)[N]) const = delete;
-  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
-  void broadcast_to(const index_t (&)[N]) const = delete;
-  template <class I, class Problem = not_yet, class Fix = evaluate_it>
-  void operator[](const I&) const = delete;
 
   /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
   /// numbers too.
@@ -3664,6 +3898,9 @@ struct expression_base {
   = delete;
 
   extents<R> shape_;
+
+ private:
+  auto computed() const { return eval_to_read(static_cast<const Self&>(*this)); }
 };
 
 template <class Op, class... A>
@@ -3688,7 +3925,7 @@ template <class Op, class A>
 struct [[nodiscard]] map_expr<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
+  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{{}, x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -3701,7 +3938,7 @@ struct [[nodiscard]] map_expr<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_expr(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
+      : detail::map_base<Op, A, B>{{{}, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)) {}
 
@@ -3716,9 +3953,10 @@ struct [[nodiscard]] map_expr<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_expr(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
-                                          Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
-                                          z.shape())},
+      : detail::map_base<Op, A, B, C>{{{},
+                                       detail::broadcast_shapes(
+                                           Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
+                                           z.shape())},
                                       o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),
@@ -3964,16 +4202,31 @@ concept has_grad_uses = requires {
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
   void name(A&&, B&&, Parameter&&...) = delete;
 
+// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
+#define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
+  template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
+            class Fix = typename judged<A, B>::fix>                                          \
+  void name(A&&, B&&, More&&...) = delete;
+#define SINTER_REJECTIONS_OF_THREE(name, judged)                                                         \
+  template <class A, class B, class C, class... More, class Problem = typename judged<A, B, C>::problem, \
+            class Fix = typename judged<A, B, C>::fix>                                                   \
+  void name(A&&, B&&, C&&, More&&...) = delete;
+
 // The rejection of a call without the axis, of a function that has no default for it.
 #define SINTER_AXIS_REJECTION(name)                                                   \
   template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \
             class Fix = ::sinter::pass_the_axis_or_minus_1_for_the_last>              \
   void name(E&&) = delete;
-// The rejections of a function of takes_lines, whatever its other parameters.
-#define SINTER_LINES_REJECTIONS(name)                                                                          \
-  template <class E, class... Parameter, class Problem = typename ::sinter::detail::lines_mistake<E>::problem, \
-            class Fix = typename ::sinter::detail::lines_mistake<E>::fix>                                      \
+// The rejections of a function whose first operand has the mistake of that name, with these numbers, whatever its other
+// parameters.
+#define SINTER_FIRST_OPERAND_REJECTIONS(name, mistake_of_it, ...)                                            \
+  template <class E, class... Parameter,                                                                     \
+            class Problem = typename ::sinter::detail::mistake_of_it<E __VA_OPT__(, ) __VA_ARGS__>::problem, \
+            class Fix = typename ::sinter::detail::mistake_of_it<E __VA_OPT__(, ) __VA_ARGS__>::fix>         \
   void name(E&&, Parameter&&...) = delete;
+// Those of a function of takes_lines and of takes_order.
+#define SINTER_LINES_REJECTIONS(name) SINTER_FIRST_OPERAND_REJECTIONS(name, lines_mistake)
+#define SINTER_SORT_REJECTIONS(name) SINTER_FIRST_OPERAND_REJECTIONS(name, sort_mistake)
 
 // The rejections of a reduction of `op`.
 #define SINTER_REDUCTION_REJECTIONS(name, op)                                                           \
@@ -6813,7 +7066,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
 /// see grad().
 template <class T, auto Shape, device D, int Order>
-class variable final {
+class variable final : public detail::members<variable<T, Shape, D, Order>> {
   static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
@@ -6925,12 +7178,12 @@ class variable final {
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
                                detail::whole step = 1) const {
-    return view(detail::slice_view{axis, begin, end, step});
+    return viewed(detail::slice_view{axis, begin, end, step});
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
-    return view(detail::select_view{axis, i});
+    return viewed(detail::select_view{axis, i});
   }
   [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
@@ -6939,6 +7192,10 @@ class variable final {
   }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
+    return reshaped(value_.reshape(to));
+  }
+  template <int N>
+  [[nodiscard]] auto reshape(const extents<N>& to) const {
     return reshaped(value_.reshape(to));
   }
   // What has its braces forgotten.
@@ -6953,29 +7210,29 @@ class variable final {
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
-    return view([=](const auto& t) { return t.transpose(a, b); });
+    return viewed([=](const auto& t) { return t.transpose(a, b); });
   }
   [[nodiscard]] variable permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
-    return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
+    return viewed([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
   [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.squeeze(axis); });
+    return viewed([=](const auto& t) { return t.squeeze(axis); });
   }
   [[nodiscard]] auto unsqueeze(detail::whole axis) const {
-    return view([=](const auto& t) { return t.unsqueeze(axis); });
+    return viewed([=](const auto& t) { return t.unsqueeze(axis); });
   }
   [[nodiscard]] variable flip(detail::whole axis) const
     requires(rank >= 1)
   {
-    return view([=](const auto& t) { return t.flip(axis); });
+    return viewed([=](const auto& t) { return t.flip(axis); });
   }
 
   [[nodiscard]] auto diagonal(detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) const
     requires(rank >= 2)
   {
-    return view([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
+    return viewed([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
   }
 
   /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
@@ -6989,10 +7246,24 @@ class variable final {
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
   template <std::size_t N>
   [[nodiscard]] variable<T, int{N}, D, Order> broadcast_to(const index_t (&to)[N]) const {
+    return broadcast_to(detail::to_extents(to));
+  }
+  template <int N>
+  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const extents<N>& to) const {
     const auto shown = value_.broadcast_to(to);
-    return *this * ones<T, D>(detail::ones_extents<int{N}>()).broadcast_to(shown.shape());
+    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
+  /// A recorded copy.
+  [[nodiscard]] variable clone() const { return detail::evaluation<variable>::copied(*this, value_.clone()); }
+  /// Everything that is of this type is tracked.
+  static constexpr bool requires_grad() { return true; }
+
+  /// cast<To>() of it.
+  template <element To>
+  [[nodiscard]] auto to() const {
+    return this->template cast<To>();
+  }
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
   [[nodiscard]] variable<T, Shape, To, Order> to() const;
@@ -7010,7 +7281,7 @@ class variable final {
   template <int R>
   auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
-  auto view(F f) const;
+  auto viewed(F f) const;
 
   tensor_type value_;
   detail::state_ptr state_;
@@ -9192,8 +9463,10 @@ struct number_op {
   using result = T;
 };
 
+struct use_two_ampersands_two_bars_or_an_exclamation_mark_for_masks;
 /// Integers; the result has the operands' type.
 struct integer_op {
+  using fix_for_masks = use_two_ampersands_two_bars_or_an_exclamation_mark_for_masks;
   template <class T>
   static constexpr bool accepts = integer_element<T>;
   template <class T, class...>
@@ -9220,6 +9493,13 @@ struct logical_op {
   static constexpr bool accepts = std::is_same_v<T, bool>;
   template <class...>
   using result = bool;
+};
+
+/// Op on bool alone, as operators are, so that `x && y` is no question about numbers.
+template <class Op>
+struct of_masks : Op {
+  template <class T>
+  static constexpr bool accepts = logical_op::accepts<T>;
 };
 
 /// A zero of G's kind, for derivatives that vanish.
@@ -10026,7 +10306,7 @@ struct transfer_backward final : one_input_backward {
 
 template <class T, auto Shape, device D, int Order>
 template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
+auto variable<T, Shape, D, Order>::viewed(F f) const {
   static_assert(
       Order < 2,
       "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
@@ -10415,10 +10695,7 @@ SINTER_SHARED void usage_clock::count() noexcept {
 namespace sinter {
 
 struct no_element_type;
-struct write_empty_less_float_greater;
 struct write_full_less_float_greater;
-struct write_zeros_less_float_greater;
-struct write_ones_less_float_greater;
 
 namespace detail {
 
@@ -10477,18 +10754,15 @@ void check_fits(const char* op, auto x) {
 
 }  // namespace detail
 
-/// Elements that are not initialised. The element type is always named, here as below.
-template <element T, device D = cpu, int R>
+/// Elements that are not initialised. Where no element type is named, here as below, it is float.
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
-
-template <std::size_t R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
-tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -10510,42 +10784,61 @@ tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
-template <std::size_t R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
-tensor<float, int{R}, cpu> full(const index_t (&)[R], Value) = delete;
+/// Floats, where the number is one.
+template <std::size_t R, std::floating_point V>
+tensor<float, int{R}, cpu> full(const index_t (&shape)[R], V value) {
+  return full<float, cpu>(detail::to_extents(shape), value);
+}
+template <std::size_t R, std::integral V, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, int{R}, cpu> full(const index_t (&)[R], V) = delete;
+
+/// Of one number: a scalar (rank 0) of float.
+template <int = 0, std::floating_point V>
+tensor<float, 0, cpu> full(V value) {
+  return full<float, cpu>(extents<0>{}, value);
+}
 
 /// All elements 0.
-template <element T, device D = cpu, int R>
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
   return full<T, D>(shape, T(0));
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> zeros(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(0));
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
-template <std::size_t R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
-tensor<float, int{R}, cpu> zeros(const index_t (&)[R]) = delete;
-
 /// All elements 1.
-template <element T, device D = cpu, int R>
+template <element T = float, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
   return full<T, D>(shape, T(1));
 }
-template <element T, device D = cpu, std::size_t R>
+template <element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> ones(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(1));
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-template <std::size_t R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
-tensor<float, int{R}, cpu> ones(const index_t (&)[R]) = delete;
+// What has its braces forgotten.
+#define SINTER_SHAPE_WITHOUT_BRACES(name)                                                                       \
+  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
+            class Fix = write_them_in_braces>                                                                   \
+    requires(sizeof...(I) > 0)                                                                                  \
+  tensor<T, int{sizeof...(I)}, D> name(I...) = delete;
+SINTER_SHAPE_WITHOUT_BRACES(empty)
+SINTER_SHAPE_WITHOUT_BRACES(zeros)
+SINTER_SHAPE_WITHOUT_BRACES(ones)
+#undef SINTER_SHAPE_WITHOUT_BRACES
+template <int = 0, std::integral A, std::integral B, class... More, class Problem = extents_that_are_not_in_braces,
+          class Fix = write_them_in_braces>
+tensor<float, 1, cpu> full(A, B, More...) = delete;
 
 namespace detail {
 
@@ -10606,6 +10899,14 @@ template <element T, device D = cpu>
 tensor<T, 1, D> arange(detail::arange_number end) {
   return arange<T, D>(0, end);
 }
+/// Where no element type is named: int64 of integers, else float.
+///
+///     tensor positions = arange(10);
+template <int = 0, class... Number>
+  requires(sizeof...(Number) >= 1 && sizeof...(Number) <= 3 && (std::is_arithmetic_v<Number> && ...))
+auto arange(Number... numbers) {
+  return arange<std::conditional_t<(std::is_integral_v<Number> && ...), std::int64_t, float>, cpu>(numbers...);
+}
 
 namespace detail {
 
@@ -10661,12 +10962,12 @@ tensor<T, 1, D> logspace(double begin, double end, detail::whole n, double base 
 /// The n x m matrix with ones where row and column are equal, zeros elsewhere; the n x n identity.
 ///
 ///     tensor i = eye<float>(3);
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 2, D> eye(detail::whole n, detail::whole m) {
   const index_t columns = m;
   return detail::generate<T, D>(extents<2>{{n, m}}, [=](index_t i) { return T(i / columns == i % columns ? 1 : 0); });
 }
-template <element T, device D = cpu>
+template <element T = float, device D = cpu>
 tensor<T, 2, D> eye(detail::whole n) {
   return eye<T, D>(n, n);
 }
@@ -11380,8 +11681,8 @@ struct pool_axis {
   /// sides of x; what a last window has beyond that does not.
   SINTER_WORD index_t counted(index_t o, bool padding_counts) const {
     if (is_adaptive || !padding_counts) return taps(o).size();
-    const index_t begin = start(o), end = begin + kernel;
-    return (end < in + padding ? end : in + padding) - begin;
+    const index_t inside = (in + padding - start(o) + dilation - 1) / dilation;
+    return inside < kernel ? inside : kernel;
   }
 };
 
@@ -11527,6 +11828,7 @@ struct avg_pool_options {
   bool ceil_mode = false;                        ///< a last window of which only part fits gives a result too
   bool count_include_pad = true;                 ///< these zeros count as elements
   std::optional<index_t> divisor_override = {};  ///< what all sums are divided by, instead of the elements
+  per_axis<N> dilation = 1;                      ///< from one tap to the next; PyTorch has none
 };
 
 namespace ops {
@@ -11571,7 +11873,7 @@ template <int N>
 avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
   if (o.divisor_override == index_t{0})
     refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
-  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
+  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, o.dilation, o.ceil_mode};
   return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
 }
 
@@ -11582,8 +11884,8 @@ avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>&
 /// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
 /// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
 /// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
-/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
-/// shape_error for a window larger than the padded x.
+/// value_error for a kernel, stride or dilation below 1, for padding below 0 or above half of the kernel and for a
+/// divisor of 0, shape_error for a window larger than the padded x.
 ///
 ///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
 template <class X>
@@ -11865,15 +12167,62 @@ struct index_check {
   const char* what;  ///< "index", or "label"
 };
 
-/// x[c with coordinate `axis` = index[c]] += y[c], in order along the axis: kernels<scatter_add, D>::run(op, x, index,
-/// y). On the host the elements of y may be narrower than those of x.
-struct scatter_add {
+/// What becomes of an element, `to`, when another is written at its index.
+namespace scatter_rule {
+struct replace {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(from);
+  }
+};
+struct add {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(to + static_cast<T>(from));
+  }
+};
+struct multiply {
+  template <class T, class U>
+  SINTER_WORD static void apply(T& to, U& from) {
+    to = static_cast<T>(to * static_cast<T>(from));
+  }
+};
+/// The same, with the product so far in place of the factor.
+struct multiply_and_tell {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    const T before = to;
+    to = before * from;
+    from = before;
+  }
+};
+/// NaN where there is one.
+struct largest {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    if (from > to || from != from) to = from;
+  }
+};
+struct smallest {
+  template <class T>
+  SINTER_WORD static void apply(T& to, T& from) {
+    if (from < to || from != from) to = from;
+  }
+};
+}  // namespace scatter_rule
+
+/// y[c] is written to x[c with coordinate `axis` = index[c]] by a rule, in order along the axis:
+/// kernels<scatter_by<Rule>, D>::run(op, x, index, y). On the host y may have elements narrower than those of x that it
+/// is added to.
+template <class Rule>
+struct scatter_by {
   template <device D>
   static constexpr bool has_kernels_on = true;
 
   int axis;
   sinter::detail::index_order order = sinter::detail::index_order::any;
 };
+using scatter_add = scatter_by<scatter_rule::add>;
 
 }  // namespace ops
 
@@ -12439,6 +12788,12 @@ struct var_reducer : squares_reducer<T> {
   }
 };
 
+/// The sum of squares over n.
+template <class T>
+struct mean_square_reducer : squares_reducer<T> {
+  SINTER_WORD static T finish(double s, index_t n) { return static_cast<T>(s / static_cast<double>(n)); }
+};
+
 /// The root of the sum of squares.
 template <class T>
 struct norm_reducer : squares_reducer<T> {
@@ -12699,6 +13054,10 @@ inline constexpr keepdim_t keepdim{};
 
 namespace detail {
 
+/// Nothing, or keepdim.
+template <class... Keep>
+concept may_keep = sizeof...(Keep) <= 1 && (std::is_same_v<Keep, keepdim_t> && ...);
+
 /// Which axes a reduction removes.
 struct axis_set {
   bool has[max_rank] = {};
@@ -12894,14 +13253,19 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>());
 }
+/// The rank of E without N axes. A scalar has one axis, which goes.
+template <class E, int N>
+inline constexpr int reduced_rank = larger(rank_of<E> - N, 0);
+template <class E, std::size_t N>
+axis_set axes_to_reduce(const char* op, const index_t (&axes)[N]) {
+  static_assert(int{N} <= larger(rank_of<E>, 1), "sinter: this reduction names more axes than its operand has");
+  return axes_of(op, axes, int{N}, larger(rank_of<E>, 1));
+}
 template <class Op, bool Keep, class E, std::size_t N>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of(Op::name, axes, count, rank);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set);
+  const axis_set set = axes_to_reduce<E>(Op::name, axes);
+  return make_reduction<Op, Keep ? rank_of<E> : reduced_rank<E, int{N}>>(std::forward<E>(e), set);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -12937,6 +13301,53 @@ struct seed_base {
     return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes); \
   }                                                                                               \
   SINTER_REDUCTION_REJECTIONS(name, op)
+
+// Declares name(x), name(x, axis) and name(x, {axes...}), the last two with keepdim as well, as formula(x, axes...).
+// What does not fit is rejected as `op` is.
+#define SINTER_FORMULA_REDUCTION(name, op, formula)                                    \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>       \
+  auto name(const E& x) {                                                              \
+    return formula(x);                                                                 \
+  }                                                                                    \
+  template <class E, class Axis, class... Keep,                                        \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis, Keep...>>> \
+  auto name(const E& x, Axis axis, Keep... keep) {                                     \
+    return formula(x, axis, keep...);                                                  \
+  }                                                                                    \
+  template <std::size_t N, class E, class... Keep,                                     \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, int, Keep...>>>  \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], Keep... keep) {             \
+    return formula(x, axes, keep...);                                                  \
+  }                                                                                    \
+  SINTER_REDUCTION_REJECTIONS(name, op)
+
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and all of them with `...` as
+// a last parameter, called `o`; they are formula<R>(name, x, axes, o), where R is the rank of the result.
+#define SINTER_REDUCTION_WITH(name, op, formula, ...)                                                                \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>                                     \
+  auto name(const E& x, __VA_ARGS__) {                                                                               \
+    return formula<0>(#name, x, ::sinter::detail::all_axes<::sinter::rank_of<E>>(), o);                              \
+  }                                                                                                                  \
+  template <class E, class Axis, class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis>>>                   \
+  auto name(const E& x, Axis axis, __VA_ARGS__) {                                                                    \
+    const ::sinter::index_t axes[] = {static_cast<::sinter::index_t>(axis)};                                         \
+    return formula<::sinter::detail::reduced_rank<E, 1>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), \
+                                                         o);                                                         \
+  }                                                                                                                  \
+  template <class E, class Axis, class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis>>>                   \
+  auto name(const E& x, Axis axis, ::sinter::keepdim_t, __VA_ARGS__) {                                               \
+    const ::sinter::index_t axes[] = {static_cast<::sinter::index_t>(axis)};                                         \
+    return formula<::sinter::rank_of<E>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), o);             \
+  }                                                                                                                  \
+  template <std::size_t N, class E, class = std::enable_if_t<::sinter::detail::reduces<op, E, int>>>                 \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], __VA_ARGS__) {                                            \
+    return formula<::sinter::detail::reduced_rank<E, int{N}>>(#name, x,                                              \
+                                                              ::sinter::detail::axes_to_reduce<E>(#name, axes), o);  \
+  }                                                                                                                  \
+  template <std::size_t N, class E, class = std::enable_if_t<::sinter::detail::reduces<op, E, int>>>                 \
+  auto name(const E& x, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t, __VA_ARGS__) {                       \
+    return formula<::sinter::rank_of<E>>(#name, x, ::sinter::detail::axes_to_reduce<E>(#name, axes), o);             \
+  }
 
 namespace sinter {
 namespace ops {
@@ -12984,6 +13395,35 @@ SINTER_REDUCTION(any, ops::any_op)
 }  // namespace sinter
 // sinter/ops/argmax.hpp: the index of the largest element.
 
+// sinter/ops/detail/arg_extreme.hpp: what argmax and argmin have in common: which of several equal elements they name.
+
+namespace sinter {
+
+/// Behind the operands of argmax and argmin.
+///
+///     argmax(x, 1, {.select_last = true});
+struct arg_options {
+  bool select_last = false;  ///< of elements that are equal, and of NaN, the last instead of the first
+};
+
+namespace detail {
+
+template <class Op, int R, class E>
+auto arg_extreme_of(const E& e, const axis_set& axes, const arg_options& o) {
+  check_defined(Op::name, e);
+  const no_grad guard;
+  const auto given = eval_to_read(e);
+  auto x = untrack(given);
+  if (!o.select_last) return eval(make_reduction<Op, R>(x, axes));
+  for (int d = 0; d < rank_of<E>; ++d)
+    if constexpr (rank_of<E> > 0)
+      if (axes.has[d]) x = x.flip(d);
+  return eval(count_reduced(x, axes) - 1 - make_reduction<Op, R>(x, axes));
+}
+
+}  // namespace detail
+}  // namespace sinter
+
 namespace sinter {
 namespace ops {
 
@@ -12998,11 +13438,24 @@ struct argmax_op {
 
 }  // namespace ops
 
+namespace detail {
+
+template <int R, class E>
+auto argmax_of(const char*, const E& x, const axis_set& axes, const arg_options& o) {
+  return arg_extreme_of<ops::argmax_op, R>(x, axes, o);
+}
+
+}  // namespace detail
+
 /// Index (int64) of the first largest element of all in row-major order, or along an axis; the first NaN wins. No
 /// derivative. Throws shape_error where there are no elements.
 ///
 ///     tensor predicted = argmax(logits, 1);
 SINTER_REDUCTION(argmax, ops::argmax_op)
+/// The same; of several that are equal the last where the options say so. Runs at once.
+///
+///     tensor predicted = argmax(logits, 1, {.select_last = true});
+SINTER_REDUCTION_WITH(argmax, ops::argmax_op, detail::argmax_of, const arg_options& o)
 
 }  // namespace sinter
 // sinter/ops/argmin.hpp: the index of the smallest element.
@@ -13021,11 +13474,24 @@ struct argmin_op {
 
 }  // namespace ops
 
+namespace detail {
+
+template <int R, class E>
+auto argmin_of(const char*, const E& x, const axis_set& axes, const arg_options& o) {
+  return arg_extreme_of<ops::argmin_op, R>(x, axes, o);
+}
+
+}  // namespace detail
+
 /// Index (int64) of the first smallest element of all in row-major order, or along an axis; the first NaN wins. No
 /// derivative. Throws shape_error where there are no elements.
 ///
 ///     tensor predicted = argmin(logits, 1);
 SINTER_REDUCTION(argmin, ops::argmin_op)
+/// The same; of several that are equal the last where the options say so. Runs at once.
+///
+///     tensor predicted = argmin(logits, 1, {.select_last = true});
+SINTER_REDUCTION_WITH(argmin, ops::argmin_op, detail::argmin_of, const arg_options& o)
 
 }  // namespace sinter
 // sinter/ops/asin.hpp: the inverse sine.
@@ -14926,6 +15392,20 @@ auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
+/// concat({a, b}, axis).
+///
+///     tensor both = cat({train, test}, 0);
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto cat(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return concat(parts, axis);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto cat(const std::vector<Part>& parts, detail::whole axis = 0) {
+  return concat(axis, parts);
+}
+
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
 /// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
@@ -15078,6 +15558,15 @@ template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A
           class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
 void operator-(A&&) = delete;
 
+/// x as it is; not for bool. Derivative: g.
+///
+///     tensor y = positive(x);
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+detail::bare<A> positive(A&& x) {
+  return std::forward<A>(x);
+}
+SINTER_UNARY_REJECTIONS(positive, ops::negate_op)
+
 }  // namespace sinter
 // sinter/ops/pad.hpp: elements added around a tensor, or cut off.
 
@@ -15102,6 +15591,20 @@ template <class V>
 SINTER_WORD V one_of(const V (&v)[4], int k) {
   const V low = k == 0 ? v[0] : v[1], high = k == 2 ? v[2] : v[3];
   return k < 2 ? low : high;
+}
+
+/// How much an element counts at this distance, at most 1 for an inner one of four, at most 2 for an outer one. R.
+/// Keys, IEEE Trans. ASSP 29 (1981).
+template <class C>
+SINTER_WORD C cubic_weight(C distance, bool is_inner, C a) {
+  if (is_inner) return ((a + 2) * distance - (a + 3)) * distance * distance + 1;
+  return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a;
+}
+/// Its derivative.
+template <class C>
+SINTER_WORD C cubic_slope(C distance, bool is_inner, C a) {
+  if (is_inner) return (3 * (a + 2) * distance - 2 * (a + 3)) * distance;
+  return (3 * a * distance - 10 * a) * distance + 8 * a;
 }
 
 /// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
@@ -15192,7 +15695,7 @@ struct axis_map {
   }
 
  private:
-  /// R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75 as in PyTorch.
+  /// With a = -0.75 as in PyTorch.
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
     double position = scale * (static_cast<double>(o) + shift) - shift;
@@ -15209,14 +15712,13 @@ struct axis_map {
     }
     auto base = static_cast<index_t>(position);
     if (static_cast<double>(base) > position) --base;
-    const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
+    const double rest = position - static_cast<double>(base);  // the digits of the outer weights cancel
     t.count = 4;
     SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
-      t.weight[k] = static_cast<C>(k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
-                                                    : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a);
+      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, -0.75));
     }
   }
 
@@ -15997,6 +16499,49 @@ template <class X, class W,
 void conv_transpose3d(X&&, W&&, const conv_transpose_options<3>& = {}) = delete;
 
 }  // namespace sinter
+// sinter/ops/copysign.hpp: copysign and signbit, the sign of a number.
+
+namespace sinter {
+namespace ops {
+
+struct copysign_op : real_op {
+  static constexpr const char* name = "copysign";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::copysign(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B&, const Y& y) {
+    if constexpr (I == 0) return select(a == 0, zero_of(g), select(a == y, g, -g));
+    else return zero_of(g);
+  }
+};
+
+struct signbit_op : order_op {
+  static constexpr const char* name = "signbit";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    if constexpr (math::real<math::element_t<V>>) return math::copysign(math::constant<V>(1), x) < 0;
+    else return x < math::constant<V>(0);
+  }
+};
+
+}  // namespace ops
+
+/// |a| with the sign of b, which zeros and NaN have too; elementwise and broadcast, floating point. Derivative: g to a
+/// where the sign is that of a, otherwise -g, and 0 where a is 0; none to b.
+///
+///     tensor y = copysign(x, direction);
+SINTER_BINARY_FUNCTION(copysign, ops::copysign_op)
+
+/// Whether the sign is that of negative numbers, which -0 and some NaN have too; elementwise, a mask of bool without
+/// derivative.
+///
+///     tensor mask = signbit(x);
+SINTER_UNARY_FUNCTION(signbit, ops::signbit_op)
+
+}  // namespace sinter
 // sinter/ops/cos.hpp: the cosine.
 
 namespace sinter {
@@ -16049,7 +16594,7 @@ struct cosh_op : real_op {
 SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
 
 }  // namespace sinter
-// sinter/ops/count_nonzero.hpp: count_nonzero, nansum, nanmean and stddev, reductions of a formula.
+// sinter/ops/count_nonzero.hpp: count_nonzero, nansum, nanmean, aminmax and sum_to_size, reductions of a formula.
 
 // sinter/ops/isnan.hpp: whether x is not a number.
 
@@ -16077,11 +16622,11 @@ SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
 namespace sinter {
 namespace ops {
 
-struct logical_not_op : logical_op {
+struct logical_not_op : predicate_op {
   static constexpr const char* name = "logical_not";
   template <class V>
   SINTER_WORD static auto apply(V x) {
-    return math::logical_not(x);
+    return math::logical_not(without_mask(x));
   }
 };
 
@@ -16090,7 +16635,11 @@ struct logical_not_op : logical_op {
 /// !x, elementwise on bool; a mask without derivative.
 ///
 ///     tensor mask = !(x > 0);
-SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
+SINTER_UNARY_FUNCTION(operator!, ops::of_masks<ops::logical_not_op>)
+
+/// The same of any element type: whether x is 0.
+///
+///     tensor mask = logical_not(x);
 SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
 
 }  // namespace sinter
@@ -16115,34 +16664,107 @@ struct not_equal_op : predicate_op {
 SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
 
 }  // namespace sinter
-// sinter/ops/sqrt.hpp: the square root.
 
 namespace sinter {
-namespace ops {
 
-struct sqrt_op : real_op {
-  static constexpr const char* name = "sqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (2 * y);
-  }
+namespace detail {
+
+inline constexpr auto count_of_nonzero = [](const auto& x, const auto&... axes) {
+  return sum(cast<std::int64_t>(x != 0), axes...);
+};
+inline constexpr auto sum_without_nan = [](const auto& x, const auto&... axes) {
+  return sum(where(isnan(x), 0, x), axes...);
+};
+inline constexpr auto mean_without_nan = [](const auto& x, const auto&... axes) {
+  return sum_without_nan(x, axes...) / sum(cast<element_of<decltype(x)>>(!isnan(x)), axes...);
 };
 
-}  // namespace ops
+/// Both extremes of a value.
+template <class Y>
+struct extremes {
+  Y min, max;
+};
+inline constexpr auto both_extremes = [](const auto& x, const auto&... axes) {
+  const auto value = eval_to_read(x);
+  const auto least = eval(min(value, axes...)), largest = eval(max(value, axes...));
+  return extremes<std::remove_const_t<decltype(least)>>{least, largest};
+};
 
-/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
+}  // namespace detail
+
+/// How many elements are not 0, of all, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// An int64, without derivative.
 ///
-///     tensor y = sqrt(x);
-SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
+///     tensor per_row = count_nonzero(x, 1);
+SINTER_FORMULA_REDUCTION(count_nonzero, ops::sum_op, detail::count_of_nonzero)
+
+/// The sum of what is not NaN, floating point. Derivative: g where x is not NaN.
+///
+///     tensor total = nansum(x);
+SINTER_FORMULA_REDUCTION(nansum, ops::sum_op, detail::sum_without_nan)
+
+/// The mean of what is not NaN, floating point; NaN where all is. Derivative: g over their number where x is not NaN.
+///
+///     tensor centre = nanmean(x, 0);
+SINTER_FORMULA_REDUCTION(nanmean, ops::sum_op, detail::mean_without_nan)
+
+/// The smallest element as `min` and the largest as `max`, as min and max give them; runs at once.
+///
+///     const auto [low, high] = aminmax(x, 1);
+SINTER_FORMULA_REDUCTION(aminmax, ops::max_op, detail::both_extremes)
+
+/// x summed to a shape that broadcasts to its own, which undoes broadcasting: (5,3) to {1, 3} adds up the rows. Runs at
+/// once; integers and bool sum to int64. Derivative: g, repeated. Errors: shape_error for a shape that does not
+/// broadcast to x's.
+///
+///     tensor bias_gradient = sum_to_size(g, {10});
+template <class E, std::size_t N>
+  requires(detail::reduces<ops::sum_op, E> && int{N} <= rank_of<E>)
+auto sum_to_size(const E& x, const index_t (&shape)[N]) {
+  constexpr int R = rank_of<E>, before = R - int{N};
+  detail::check_defined("sum_to_size", x);
+  detail::axis_set axes;
+  for (int d = 0; d < R; ++d) {
+    const index_t n = x.shape()[d], to = d < before ? 1 : shape[d - before];
+    axes.has[d] = d < before || (to == 1 && n != 1);
+    if (to != n && to != 1)
+      detail::refuse<shape_error>(
+          {"sum_to_size: shape ", detail::shape_piece{shape, int{N}}, " does not broadcast to shape ", x.shape()});
+  }
+  return eval(detail::make_reduction<ops::sum_op, R>(x, axes)).reshape(shape);
+}
+template <class E, std::size_t N, class Problem = typename detail::reduction_mistake<ops::sum_op, E>::problem,
+          class Fix = typename detail::reduction_mistake<ops::sum_op, E>::fix>
+void sum_to_size(E&&, const index_t (&)[N]) = delete;
 
 }  // namespace sinter
-// sinter/ops/var.hpp: the variance along axes.
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
 
+// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+
+namespace sinter {
+
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`, and kl_div `batchmean`), a communicator the
+/// elements of its ranks (`sum`, `max`), and scatter_reduce what it writes to one place (`sum`, `prod`, `mean`, `max`,
+/// `min`).
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+struct batchmean_t {};
+struct max_t {};
+struct min_t {};
+struct prod_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+inline constexpr batchmean_t batchmean{};
+inline constexpr max_t max{};
+inline constexpr min_t min{};
+inline constexpr prod_t prod{};
+}  // namespace reduction
+
+}  // namespace sinter
 // sinter/ops/mean.hpp: the arithmetic mean along axes.
 
 namespace sinter {
@@ -16169,144 +16791,6 @@ struct mean_op {
 ///
 ///     tensor centred = x - mean(x, 0, keepdim);
 SINTER_REDUCTION(mean, ops::mean_op)
-
-}  // namespace sinter
-// sinter/ops/square.hpp: x times x.
-
-namespace sinter {
-namespace ops {
-
-struct square_op : number_op {
-  static constexpr const char* name = "square";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return multiply_op::apply(x, x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return 2 * g * x;
-  }
-};
-
-}  // namespace ops
-
-/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
-///
-///     tensor loss = sum(square(y - target));
-SINTER_UNARY_FUNCTION(square, ops::square_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct var_op {
-  static constexpr const char* name = "var";
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::var_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
-  }
-  template <class E>
-  static auto summand(const E& distance, index_t n) {
-    using T = element_of<E>;
-    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
-  }
-};
-
-}  // namespace ops
-
-/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
-/// where the sum is not. NaN of fewer than two elements.
-/// Derivative: 2 g (x - mean) / (n - 1).
-///
-///     tensor spread = sqrt(var(x, 0));
-SINTER_REDUCTION(var, ops::var_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-// Declares name(x), name(x, axis) and name(x, {axes...}), the last two with keepdim as well, as formula(x, axes...).
-// What does not fit is rejected as `op` is.
-#define SINTER_FORMULA_REDUCTION(name, op, formula)                                                                \
-  template <class E, class = std::enable_if_t<detail::reduces<op, E>>>                                             \
-  auto name(const E& x) {                                                                                          \
-    return formula(x);                                                                                             \
-  }                                                                                                                \
-  template <class E, class Axis, class... Keep, class = std::enable_if_t<detail::reduces<op, E, Axis, Keep...>>>   \
-  auto name(const E& x, Axis axis, Keep... keep) {                                                                 \
-    return formula(x, axis, keep...);                                                                              \
-  }                                                                                                                \
-  template <std::size_t N, class E, class... Keep, class = std::enable_if_t<detail::reduces<op, E, int, Keep...>>> \
-  auto name(const E& x, const index_t(&axes)[N], Keep... keep) {                                                   \
-    return formula(x, axes, keep...);                                                                              \
-  }                                                                                                                \
-  SINTER_REDUCTION_REJECTIONS(name, op)
-
-namespace detail {
-
-inline constexpr auto count_of_nonzero = [](const auto& x, const auto&... axes) {
-  return sum(cast<std::int64_t>(x != 0), axes...);
-};
-inline constexpr auto sum_without_nan = [](const auto& x, const auto&... axes) {
-  return sum(where(isnan(x), 0, x), axes...);
-};
-inline constexpr auto mean_without_nan = [](const auto& x, const auto&... axes) {
-  return sum_without_nan(x, axes...) / sum(cast<element_of<decltype(x)>>(!isnan(x)), axes...);
-};
-inline constexpr auto root_of_var = [](const auto& x, const auto&... axes) { return sqrt(var(x, axes...)); };
-
-}  // namespace detail
-
-/// How many elements are not 0, of all, along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// An int64, without derivative.
-///
-///     tensor per_row = count_nonzero(x, 1);
-SINTER_FORMULA_REDUCTION(count_nonzero, ops::sum_op, detail::count_of_nonzero)
-
-/// The sum of what is not NaN, floating point. Derivative: g where x is not NaN.
-///
-///     tensor total = nansum(x);
-SINTER_FORMULA_REDUCTION(nansum, ops::sum_op, detail::sum_without_nan)
-
-/// The mean of what is not NaN, floating point; NaN where all is. Derivative: g over their number where x is not NaN.
-///
-///     tensor centre = nanmean(x, 0);
-SINTER_FORMULA_REDUCTION(nanmean, ops::sum_op, detail::mean_without_nan)
-
-/// The unbiased standard deviation, sqrt(var(x)); PyTorch's `std`, a name that C++ has taken.
-///
-///     tensor spread = stddev(x, 0);
-SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
-
-#undef SINTER_FORMULA_REDUCTION
-
-}  // namespace sinter
-// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
-
-// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
-
-namespace sinter {
-
-/// How a loss combines the losses of its samples (`none`, `sum`, `mean`), and a communicator the elements of its ranks
-/// (`sum`, `max`).
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-struct max_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-inline constexpr max_t max{};
-}  // namespace reduction
 
 }  // namespace sinter
 
@@ -16449,39 +16933,67 @@ struct evaluate_it_before_let;
 
 namespace detail {
 
-/// Of an operand that needs at least so many axes.
-template <int Least, class E>
+/// Of an operand that needs so many axes.
+template <int Least, int Most, class E>
 constexpr auto find_axes_mistake() {
   if constexpr (is_assignment<E>) return operand_check<E>{};
   else if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (reads_name<E>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < Least)
-    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, max_rank>>{};
+  else if constexpr (rank_of<E> < Least || rank_of<E> > Most)
+    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, Most>>{};
   else return fitting<element_of<E>>{};
 }
-template <class E, int Least = 1>
-using axes_mistake = decltype(find_axes_mistake<Least, bare<E>>());
-template <class E, int Least = 1>
-concept has_axes = is_fitting<axes_mistake<E, Least>>;
+template <class E, int Least = 1, int Most = max_rank>
+using axes_mistake = decltype(find_axes_mistake<Least, Most, bare<E>>());
+template <class E, int Least = 1, int Most = max_rank>
+concept has_axes = is_fitting<axes_mistake<E, Least, Most>>;
 
-template <class E>
-constexpr auto find_lines_mistake() {
-  if constexpr (!has_axes<E>) return axes_mistake<E>{};
-  else if constexpr (!has_lines<E>)
+/// The same of floating-point elements.
+template <int Least, int Most, class E>
+constexpr auto find_reals_mistake() {
+  if constexpr (!has_axes<E, Least, Most>) return axes_mistake<E, Least, Most>{};
+  else if constexpr (!floating_element<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
   else return fitting<element_of<E>>{};
 }
-template <class E>
-using lines_mistake = decltype(find_lines_mistake<bare<E>>());
-/// Scans and sorts take E.
+template <class E, int Least, int Most = max_rank>
+using reals_mistake = decltype(find_reals_mistake<Least, Most, bare<E>>());
+template <class E, int Least, int Most = max_rank>
+concept has_reals = is_fitting<reals_mistake<E, Least, Most>>;
+
+/// Of an operand that is scanned or sorted along an axis.
+template <int Least, class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (!has_axes<E, Least>) return axes_mistake<E, Least>{};
+  else if constexpr (narrow_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least = 1>
+using lines_mistake = decltype(find_lines_mistake<Least, bare<E>>());
+/// Scans take E.
 template <class E>
 concept takes_lines = is_fitting<lines_mistake<E>>;
+/// Sorts take E: a scalar is a line of one element.
+template <class E>
+using sort_mistake = lines_mistake<E, 0>;
+template <class E>
+concept takes_order = is_fitting<sort_mistake<E>>;
 
 }  // namespace detail
 }  // namespace sinter
 
 namespace sinter {
+
+/// Behind the operands of cumsum and cumprod.
+///
+///     cumsum(x, 0, {.exclusive = true});
+struct scan_options {
+  bool exclusive = false;  ///< each result is that of the elements before, without its own
+  bool reverse = false;    ///< from the last element to the first
+};
+
 namespace ops {
 
 /// Base of a scan, not of half and bfloat16: cast<float>() comes first. It has `reducer<T>`, the fold of elements T,
@@ -16505,7 +17017,7 @@ struct scan_op : kernel_op {
   }
   template <class X>
   static constexpr auto mistake() {
-    return sinter::detail::find_lines_mistake<X>();
+    return sinter::detail::lines_mistake<X>{};
   }
 };
 
@@ -16523,6 +17035,24 @@ auto make_scan(E&& e, index_t axis) {
 template <class Op, class E>
 auto scan_now(const E& e, int axis) {
   return kernel_expr<Op, E>(Op(axis), e).result();
+}
+
+/// The same in another way; `nothing` is the fold of no elements.
+template <class Op, class E>
+evaluated<kernel_of<Op, E>> scan_in_a_way(E&& e, index_t axis, const scan_options& o, int nothing) {
+  using Y = evaluated<kernel_of<Op, E>>;
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  evaluated<E> x = eval_to_read(std::forward<E>(e));
+  if (o.reverse) x = x.flip(a);
+  Y y = eval(make_scan<Op>(x, a));
+  const index_t n = y.shape()[a];
+  if (o.exclusive && n > 0) {
+    auto first = y.shape();
+    first[a] = 1;
+    y = concat(a, full<element_of<Y>, device_of<Y>>(first, nothing), y.slice(a, 0, n - 1));
+  }
+  return o.reverse ? Y(y.flip(a)) : y;
 }
 
 }  // namespace detail
@@ -16626,6 +17156,14 @@ template <expression E>
 detail::kernel_of<ops::cumsum_op, E> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
+/// The same from the end, or without the element itself, or both; runs at once.
+///
+///     tensor sum_before = cumsum(x, 0, {.exclusive = true});
+template <expression E>
+  requires detail::takes_operands<ops::cumsum_op, E>
+auto cumsum(E&& x, detail::whole axis, const scan_options& o) {
+  return detail::scan_in_a_way<ops::cumsum_op>(std::forward<E>(x), axis, o, 0);
+}
 SINTER_KERNEL_REJECTIONS(cumsum, ops::cumsum_op)
 SINTER_AXIS_REJECTION(cumsum)
 
@@ -16677,7 +17215,7 @@ SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
 namespace sinter {
 namespace ops {
 
-struct logical_and_op : logical_op {
+struct logical_and_op : predicate_op {
   static constexpr const char* name = "logical_and";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -16691,7 +17229,11 @@ struct logical_and_op : logical_op {
 /// computed.
 ///
 ///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(operator&&, ops::of_masks<ops::logical_and_op>)
+
+/// The same of operands of any element type, which count as true where they are not 0, NaN too.
+///
+///     tensor mask = logical_and(x, y);
 SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
 
 }  // namespace sinter
@@ -16750,8 +17292,40 @@ template <expression E>
 detail::kernel_of<ops::cumprod_op, E> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
+/// The same from the end, or without the element itself, or both; runs at once.
+///
+///     tensor product_before = cumprod(x, 0, {.exclusive = true});
+template <expression E>
+  requires detail::takes_operands<ops::cumprod_op, E>
+auto cumprod(E&& x, detail::whole axis, const scan_options& o) {
+  return detail::scan_in_a_way<ops::cumprod_op>(std::forward<E>(x), axis, o, 1);
+}
 SINTER_KERNEL_REJECTIONS(cumprod, ops::cumprod_op)
 SINTER_AXIS_REJECTION(cumprod)
+
+}  // namespace sinter
+// sinter/ops/degrees.hpp: deg2rad and rad2deg, angles in the other unit.
+
+namespace sinter {
+
+/// Degrees in radians, x pi / 180, elementwise, floating point. Derivative: g pi / 180.
+///
+///     tensor angles = deg2rad(x);
+template <real_expression A>
+auto deg2rad(A&& x) {
+  detail::check_defined("deg2rad", x);
+  return std::forward<A>(x) * 0.0174532925199432958;
+}
+/// Radians in degrees, x 180 / pi, elementwise, floating point. Derivative: g 180 / pi.
+///
+///     tensor degrees = rad2deg(atan2(y, x));
+template <real_expression A>
+auto rad2deg(A&& x) {
+  detail::check_defined("rad2deg", x);
+  return std::forward<A>(x) * 57.2957795130823209;
+}
+SINTER_REAL_ONLY(deg2rad)
+SINTER_REAL_ONLY(rad2deg)
 
 }  // namespace sinter
 // sinter/ops/diagonal.hpp: diagonal, diag, diag_embed, trace, and tril and triu, the elements on, below and above a
@@ -16924,110 +17498,7 @@ template <class X, class Problem = typename detail::axes_mistake<X>::problem,
 void diff(X&&, index_t = 1, index_t = -1) = delete;
 
 }  // namespace sinter
-// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
-
-namespace sinter {
-
-template <int, int>
-struct dot_of_ranks;
-template <int, int>
-struct mv_of_ranks;
-struct both_of_rank_1;
-struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
-
-namespace detail {
-
-/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
-template <int R, template <int, int> class Ranks, class Fix, class A, class B>
-constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
-  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
-  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
-  else return fitting<element_of<A>>{};
-}
-template <class A, class B>
-using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
-template <class A, class B>
-using mv_mistake =
-    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
-
-template <class A, class B>
-void check_inner(const char* op, const A& a, const B& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    refuse<shape_error>(
-        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
-}
-
-}  // namespace detail
-
-/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
-/// Errors: shape_error when the extents differ.
-///
-///     tensor projection = dot(gain, direction);
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
-auto dot(A&& a, B&& b) {
-  detail::check_inner("dot", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
-          class Fix = typename detail::dot_mistake<A, B>::fix>
-void dot(A&&, B&&) = delete;
-
-/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
-/// db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor slopes = mv(x, direction) + bias;
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
-auto mv(A&& a, B&& b) {
-  detail::check_inner("mv", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
-}
-template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
-          class Fix = typename detail::mv_mistake<A, B>::fix>
-void mv(A&&, B&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/elu.hpp: the exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct elu_op : real_op {
-  static constexpr const char* name = "elu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T alpha;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, math::expm1(x) * alpha);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * exp(x) * alpha);
-  }
-};
-static_assert(is_elementwise_op<elu_op<float>>);
-
-}  // namespace ops
-
-/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
-/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
-///
-///     tensor y = elu(x);
-template <real_expression A>
-auto elu(A&& x, double alpha = 1) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(elu)
-
-}  // namespace sinter
-// sinter/ops/embedding.hpp: rows of a table, looked up by ids.
+// sinter/ops/distance.hpp: dist, pairwise_distance, cdist, pdist and cosine_similarity: how far apart vectors are.
 
 // sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
 
@@ -17148,6 +17619,2061 @@ template <class X, class I, class Problem = typename detail::index_select_mistak
 void index_select(X&&, index_t, I&&) = delete;
 
 }  // namespace sinter
+// sinter/ops/matmul.hpp: products of two matrices, of batches of them, and linear layers.
+
+// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
+
+namespace sinter {
+
+/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
+/// the host devices, which compute float32 whatever is asked for.
+enum class matmul_precision {
+  float32,  ///< every product and sum in float; the default
+  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
+};
+
+/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
+/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
+/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
+/// never more than asked for: without one, nothing is TF32.
+///
+///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
+class [[nodiscard]] use_matmul_precision {
+ public:
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
+      : precision_(p), before_(std::exchange(newest(), this)) {}
+  ~use_matmul_precision() {
+    use_matmul_precision** link = &newest();
+    while (*link != this) link = &(*link)->before_;
+    *link = before_;
+  }
+  use_matmul_precision(const use_matmul_precision&) = delete;
+  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
+
+  /// What holds on this thread now: what the newest one alive asks for.
+  static matmul_precision now() noexcept {
+    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
+  }
+
+ private:
+  static use_matmul_precision*& newest() noexcept {
+    static thread_local use_matmul_precision* one = nullptr;
+    return one;
+  }
+
+  matmul_precision precision_;
+  use_matmul_precision* before_;
+};
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int, int>
+struct matmul_of_ranks;
+template <int, int>
+struct linear_of_ranks;
+struct both_of_rank_1_or_more;
+struct x_of_rank_1_or_more_and_w_of_rank_2;
+struct product_of_a_value_that_let_names;
+
+namespace detail {
+
+/// Products are of every element type but bool.
+struct product_op {
+  template <class T>
+  static constexpr bool accepts = !std::is_same_v<T, bool>;
+};
+
+template <class A, class B>
+constexpr auto find_matmul_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
+  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
+  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
+  else if constexpr (reads_name<A> || reads_name<B>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+
+/// A second gradient that a backward_rule has left to the entry of a product, to be made together with db in the pass
+/// that runs.
+template <class T, int R, device D>
+struct work_with_db {
+  state_ptr second;
+  void (*run)(tape_entry& product, const tensor<T, R, D>& g, const state_ptr& second) = nullptr;
+};
+
+}  // namespace detail
+
+namespace ops {
+
+/// a b of matrices, or of batches of them: of operands of rank R. Derivative: da = g b^T, db = a^T g. With `transposed`
+/// y = a b^T: da = g b, db = g^T a.
+template <int R>
+struct matmul_op : kernel_op {
+  static constexpr const char* name = "matmul";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+  static constexpr bool takes_epilogue = R == 2, keeps_input = true;
+  static constexpr bool differentiable_twice = true;
+  template <class A, class>
+  static constexpr bool has_variants_of = floating_element<element_of<A>>;
+  template <class T, device D>
+  using saves = sinter::detail::work_with_db<T, R, D>;
+
+  bool transposed = false;
+
+  extents<R> shape(const extents<R>& a, const extents<R>& b) const {
+    const index_t inner = transposed ? b[R - 1] : b[R - 2];
+    bool fits = a[R - 1] == inner;
+    if constexpr (R == 3) fits = fits && a[0] == b[0];
+    if (!fits)
+      sinter::detail::refuse<shape_error>(
+          {transposed ? "linear" : name, ": shapes ", a, " and ", b,
+           transposed ? " do not fit: both must have the same last extent"
+                      : " do not fit: the last extent of the first must be the second to last of the second",
+           (R == 3 ? ", and the batches be equal" : "")});
+    extents<R> y = a;
+    y[R - 1] = transposed ? b[R - 2] : b[R - 1];
+    return y;
+  }
+  template <class A, class B>
+  static constexpr auto mistake() {
+    return sinter::detail::find_matmul_mistake<A, B>();
+  }
+
+  /// f(left, right) for the product that da is.
+  template <class G, class B, class F>
+  auto with_factors_of_da(const G& g, const B& b, const F& f) const {
+    return transposed ? f(g, b) : f(g, b.transpose());
+  }
+  /// f(left, right) for the product that db is.
+  template <class G, class A, class F>
+  auto with_factors_of_db(const G& g, const A& a, const F& f) const {
+    return transposed ? f(g.transpose(), a) : f(a.transpose(), g);
+  }
+  template <int I, class G, class A, class B, class Y>
+  auto grad(const G& g, const A& a, const B& b, const Y&) const {
+    const auto product = [](const auto& x, const auto& y) { return eval(matmul(x, y)); };
+    if constexpr (I == 0) return with_factors_of_da(g, b, product);
+    else return with_factors_of_db(g, a, product);
+  }
+};
+
+/// a b^T by its name in messages.
+struct linear_op : matmul_op<2> {
+  static constexpr const char* name = "linear";
+  using runs_as = matmul_op<2>;
+  linear_op() { transposed = true; }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class T, auto S, device D>
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
+  constexpr int R = tensor<T, S, D>::rank;
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
+}
+
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
+template <class A, class B, class C>
+void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
+                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
+  kernels<ops::matmul_op<C::rank>, device_of<C>>::template multiply<element_of<C>>(matrix_of(a), matrix_of(b),
+                                                                                   matrix_of(c), accumulate, epilogue);
+}
+
+/// The gradient `to` (+)= a b, in whatever order its axes lie.
+template <class T, int R, device D, class A, class B>
+void multiply_into_gradient(const tensor<T, R, D>& to, const A& a, const B& b, bool add) {
+  if (to.strides()[R - 1] == 1 || to.shape()[R - 1] == 1) return multiply_into(a, b, to, add);
+  if (to.strides()[R - 2] == 1)
+    return multiply_into(b.transpose(), a.transpose(), to.transpose(), add);  // c^T = b^T a^T
+  const auto product = tensor<T, R, D>::uninitialized(to.shape());
+  multiply_into(a, b, product, false);
+  write_or_add(product, to, add);
+}
+
+/// The kernels of a product but for `multiply<T>(a, b, c, accumulate, epilogue)`, c (+)= a b, which a backend adds.
+template <int R, device D>
+struct product_kernels {
+  using op_type = ops::matmul_op<R>;
+
+  template <class T>
+  static work_with_db<T, R, D> forward(const op_type& op, const tensor<T, R, D>& y,
+                                       const typename backend<D>::epilogue* after, const tensor<T, R, D>& a,
+                                       const tensor<T, R, D>& b) {
+    multiply_into(a, op.transposed ? b.transpose() : b, y, false, after);
+    return {};
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, Backward& b) {
+    if (b.template wants<0>())
+      op.with_factors_of_da(b.gradient(), b.template operand<1>(), [&b](const auto& x, const auto& y) {
+        const auto place = b.template place_of<0>();
+        multiply_into_gradient(place.to, x, y, place.add);
+      });
+    if (b.template wants<1>()) make_db(op, b, b.gradient());
+  }
+  /// db of the entry b, whose result has the gradient g, and what a rule has left to it.
+  template <class Backward, class G>
+  static void make_db(const op_type& op, Backward& b, const G& g) {
+    if (const auto work = std::exchange(b.saved, {}); work.run != nullptr) return work.run(b, g, work.second);
+    op.with_factors_of_db(g, b.template operand<0>(), [&b](const auto& x, const auto& y) {
+      const auto place = b.template place_of<1>();
+      multiply_into_gradient(place.to, x, y, place.add);
+    });
+  }
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// One matrix as a batch of n.
+template <class X>
+void repeat_batch(X& x, index_t n) {
+  if (n == 1) return;
+  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
+  x = x.broadcast_to(shape);
+}
+
+template <class Op, class A, class B>
+kernel_of<Op, A, B> make_matmul(const Op& op, A&& a, B&& b) {
+  if constexpr (rank_of<A> == 3) {
+    check_defined(Op::name, a);
+    check_defined(Op::name, b);
+    evaluated<A> x = eval_to_read(std::forward<A>(a));
+    evaluated<B> y = eval_to_read(std::forward<B>(b));
+    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
+    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
+    return kernel_of<Op, A, B>(op, std::move(x), std::move(y));
+  } else {
+    return make_kernel(op, std::forward<A>(a), std::forward<B>(b));
+  }
+}
+
+/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
+template <class A, class B>
+inline constexpr bool multipliable_matrices = [] {
+  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
+  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
+}();
+
+/// Of linear(x, w) and linear(x, w, bias).
+template <class X, class W, class... B>
+constexpr auto find_linear_mistake() {
+  if constexpr (!expression<X> || !expression<W>) return no_operands<X, W>{};
+  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
+  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
+  else if constexpr (reads_name<X> || reads_name<W>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class... Rest>
+using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
+template <class X, class... Rest>
+inline constexpr bool linear_fits = [] {
+  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
+  else return rank_of<X> == 2;
+}();
+
+}  // namespace detail
+
+/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
+/// repeats. Transposed views are
+/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
+/// tells in what arithmetic. For vectors there are mv() and dot().
+/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor y = relu(matmul(x, w) + bias);
+template <expression A, expression B>
+  requires(detail::multipliable_matrices<A, B>)
+detail::kernel_of<ops::matmul_op<rank_of<A>>, A, B> matmul(A&& a, B&& b) {
+  return detail::make_matmul(ops::matmul_op<rank_of<A>>(), std::forward<A>(a), std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
+          class Fix = typename detail::matmul_mistake<A, B>::fix>
+void matmul(A&&, B&&) = delete;
+
+namespace detail {
+
+template <int R>
+void check_bias(const extents<2>& product, const extents<R>& bias) {
+  if (R != 1 || bias[0] != product[1])
+    refuse<shape_error>(
+        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
+}
+
+}  // namespace detail
+
+/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
+///
+///     auto h = relu(linear(x, w, b));
+template <expression X, expression W, class B>
+  requires(detail::linear_fits<X, W, B>)
+auto linear(X&& x, W&& w, B&& b)
+    -> decltype(std::declval<detail::kernel_of<ops::linear_op, X, W>>() + std::forward<B>(b)) {
+  auto product = detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
+  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
+  return std::move(product) + std::forward<B>(b);
+}
+template <expression X, expression W>
+  requires(detail::linear_fits<X, W>)
+detail::kernel_of<ops::linear_op, X, W> linear(X&& x, W&& w) {
+  return detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
+          class Fix = typename detail::linear_mistake<X, W, B>::fix>
+void linear(X&&, W&&, B&&) = delete;
+template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
+          class Fix = typename detail::linear_mistake<X, W>::fix>
+void linear(X&&, W&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/matmul_axes.hpp: matmul and linear of vectors and of more than two axes, made into products of matrices.
+
+namespace sinter {
+
+namespace detail {
+
+/// The rank of matmul(a, b): a vector counts as a row on the left, as a column on the right, and loses that axis again.
+constexpr int product_rank(int a, int b) { return larger(a == 1 ? 2 : a, b == 1 ? 2 : b) - int{a == 1} - int{b == 1}; }
+template <class A, class B>
+using product_of_axes = typename result_of_point<element_of<A>, product_rank(rank_of<A>, rank_of<B>), device_of<A>,
+                                                 larger(bare<A>::order, bare<B>::order)>::type;
+template <class A>
+inline constexpr int order_of_operand = [] {
+  if constexpr (expression<A>) return bare<A>::order;
+  else return 0;  // a literal
+}();
+template <class X, class... W>
+using linear_of_axes = typename result_of_point<element_of<X>, rank_of<X>, device_of<X>,
+                                                larger(bare<X>::order, order_of_operand<bare<W>>...)>::type;
+
+/// The axes before those of the matrices.
+template <int R>
+extents<R - 2> leading(const extents<R>& shape) {
+  extents<R - 2> axes;
+  for (int d = 0; d + 2 < R; ++d) axes[d] = shape[d];
+  return axes;
+}
+template <int R>
+extents<R + 2> with_matrix(const extents<R>& axes, index_t rows, index_t columns) {
+  extents<R + 2> shape;
+  for (int d = 0; d < R; ++d) shape[d] = axes[d];
+  shape[R] = rows;
+  shape[R + 1] = columns;
+  return shape;
+}
+
+/// x with its leading axes repeated to `axes`, as a batch of matrices.
+template <class X, int R>
+auto as_batch(const X& x, const extents<R>& axes) {
+  const auto shape = with_matrix(axes, x.shape()[X::rank - 2], x.shape()[X::rank - 1]);
+  const index_t batch[] = {axes.numel(), shape[R], shape[R + 1]};
+  bool repeats = X::rank != R + 2;
+  if constexpr (X::rank == R + 2) repeats = !(x.shape() == shape);
+  if (!repeats) return x.reshape(batch);
+  return x.broadcast_to(shape.values).reshape(batch);
+}
+
+/// The product of matrices with leading axes that broadcast.
+template <class A, class B>
+auto multiply_axes(const A& a, const B& b) {
+  constexpr int ra = A::rank, rb = B::rank;
+  const index_t rows = a.shape()[ra - 2], inner = a.shape()[ra - 1], columns = b.shape()[rb - 1];
+  if (inner != b.shape()[rb - 2])
+    refuse<shape_error>({"matmul: shapes ", a.shape(), " and ", b.shape(),
+                         " do not fit: the last extent of the first must be the second to last of the second"});
+  if constexpr (ra == 2 && rb == 2) {
+    return eval(matmul(a, b));
+  } else if constexpr (rb == 2) {  // one matrix for all rows
+    const auto axes = leading(a.shape());
+    const auto y = eval(matmul(a.reshape({axes.numel() * rows, inner}), b));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  } else {
+    const auto axes = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
+    const auto y = eval(matmul(as_batch(a, axes), as_batch(b, axes)));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  }
+}
+
+/// A vector on the left as a row, on the right as a column; other operands as they are.
+template <bool Left, class X>
+auto as_matrix(X x) {
+  if constexpr (X::rank != 1) return x;
+  else return x.unsqueeze(Left ? 0 : 1);
+}
+
+}  // namespace detail
+
+/// The product of operands of other ranks, from 1, as torch.matmul. A vector on the left is a row, one on the right a
+/// column, and the result lacks that axis: (K) x (K) => (), (M,K) x (K) => (M), (K) x (…,K,N) => (…,N). Axes before
+/// the last two are batches and broadcast: (…,M,K) x (…,K,N) => (…,M,N). Runs at once. Derivative: that of the
+/// products, summed over what was repeated. Errors: shape_error when the extents do not fit.
+///
+///     tensor scores = matmul(queries, keys.transpose());  // (N,heads,L,d) x (N,heads,d,L)
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::matmul_mistake<A, B>> && !detail::multipliable_matrices<A, B>)
+detail::product_of_axes<A, B> matmul(A&& a, B&& b) {
+  detail::check_defined("matmul", a);
+  detail::check_defined("matmul", b);
+  const auto y = detail::multiply_axes(detail::as_matrix<true>(detail::eval_to_read(std::forward<A>(a))),
+                                       detail::as_matrix<false>(detail::eval_to_read(std::forward<B>(b))));
+  constexpr int R = detail::bare<decltype(y)>::rank;
+  if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return y.select(0, 0).select(0, 0);
+  else if constexpr (rank_of<A> == 1) return y.select(R - 2, 0);
+  else if constexpr (rank_of<B> == 1) return y.select(R - 1, 0);
+  else return y;
+}
+
+/// linear() of one vector or of more leading axes: (…,in) => (…,out). Runs at once.
+///
+///     auto h = relu(linear(tokens, w, b));  // (N,L,in) => (N,L,out)
+template <expression X, expression W, class... B>
+  requires(detail::is_fitting<detail::linear_mistake<X, W, B...>> && rank_of<X> != 2 && sizeof...(B) <= 1)
+detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
+  detail::check_defined("linear", x);
+  detail::check_defined("linear", w);
+  constexpr int R = rank_of<X>;
+  auto shape = x.shape();
+  const index_t inputs = shape[R - 1], outputs = w.shape()[0];
+  if (inputs != w.shape()[1])
+    detail::refuse<shape_error>(
+        {"linear: shapes ", shape, " and ", w.shape(), " do not fit: both must have the same last extent"});
+  shape[R - 1] = 1;
+  const index_t rows = shape.numel();
+  shape[R - 1] = outputs;
+  const auto y = eval(linear(detail::eval_to_read(std::forward<X>(x)).reshape({rows, inputs}), std::forward<W>(w),
+                             std::forward<B>(b)...));
+  return y.reshape(shape.values);
+}
+
+}  // namespace sinter
+// sinter/ops/vector_norm.hpp: vector_norm and matrix_norm, norms of an order that is a number, and normalize.
+
+// sinter/ops/greater.hpp: a > b.
+
+namespace sinter {
+namespace ops {
+
+struct greater_op : order_op {
+  static constexpr const char* name = "greater";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return without_mask(a) > without_mask(b);
+  }
+};
+
+}  // namespace ops
+
+/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x > 0;
+SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
+
+}  // namespace sinter
+// sinter/ops/less.hpp: a < b.
+
+namespace sinter {
+namespace ops {
+
+struct less_op : order_op {
+  static constexpr const char* name = "less";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return without_mask(a) < without_mask(b);
+  }
+};
+
+}  // namespace ops
+
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// Masks themselves have no order: write (0 < x) && (x < 1).
+///
+///     tensor mask = x < 0;
+SINTER_BINARY_FUNCTION(operator<, ops::less_op)
+
+}  // namespace sinter
+// sinter/ops/norm.hpp: the Euclidean norm along axes.
+
+// sinter/ops/square.hpp: x times x.
+
+namespace sinter {
+namespace ops {
+
+struct square_op : number_op {
+  static constexpr const char* name = "square";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return multiply_op::apply(x, x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return 2 * g * x;
+  }
+};
+
+}  // namespace ops
+
+/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
+///
+///     tensor loss = sum(square(y - target));
+SINTER_UNARY_FUNCTION(square, ops::square_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// The square root whose derivative at 0 is taken as 0.
+struct root_op : real_op {
+  static constexpr const char* name = "norm";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y == 0, zero_of(g), g / (y * 2));
+  }
+};
+
+/// The norm as the root of a sum, for second derivatives.
+template <class T>
+struct root_of_sum_op {
+  static constexpr const char* name = "norm";
+  static constexpr bool needs_values = false;
+  template <class U>
+  using reducer = sinter::detail::sum_reducer<U>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set&) {
+    return square(cast<double>(e));
+  }
+  template <class Node>
+  static auto finish(Node node, index_t) {
+    return cast<T>(sinter::detail::make_map(root_op{}, std::move(node)));
+  }
+};
+
+struct norm_op {
+  static constexpr const char* name = "norm";
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::norm_reducer<T>;
+  template <class T>
+  using twice = root_of_sum_op<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
+    template <int I, class G, class X, class Y, class Aux, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
+      return select(y == 0, zero_of(g), g * (x / y));
+    }
+  };
+  template <class E, class R>
+  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
+    return result;
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Floating point; right wherever it is in the range of the type, also where squares are not. Derivative: g x / y, and
+/// 0 where y is 0.
+///
+///     tensor length = norm(x, 1);
+SINTER_REDUCTION(norm, ops::norm_op)
+
+}  // namespace sinter
+// sinter/ops/pow.hpp: a to the power b.
+
+namespace sinter {
+namespace ops {
+
+struct pow_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::pow(a, b);
+  }
+  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
+    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
+  }
+};
+
+/// x to a power that is the same for all elements; small whole powers are products.
+template <class T>
+struct power_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T exponent;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    if (exponent == T(1)) return x;
+    if (exponent == T(2)) return multiply_op::apply(x, x);
+    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
+    if (exponent == T(-1)) return math::reciprocal(x);
+    return math::pow(x, exponent);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
+    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
+    else return g * (exponent * lower.apply(x));
+  }
+};
+static_assert(is_elementwise_op<power_op<float>>);
+
+}  // namespace ops
+
+/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
+/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
+///
+///     tensor y = pow(2.f, x);
+template <class A, class B>
+  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
+auto pow(A&& a, B&& b) {
+  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
+}
+
+/// x to a literal power; 1, 2, 3 and -1 are computed as products.
+///
+///     tensor y = pow(x, 2);
+template <expression A, literal B>
+  requires(detail::fits<ops::pow_op, A, B>)
+auto pow(A&& x, B exponent) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
+}
+SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// The order of a matrix norm that is the root of the sum of all squares.
+///
+///     tensor y = matrix_norm(x, frobenius);
+struct frobenius_t {};
+inline constexpr frobenius_t frobenius{};
+
+namespace detail {
+
+SINTER_SHARED void check_order(const char* op, double p);
+/// That there are values to reduce, which the order p asks for.
+SINTER_SHARED void check_values(const char* op, double p, shape_piece x, const axis_set& axes);
+#if SINTER_DEFINES
+SINTER_SHARED void check_order(const char* op, double p) {
+  if (std::isnan(p)) refuse<value_error>({op, ": the order is NaN; it must be a number, or an infinity"});
+}
+SINTER_SHARED void check_values(const char* op, double p, shape_piece x, const axis_set& axes) {
+  bool has_lines = true, has_values = true;
+  for (int d = 0; d < x.rank; ++d) (axes.has[d] ? has_values : has_lines) &= x.extents[d] > 0;
+  if (has_lines && !has_values)
+    refuse<shape_error>({op, ": no values along the reduced axes of shape ", x, "; the order ", p, " needs them"});
+}
+#endif
+
+/// The largest size of each line, or the smallest, where that is neither 0 nor infinite; else 1. Sizes are divided by
+/// it so that their powers stay in range.
+template <int R, class E>
+auto norm_scale(const E& x, double p, const axis_set& axes) {
+  const auto size = abs(untrack(x));
+  using Scale = evaluated<decltype(make_reduction<ops::max_op, R>(size, axes))>;
+  const Scale scale = p > 0 ? eval(make_reduction<ops::max_op, R>(size, axes))  //
+                            : eval(make_reduction<ops::min_op, R>(size, axes));
+  return eval(where(scale > 0 && scale < std::numeric_limits<element_of<E>>::infinity(), scale, 1));
+}
+
+/// (sum |x|^p)^(1/p). What would be 0 inf in a derivative is kept out of the powers.
+template <int R, class E>
+auto norm_by_powers(const E& x, double p, const axis_set& axes) {
+  using T = element_of<E>;
+  const T of_zero = p > 0 ? T(0) : std::numeric_limits<T>::infinity();
+  const auto scale = norm_scale<R>(x, p, axes);
+  const auto shown = scale.reshape(ops::reduce_op<ops::sum_op, rank_of<E>, R>(axes).kept_shape(x.shape()));
+  const auto size = abs(x) / shown;
+  const auto terms = where(x == 0, of_zero, pow(where(x == 0, 1, size), p));
+  const auto total = eval(make_reduction<ops::sum_op, R>(terms, axes));
+  return eval(scale * where(total == 0, of_zero, pow(where(total == 0, 1, total), 1 / p)));
+}
+
+/// The norm of order p over axes, to rank R, which is that of x where the axes stay.
+template <int R, class E>
+auto norm_of_order(const char* op, const E& e, double p, const axis_set& axes) {
+  using T = element_of<E>;
+  if constexpr (points_in<E> > 0) {
+    return norm_of_order<R>(op, eval_to_read(e), p, axes);
+  } else if constexpr (narrow_element<T>) {
+    return eval(cast<T>(norm_of_order<R>(op, cast<float>(e), p, axes)));
+  } else {
+    using Y = evaluated<decltype(make_reduction<ops::norm_op, R>(e, axes))>;
+    check_order(op, p);
+    if (p < 0 || std::isinf(p)) check_values(op, p, {e.shape().data(), rank_of<E>}, axes);
+    if (p == 2) return Y(make_reduction<ops::norm_op, R>(e, axes));
+    if (p == 1) return Y(make_reduction<ops::sum_op, R>(abs(e), axes));
+    if (p == 0) return Y(make_reduction<ops::sum_op, R>(where(e != 0, 1, 0 * e), axes));
+    if (count_reduced(e, axes) == 0) return Y(make_reduction<ops::sum_op, R>(abs(e), axes));
+    if (!std::isinf(p)) return Y(norm_by_powers<R>(e, p, axes));
+    if constexpr (E::order >= 2) refuse<value_error>({op, ": the order ", p, " has no second derivative"});
+    else if (p > 0) return Y(make_reduction<ops::max_op, R>(abs(e), axes));
+    else return Y(make_reduction<ops::min_op, R>(abs(e), axes));
+  }
+}
+
+template <bool Keep, int N, class E>
+auto norm_along(const char* op, const E& e, double p, const index_t (&axes)[std::size_t{N}]) {
+  check_defined(op, e);
+  const axis_set set = axes_to_reduce<E>(op, axes);
+  return norm_of_order<Keep ? rank_of<E> : reduced_rank<E, N>>(op, e, p, set);
+}
+
+template <class P>
+concept order_of_matrix = std::is_arithmetic_v<P> || std::is_same_v<P, frobenius_t>;
+
+/// `a` is the axis of rows' numbers, `b` that of columns'.
+template <bool Keep, class E, class P>
+auto matrix_norm_along(const E& e, P p, const index_t (&given)[2]) {
+  constexpr int N = rank_of<E>, R = Keep ? N : N - 2;
+  check_defined("matrix_norm", e);
+  const axis_set both = axes_to_reduce<E>("matrix_norm", given);
+  if constexpr (std::is_same_v<P, frobenius_t>) {
+    return eval(make_reduction<ops::norm_op, R>(e, both));
+  } else {
+    using Y = evaluated<decltype(make_reduction<ops::norm_op, R>(e, both))>;
+    const double order = static_cast<double>(p), size = std::abs(order);
+    if (size != 1 && !std::isinf(size))
+      refuse<value_error>(
+          {"matrix_norm: order ", order, "; it may be 1, -1, an infinity, its negative, and frobenius"});
+    check_values("matrix_norm", order, {e.shape().data(), N}, both);
+    const auto sums = eval(sum(abs(e), given[size == 1 ? 0 : 1], keepdim));
+    if (order > 0) return Y(make_reduction<ops::max_op, R>(sums, both));
+    return Y(make_reduction<ops::min_op, R>(sums, both));
+  }
+}
+
+}  // namespace detail
+
+/// (sum |x|^p)^(1/p) of all elements, of x of any rank and floating point. The order p may be any number: with 0 it is
+/// how many elements are not 0, with an infinity the largest size, with its negative the smallest. Right wherever it is
+/// in the range of the type, also where powers are not. NaN where an element is NaN, but with the order 0, for which
+/// that is no zero. Runs at once. Derivative: g sign(x) (|x| / y)^(p-1), 0 where x or y is 0 and for the order 0; with
+/// an infinite order g, shared equally among the elements of that size. Errors: shape_error of no elements where the
+/// order is negative or infinite.
+///
+///     tensor length = vector_norm(x, 3);
+template <class E>
+  requires(detail::reduces<ops::norm_op, E>)
+auto vector_norm(const E& x, double p = 2) {
+  detail::check_defined("vector_norm", x);
+  return detail::norm_of_order<0>("vector_norm", x, p, detail::all_axes<rank_of<E>>());
+}
+/// The same along an axis, or a list of axes; with keepdim they stay with extent 1. A scalar has one axis, which goes.
+/// Errors: index_error for an axis that x does not have.
+///
+///     tensor lengths = vector_norm(x, std::numeric_limits<double>::infinity(), 1, keepdim);
+template <class E, class Axis, class... Keep>
+  requires(detail::reduces<ops::norm_op, E, Axis, Keep...>)
+auto vector_norm(const E& x, double p, Axis axis, Keep...) {
+  return detail::norm_along < sizeof...(Keep) != 0, 1 > ("vector_norm", x, p, {static_cast<index_t>(axis)});
+}
+template <std::size_t N, class E, class... Keep>
+  requires(detail::reduces<ops::norm_op, E, int, Keep...>)
+auto vector_norm(const E& x, double p, const index_t (&axes)[N], Keep...) {
+  return detail::norm_along < sizeof...(Keep) != 0, int{N} > ("vector_norm", x, p, axes);
+}
+
+/// A norm of matrices, the last two axes of x or those that are named, rows first: of order `frobenius` the root of the
+/// sum of squares, of 1 the largest sum of sizes in a column, of an infinity the largest in a row, and of their
+/// negatives the smallest: (…,n,m) => (…). With keepdim both axes stay with extent 1. Floating point; runs at once.
+/// Derivative: that of these sums; where several are largest, they share g equally. Errors: value_error for another
+/// order, index_error for an axis that x does not have or that is named twice, shape_error for matrices without
+/// elements.
+///
+///     tensor y = matrix_norm(x, 1);
+template <class E, detail::order_of_matrix P = frobenius_t, class... Keep>
+  requires(detail::has_reals<E, 2> && detail::may_keep<Keep...>)
+auto matrix_norm(const E& x, P p = {}, const index_t (&axes)[2] = {-2, -1}, Keep...) {
+  return detail::matrix_norm_along < sizeof...(Keep) != 0 > (x, p, axes);
+}
+
+/// x over its norm of order p along an axis, or over `eps` where that is larger: lines of length 1. Floating point;
+/// runs at once. Derivative: that of the quotient. Errors: those of vector_norm.
+///
+///     tensor directions = normalize(x);
+template <class E>
+  requires(detail::has_reals<E, 1>)
+auto normalize(const E& x, double p = 2, detail::whole axis = 1, double eps = 1e-12) {
+  const auto value = detail::eval_to_read(x);
+  return eval(value / clamp_min(detail::norm_along<true, 1>("normalize", value, p, {axis}), eps));
+}
+
+template <class E, class... Rest, class Problem = typename detail::reduction_mistake<ops::norm_op, E, Rest...>::problem,
+          class Fix = typename detail::reduction_mistake<ops::norm_op, E, Rest...>::fix>
+void vector_norm(E&&, double, const Rest&...) = delete;
+template <class E, class Problem = typename detail::reduction_mistake<ops::norm_op, E>::problem,
+          class Fix = typename detail::reduction_mistake<ops::norm_op, E>::fix>
+void vector_norm(E&&) = delete;
+SINTER_FIRST_OPERAND_REJECTIONS(matrix_norm, reals_mistake, 2)
+SINTER_FIRST_OPERAND_REJECTIONS(normalize, reals_mistake, 1)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How cdist finds distances of order 2.
+enum class distance_way {
+  product_if_large,  ///< by a product where one side has more than 25 vectors, else from differences
+  product,           ///< (a - b)^2 = a^2 + b^2 - 2 a b: fast, but of vectors that lie close together rounded coarsely
+  differences        ///< accurate
+};
+/// Behind the operands of cdist.
+///
+///     cdist(a, b, {.way = distance_way::differences});
+struct cdist_options {
+  double p = 2;  ///< order of the norm
+  distance_way way = distance_way::product_if_large;
+};
+/// Behind the operands of pairwise_distance.
+struct pairwise_distance_options {
+  double p = 2;       ///< order of the norm
+  double eps = 1e-6;  ///< added to the differences
+};
+
+namespace detail {
+
+/// Of two operands with differences that have a norm, and with so many axes.
+template <int Least, class A, class B>
+constexpr auto find_distance_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
+  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
+  else if constexpr (!has_reals<A, Least>) return reals_mistake<A, Least>{};
+  else return reals_mistake<B, Least>{};
+}
+template <class A, class B, int Least = 0>
+using distance_mistake = decltype(find_distance_mistake<Least, bare<A>, bare<B>>());
+template <class A, class B, int Least = 0>
+concept has_distance = is_fitting<distance_mistake<A, B, Least>>;
+
+/// Distances of order 2 by a product.
+template <class A, class B>
+auto distances_by_product(const A& a, const B& b) {
+  const auto squares_of_a = eval(sum(square(a), -1, keepdim));
+  const auto squares_of_b = eval(sum(square(b), -1)).unsqueeze(-2);
+  const auto products = eval(matmul(a, b.transpose()));
+  return eval(make_map(ops::root_op{}, clamp_min(squares_of_a + squares_of_b - 2 * products, 0)));
+}
+
+}  // namespace detail
+
+/// The norm of order p of a - b, which broadcast: one number, floating point, as vector_norm gives it.
+///
+///     tensor far = dist(a, b);
+template <class A, class B>
+  requires(detail::has_distance<A, B>)
+auto dist(const A& a, const B& b, double p = 2) {
+  detail::check_defined("dist", a);
+  detail::check_defined("dist", b);
+  const auto difference = a - b;
+  return detail::norm_of_order<0>("dist", difference, p, detail::all_axes<rank_of<decltype(difference)>>());
+}
+
+/// The distances of vectors, the last axis of a and b, which broadcast: (…,m) => (…); with keepdim the axis stays with
+/// extent 1. It is the norm of a - b + eps. Floating point; runs at once. Derivative: that of vector_norm.
+///
+///     tensor far = pairwise_distance(a, b, {.p = 1});
+template <class A, class B>
+  requires(detail::has_distance<A, B, 1>)
+auto pairwise_distance(const A& a, const B& b, const pairwise_distance_options& o = {}) {
+  return detail::norm_along<false, 1>("pairwise_distance", a - b + o.eps, o.p, {-1});
+}
+template <class A, class B>
+  requires(detail::has_distance<A, B, 1>)
+auto pairwise_distance(const A& a, const B& b, keepdim_t, const pairwise_distance_options& o = {}) {
+  return detail::norm_along<true, 1>("pairwise_distance", a - b + o.eps, o.p, {-1});
+}
+
+/// The distances of all vectors of a to all of b: (…,n,m) and (…,k,m) => (…,n,k), where axes before the last two
+/// broadcast. Floating point; runs at once. No differences are stored. Derivative: that of vector_norm, 0 where two
+/// vectors are equal. Errors: shape_error for vectors that differ in length, value_error for an order below 0.
+///
+///     tensor far = cdist(points, centres);
+template <class A, class B>
+  requires(detail::has_distance<A, B, 2>)
+auto cdist(const A& a, const B& b, const cdist_options& o = {}) {
+  detail::check_defined("cdist", a);
+  detail::check_defined("cdist", b);
+  const index_t m = a.shape()[rank_of<A> - 1], n = a.shape()[rank_of<A> - 2], k = b.shape()[rank_of<B> - 2];
+  if (m != b.shape()[rank_of<B> - 1])
+    detail::refuse<shape_error>({"cdist: vectors of ", m, " and of ", b.shape()[rank_of<B> - 1], " elements, shapes ",
+                                 a.shape(), " and ", b.shape()});
+  if (!(o.p >= 0)) detail::refuse<value_error>({"cdist: the order is ", o.p, "; it must be 0 or more"});
+  const auto x = detail::eval_to_read(a);
+  const auto y = detail::eval_to_read(b);
+  const bool is_large = o.way == distance_way::product_if_large && (n > 25 || k > 25);
+  if (o.p == 2 && (is_large || o.way == distance_way::product)) return detail::distances_by_product(x, y);
+  const double order = m > 0 ? o.p : 2;  // vectors without elements are equal
+  return detail::norm_along<false, 1>("cdist", x.unsqueeze(-2) - y.unsqueeze(-3), order, {-1});
+}
+
+/// The distances of the vectors of a matrix to each other, those behind each: (n,m) => (n (n - 1) / 2), of 0 and 1, 0
+/// and 2, ... . Floating point; runs at once. Derivative and errors: those of cdist.
+///
+///     tensor far = pdist(points);
+template <class X>
+  requires(detail::has_reals<X, 2, 2>)
+auto pdist(const X& x, double p = 2) {
+  const auto value = detail::eval_to_read(x);
+  const index_t n = value.shape()[0];
+  std::vector<std::int64_t> places;
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i + 1; j < n; ++j) places.push_back(i * n + j);
+  const auto index = from_data<std::int64_t, device_of<X>>(places, {static_cast<index_t>(places.size())});
+  return index_select(cdist(value, value, {.p = p, .way = distance_way::differences}).flatten(), 0, index);
+}
+
+/// The cosines of the angles between vectors along an axis of a and b, which broadcast: sum(a b) over the product of
+/// the norms, each `eps` at least: (n,m) along 1 => (n). Floating point; runs at once. Derivative: that of the formula.
+/// Errors: index_error for an axis that they do not have.
+///
+///     tensor alike = cosine_similarity(queries, keys);
+template <class A, class B>
+  requires(detail::has_distance<A, B, 1>)
+auto cosine_similarity(const A& a, const B& b, detail::whole axis = 1, double eps = 1e-8) {
+  constexpr int R = detail::larger(rank_of<A>, rank_of<B>);
+  detail::check_defined("cosine_similarity", a);
+  detail::check_defined("cosine_similarity", b);
+  const auto shape = (a - b).shape();
+  const index_t axes[1] = {detail::checked_axis("cosine_similarity", axis, R)};
+  const auto direction = [&](const auto& operand) {
+    const auto value = detail::eval_to_read(operand);
+    const auto x =
+        value.shape().numel() == shape.numel() ? value.reshape(shape.values) : value.broadcast_to(shape.values);
+    return eval(x / clamp_min(norm(x, axes, keepdim), eps));
+  };
+  return eval(sum(direction(a) * direction(b), axes));
+}
+
+#define SINTER_DISTANCE_REJECTIONS(name, least)                                                                       \
+  template <class A, class B, class... More, class Problem = typename detail::distance_mistake<A, B, least>::problem, \
+            class Fix = typename detail::distance_mistake<A, B, least>::fix>                                          \
+  void name(A&&, B&&, More&&...) = delete;
+SINTER_DISTANCE_REJECTIONS(dist, 0)
+SINTER_DISTANCE_REJECTIONS(pairwise_distance, 1)
+SINTER_DISTANCE_REJECTIONS(cdist, 2)
+SINTER_DISTANCE_REJECTIONS(cosine_similarity, 1)
+SINTER_FIRST_OPERAND_REJECTIONS(pdist, reals_mistake, 2, 2)
+#undef SINTER_DISTANCE_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/dot.hpp: dot, mv and vecdot, products with vectors: sums of products, in one pass each.
+
+namespace sinter {
+
+template <int, int>
+struct dot_of_ranks;
+template <int, int>
+struct mv_of_ranks;
+struct both_of_rank_1;
+struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
+
+namespace detail {
+
+/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
+template <int R, template <int, int> class Ranks, class Fix, class A, class B>
+constexpr auto find_vector_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
+  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
+  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
+template <class A, class B>
+using mv_mistake =
+    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
+
+template <class A, class B>
+void check_inner(const char* op, const A& a, const B& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
+    refuse<shape_error>(
+        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
+}
+
+}  // namespace detail
+
+/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
+/// Errors: shape_error when the extents differ.
+///
+///     tensor projection = dot(gain, direction);
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
+auto dot(A&& a, B&& b) {
+  detail::check_inner("dot", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
+          class Fix = typename detail::dot_mistake<A, B>::fix>
+void dot(A&&, B&&) = delete;
+
+/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
+/// db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor slopes = mv(x, direction) + bias;
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
+auto mv(A&& a, B&& b) {
+  detail::check_inner("mv", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
+}
+template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
+          class Fix = typename detail::mv_mistake<A, B>::fix>
+void mv(A&&, B&&) = delete;
+
+/// The sums of a b along an axis, where a and b broadcast: (n,m) x (n,m) => (n) along -1, added up and of the type that
+/// sum() gives. Derivative: da = g b, db = g a. Errors: index_error for an axis that a b does not have.
+///
+///     tensor scores = vecdot(queries, keys);
+template <expression A, expression B>
+  requires(detail::fits<ops::multiply_op, A, B>)
+auto vecdot(A&& a, B&& b, detail::whole axis = -1) {
+  return sum(std::forward<A>(a) * std::forward<B>(b), index_t(axis));
+}
+template <expression A, class B, class Problem = typename detail::mistake_of<ops::multiply_op, A, B>::problem,
+          class Fix = typename detail::mistake_of<ops::multiply_op, A, B>::fix>
+void vecdot(A&&, B&&, index_t = -1) = delete;
+
+}  // namespace sinter
+// sinter/ops/einsum.hpp: sums of products, as an equation of letters says.
+
+// sinter/ops/tensordot.hpp: tensordot, sums over several axes of two tensors, and multi_dot, chains of matrices.
+
+// sinter/ops/products.hpp: products by PyTorch's names: mm, bmm, outer, a product that is added to a tensor, cross,
+// kron and bilinear.
+
+namespace sinter {
+
+template <int...>
+struct product_of_ranks;
+template <int...>
+struct use_operands_of_ranks;
+template <int Least, int Most>
+struct use_operands_of_one_rank;
+struct use_an_operand_that_broadcasts_to_the_product;
+struct x1_and_x2_of_one_rank_from_1_and_w_of_rank_3;
+
+namespace detail {
+
+/// Of operands that are multiplied, whatever their ranks.
+template <class... A>
+constexpr auto find_factor_mistake() {
+  if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
+  else if constexpr (!fits<product_op, A...>) return mistake_of<product_op, A...>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<literals_type<A...>>{};
+}
+template <class... A>
+using factor_mistake = decltype(find_factor_mistake<bare<A>...>());
+template <class... A>
+concept are_factors = is_fitting<factor_mistake<A...>>;
+
+/// Fits says whether the ranks do; Fix is the message where they do not.
+template <class Fits, class Fix, class... A>
+constexpr auto find_ranks_mistake() {
+  if constexpr (!are_factors<A...>) {
+    return factor_mistake<A...>{};
+  } else {
+    constexpr int ranks[] = {rank_of<A>...};
+    if constexpr (!Fits::holds(ranks)) return mistake<product_of_ranks<rank_of<A>...>, Fix>{};
+    else return fitting<literals_type<A...>>{};
+  }
+}
+
+template <int RA, int RB>
+struct are_of_ranks {
+  static constexpr bool holds(const int* r) { return r[0] == RA && r[1] == RB; }
+};
+/// Of products of an A of rank RA and a B of rank RB.
+template <int RA, int RB, class A, class B>
+using product_mistake =
+    decltype(find_ranks_mistake<are_of_ranks<RA, RB>, use_operands_of_ranks<RA, RB>, bare<A>, bare<B>>());
+template <int RA, int RB, class A, class B>
+concept has_product = is_fitting<product_mistake<RA, RB, A, B>>;
+
+template <int R, int RA, int RB, class X, class A, class B>
+constexpr auto find_added_mistake() {
+  if constexpr (!are_factors<X, A, B>) return factor_mistake<X, A, B>{};
+  else if constexpr (!has_product<RA, RB, A, B>) return product_mistake<RA, RB, A, B>{};
+  else if constexpr (rank_of<X> > R)
+    return mistake<product_of_ranks<rank_of<X>, rank_of<A>, rank_of<B>>,
+                   use_an_operand_that_broadcasts_to_the_product>{};
+  else return fitting<element_of<A>>{};
+}
+/// Of an X that is added to a product of rank R.
+template <int R, int RA, int RB, class X, class A, class B>
+using added_mistake = decltype(find_added_mistake<R, RA, RB, bare<X>, bare<A>, bare<B>>());
+template <int R, int RA, int RB, class X, class A, class B>
+concept is_added = is_fitting<added_mistake<R, RA, RB, X, A, B>>;
+
+struct are_of_one_rank {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && r[0] >= 1; }
+};
+template <class A, class B>
+using cross_mistake =
+    decltype(find_ranks_mistake<are_of_one_rank, use_operands_of_one_rank<1, max_rank>, bare<A>, bare<B>>());
+
+struct have_a_kron {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && 2 * r[0] <= max_rank; }
+};
+template <class A, class B>
+using kron_mistake =
+    decltype(find_ranks_mistake<have_a_kron, use_operands_of_one_rank<0, max_rank / 2>, bare<A>, bare<B>>());
+
+struct are_bilinear {
+  static constexpr bool holds(const int* r) { return r[0] == r[1] && r[0] >= 1 && r[2] == 3; }
+};
+template <class A, class B, class W, class... Bias>
+using bilinear_mistake = decltype(find_ranks_mistake<are_bilinear, x1_and_x2_of_one_rank_from_1_and_w_of_rank_3,
+                                                     bare<A>, bare<B>, bare<W>, bare<Bias>...>());
+
+/// As the value of P, a variable where E is one.
+template <class P, class E>
+using value_beside =
+    typename result_of_point<element_of<P>, rank_of<P>, device_of<P>, larger(bare<P>::order, bare<E>::order)>::type;
+
+/// beta x + alpha product, in the pass of the product.
+template <class X, class P>
+value_beside<P, X> add_to_product(const char* op, const X& x, const P& product, double beta, double alpha) {
+  using T = compute_type<element_of<P>>;
+  check_defined(op, x);
+  extents<rank_of<P>> shape = product.shape();
+  if (!broadcast_into(shape.values, rank_of<P>, x.shape().data(), rank_of<X>) || !(shape == product.shape()))
+    refuse<shape_error>(
+        {op, ": x of shape ", x.shape(), " does not broadcast to the product's shape ", product.shape()});
+  const T a = literal_value<T>(alpha), b = literal_value<T>(beta);
+  if (b == T(0)) return value_as<value_beside<P, X>>(a * product);
+  return eval(b * x + a * product);
+}
+
+/// The element at place i along an axis, which stays, with extent 1.
+template <class X>
+auto one_slice(const X& x, int axis, index_t i) {
+  return x.slice(axis, i, i + 1);
+}
+
+SINTER_SHARED void check_cross(shape_piece a, shape_piece b, int axis);
+SINTER_SHARED void check_bilinear(shape_piece a, shape_piece b, shape_piece w);
+SINTER_SHARED void check_bilinear_bias(shape_piece w, shape_piece bias);
+#if SINTER_DEFINES
+SINTER_SHARED void check_cross(shape_piece a, shape_piece b, int axis) {
+  if (a.extents[axis] != 3 || b.extents[axis] != 3)
+    refuse<shape_error>({"cross: shapes ", a, " and ", b, "; both must have 3 elements on axis ", axis});
+}
+SINTER_SHARED void check_bilinear(shape_piece a, shape_piece b, shape_piece w) {
+  for (int d = 0; d + 1 < a.rank; ++d)
+    if (a.extents[d] != b.extents[d])
+      refuse<shape_error>({"bilinear: shapes ", a, " and ", b, " differ before their last axis"});
+  if (a.extents[a.rank - 1] != w.extents[1] || b.extents[b.rank - 1] != w.extents[2])
+    refuse<shape_error>({"bilinear: w of shape ", w, " is not for x1 and x2 of shapes ", a, " and ", b,
+                         "; it must be (outputs,", a.extents[a.rank - 1], ",", b.extents[b.rank - 1], ")"});
+}
+SINTER_SHARED void check_bilinear_bias(shape_piece w, shape_piece bias) {
+  if (bias.rank != 1 || bias.extents[0] != w.extents[0])
+    refuse<shape_error>(
+        {"bilinear: a bias of shape ", bias, " for ", w.extents[0], " outputs; it must be (", w.extents[0], ",)"});
+}
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// matmul of two matrices, (M,K) x (K,N) => (M,N), and of nothing else.
+///
+///     tensor y = mm(a, b);
+template <class A, class B>
+  requires(detail::has_product<2, 2, A, B>)
+auto mm(A&& a, B&& b) {
+  return matmul(std::forward<A>(a), std::forward<B>(b));
+}
+/// matmul of two batches of matrices, (B,M,K) x (B,K,N) => (B,M,N), and of nothing else.
+///
+///     tensor y = bmm(a, b);
+template <class A, class B>
+  requires(detail::has_product<3, 3, A, B>)
+auto bmm(A&& a, B&& b) {
+  return matmul(std::forward<A>(a), std::forward<B>(b));
+}
+
+/// Each element of a times each of b: (N) x (M) => (N,M). Elementwise, in one pass with what stands around it.
+///
+///     tensor table = outer(a, b);
+template <class A, class B>
+  requires(detail::has_product<1, 1, A, B>)
+auto outer(A&& a, B&& b) {
+  detail::check_defined("outer", a);
+  detail::check_defined("outer", b);
+  return detail::eval_to_read(std::forward<A>(a)).unsqueeze(1) * detail::eval_to_read(std::forward<B>(b)).unsqueeze(0);
+}
+/// outer by its other name.
+template <class A, class B>
+  requires(detail::has_product<1, 1, A, B>)
+auto ger(A&& a, B&& b) {
+  return outer(std::forward<A>(a), std::forward<B>(b));
+}
+
+/// beta x + alpha a b of matrices (M,K) x (K,N), where x broadcasts to (M,N). Runs at once, the sum in the pass of the
+/// product. Where beta is 0, x is not read: infinities and NaN in it do not matter, and it gets no gradient.
+/// Derivative: dx = beta g, da = alpha g b^T, db = alpha a^T g. Errors: shape_error where extents do not fit,
+/// value_error for a fraction with integer elements.
+///
+///     tensor y = addmm(bias, x, w);
+template <class X, class A, class B>
+  requires(detail::is_added<2, 2, 2, X, A, B>)
+auto addmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+  return detail::add_to_product("addmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+/// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
+///
+///     tensor y = baddbmm(x, a, b, 0.5);
+template <class X, class A, class B>
+  requires(detail::is_added<3, 3, 3, X, A, B>)
+auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+  return detail::add_to_product("baddbmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+/// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
+/// is one product of (M,B K) x (B K,N).
+///
+///     tensor y = addbmm(x, a, b);
+template <class X, class A, class B>
+  requires(detail::is_added<2, 3, 3, X, A, B>)
+auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+  detail::check_defined("addbmm", a);
+  detail::check_defined("addbmm", b);
+  const auto left = detail::eval_to_read(std::forward<A>(a));
+  const auto right = detail::eval_to_read(std::forward<B>(b));
+  const auto m = left.shape(), n = right.shape();
+  if (m[0] != n[0] || m[2] != n[1])
+    detail::refuse<shape_error>({"addbmm: shapes ", m, " and ", n,
+                                 " do not fit: the batches must be equal, and the last extent of the first the middle "
+                                 "one of the second"});
+  return detail::add_to_product(
+      "addbmm", x, matmul(left.permute({1, 0, 2}).reshape({m[1], m[0] * m[2]}), right.reshape({n[0] * n[1], n[2]})),
+      beta, alpha);
+}
+/// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
+///
+///     tensor y = addmv(x, a, b);
+template <class X, class A, class B>
+  requires(detail::is_added<1, 2, 1, X, A, B>)
+auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+  return detail::add_to_product("addmv", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+/// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
+///
+///     tensor y = addr(x, a, b);
+template <class X, class A, class B>
+  requires(detail::is_added<2, 1, 1, X, A, B>)
+auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+  return detail::add_to_product("addr", x, outer(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+
+/// The vector products of vectors that lie along an axis, as torch.linalg.cross: both have 3 elements there, and
+/// broadcast along the others. Runs at once. Errors: shape_error for another extent, index_error for an axis that is
+/// not there.
+///
+///     tensor normals = cross(u, v);  // (N,3) x (N,3) => (N,3)
+template <class A, class B>
+  requires(detail::is_fitting<detail::cross_mistake<A, B>>)
+auto cross(A&& a, B&& b, detail::whole axis = -1) {
+  detail::check_defined("cross", a);
+  detail::check_defined("cross", b);
+  const int at = detail::checked_axis("cross", axis, rank_of<A>);
+  const auto x = detail::eval_to_read(std::forward<A>(a));
+  const auto y = detail::eval_to_read(std::forward<B>(b));
+  detail::check_cross({x.shape().data(), rank_of<A>}, {y.shape().data(), rank_of<B>}, at);
+  const auto part = [&](index_t i, index_t j) {
+    return detail::one_slice(x, at, i) * detail::one_slice(y, at, j) -
+           detail::one_slice(x, at, j) * detail::one_slice(y, at, i);
+  };
+  return concat(at, part(1, 2), part(2, 0), part(0, 1));
+}
+
+/// The Kronecker product: each element of a times all of b, as a block in its place: (n,m) x (p,q) => (n p,m q).
+/// Operands have one rank, from 0 to 4. Runs at once.
+///
+///     tensor blocks = kron(eye<float>(3), b);
+template <class A, class B>
+  requires(detail::is_fitting<detail::kron_mistake<A, B>>)
+auto kron(A&& a, B&& b) {
+  constexpr int R = rank_of<A>;
+  detail::check_defined("kron", a);
+  detail::check_defined("kron", b);
+  const auto x = detail::eval_to_read(std::forward<A>(a));
+  const auto y = detail::eval_to_read(std::forward<B>(b));
+  if constexpr (R == 0) {
+    return eval(x * y);
+  } else {
+    extents<2 * R> of_x = detail::ones_extents<2 * R>(), of_y = of_x;
+    extents<R> shape;
+    for (int d = 0; d < R; ++d) {
+      of_x[2 * d] = x.shape()[d];
+      of_y[2 * d + 1] = y.shape()[d];
+      shape[d] = x.shape()[d] * y.shape()[d];
+    }
+    return eval(x.reshape(of_x.values) * y.reshape(of_y.values)).reshape(shape.values);
+  }
+}
+
+/// y[..., o] = the sum of x1[..., i] w[o, i, j] x2[..., j], plus a bias, as torch.nn.functional.bilinear: (…,I), (…,J),
+/// (out,I,J) and (out,) => (…,out). Runs at once: all products x1[i] x2[j] are multiplied with w in one product.
+/// Errors: shape_error where extents do not fit.
+///
+///     tensor y = bilinear(x1, x2, w, b);
+template <class A, class B, class W, class... Bias>
+  requires(sizeof...(Bias) <= 1 && detail::is_fitting<detail::bilinear_mistake<A, B, W, Bias...>>)
+auto bilinear(A&& x1, B&& x2, W&& w, Bias&&... bias) {
+  constexpr int R = rank_of<A>;
+  detail::check_defined("bilinear", x1);
+  detail::check_defined("bilinear", x2);
+  detail::check_defined("bilinear", w);
+  (detail::check_defined("bilinear", bias), ...);
+  const auto a = detail::eval_to_read(std::forward<A>(x1));
+  const auto b = detail::eval_to_read(std::forward<B>(x2));
+  const auto weight = detail::eval_to_read(std::forward<W>(w));
+  const auto of_w = weight.shape();
+  detail::check_bilinear({a.shape().data(), R}, {b.shape().data(), R}, {of_w.data(), 3});
+  (detail::check_bilinear_bias({of_w.data(), 3}, {bias.shape().data(), rank_of<Bias>}), ...);
+  auto of_products = a.shape();
+  of_products[R - 1] = of_w[1] * of_w[2];
+  return eval(linear(eval(a.unsqueeze(R) * b.unsqueeze(R - 1)).reshape(of_products.values),
+                     weight.reshape({of_w[0], of_w[1] * of_w[2]}), std::forward<Bias>(bias)...));
+}
+
+template <class A, class B, class Problem = typename detail::product_mistake<2, 2, A, B>::problem,
+          class Fix = typename detail::product_mistake<2, 2, A, B>::fix>
+void mm(A&&, B&&) = delete;
+template <class A, class B, class Problem = typename detail::product_mistake<3, 3, A, B>::problem,
+          class Fix = typename detail::product_mistake<3, 3, A, B>::fix>
+void bmm(A&&, B&&) = delete;
+template <class A, class B, class Problem = typename detail::product_mistake<1, 1, A, B>::problem,
+          class Fix = typename detail::product_mistake<1, 1, A, B>::fix>
+void outer(A&&, B&&) = delete;
+template <class A, class B, class Problem = typename detail::product_mistake<1, 1, A, B>::problem,
+          class Fix = typename detail::product_mistake<1, 1, A, B>::fix>
+void ger(A&&, B&&) = delete;
+// Of a sum of rank R and a product of operands of ranks RA and RB.
+#define SINTER_ADDED_REJECTIONS(name, R, RA, RB)                                                                    \
+  template <class X, class A, class B, class Problem = typename detail::added_mistake<R, RA, RB, X, A, B>::problem, \
+            class Fix = typename detail::added_mistake<R, RA, RB, X, A, B>::fix>                                    \
+  void name(X&&, A&&, B&&, double = 1, double = 1) = delete;
+SINTER_ADDED_REJECTIONS(addmm, 2, 2, 2)
+SINTER_ADDED_REJECTIONS(baddbmm, 3, 3, 3)
+SINTER_ADDED_REJECTIONS(addbmm, 2, 3, 3)
+SINTER_ADDED_REJECTIONS(addmv, 1, 2, 1)
+SINTER_ADDED_REJECTIONS(addr, 2, 1, 1)
+#undef SINTER_ADDED_REJECTIONS
+template <class A, class B, class Problem = typename detail::cross_mistake<A, B>::problem,
+          class Fix = typename detail::cross_mistake<A, B>::fix>
+void cross(A&&, B&&, index_t = -1) = delete;
+template <class A, class B, class Problem = typename detail::kron_mistake<A, B>::problem,
+          class Fix = typename detail::kron_mistake<A, B>::fix>
+void kron(A&&, B&&) = delete;
+template <class A, class B, class W, class... Bias,
+          class Problem = typename detail::bilinear_mistake<A, B, W, Bias...>::problem,
+          class Fix = typename detail::bilinear_mistake<A, B, W, Bias...>::fix>
+void bilinear(A&&, B&&, W&&, Bias&&...) = delete;
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct name_at_most_the_axes_that_both_have_and_leave_8;
+struct matrices_of_rank_2_with_vectors_at_the_ends_only;
+
+namespace detail {
+
+template <int N>
+struct have_axes_to_sum {
+  static constexpr bool holds(const int* r) {
+    return N >= 0 && r[0] >= N && r[1] >= N && r[0] + r[1] - 2 * N <= max_rank;
+  }
+};
+template <int N, class A, class B>
+using tensordot_mistake =
+    decltype(find_ranks_mistake<have_axes_to_sum<N>, name_at_most_the_axes_that_both_have_and_leave_8, bare<A>,
+                                bare<B>>());
+
+template <int Count>
+struct are_a_chain {
+  static constexpr bool holds(const int* r) {
+    if (Count < 2) return false;
+    for (int i = 0; i < Count; ++i)
+      if (r[i] != 2 && !(r[i] == 1 && (i == 0 || i + 1 == Count))) return false;
+    return true;
+  }
+};
+template <class... A>
+using chain_mistake = decltype(find_ranks_mistake<are_a_chain<static_cast<int>(sizeof...(A))>,
+                                                  matrices_of_rank_2_with_vectors_at_the_ends_only, bare<A>...>());
+
+/// How an operand of tensordot becomes a matrix.
+struct matrix_axes {
+  index_t order[max_rank] = {};  ///< of its axes: those that are listed stand last, or first
+  index_t kept[max_rank] = {};   ///< extents of the others
+  index_t rows = 1, summed = 1;  ///< elements along the others and along those that are listed
+};
+SINTER_SHARED matrix_axes find_matrix_axes(shape_piece x, const index_t* listed, int count, bool listed_first);
+SINTER_SHARED void check_summed_axes(shape_piece a, shape_piece b, const index_t* of_a, const index_t* of_b, int count);
+/// How a chain of n matrices is multiplied with the fewest multiplications. Matrix i has extents e[i] and e[i + 1].
+/// Element i n + j is the last matrix of the left factor of the product of those from i to j. T. Cormen et al.,
+/// "Introduction to Algorithms", section 15.2.
+SINTER_SHARED std::vector<int> order_of_chain(const std::vector<index_t>& e);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED matrix_axes find_matrix_axes(shape_piece x, const index_t* listed, int count, bool listed_first) {
+  matrix_axes m;
+  bool is_listed[max_rank] = {};
+  int at = listed_first ? 0 : x.rank - count, other = listed_first ? count : 0, n = 0;
+  for (int i = 0; i < count; ++i) {
+    const int axis = checked_axis("tensordot", listed[i], x.rank);
+    if (is_listed[axis]) refuse<value_error>({"tensordot: axis ", axis, " of shape ", x, " is named twice"});
+    is_listed[axis] = true;
+    m.order[at++] = axis;
+    m.summed *= x.extents[axis];
+  }
+  for (int d = 0; d < x.rank; ++d) {
+    if (is_listed[d]) continue;
+    m.order[other++] = d;
+    m.kept[n++] = x.extents[d];
+    m.rows *= x.extents[d];
+  }
+  return m;
+}
+
+SINTER_SHARED void check_summed_axes(shape_piece a, shape_piece b, const index_t* of_a, const index_t* of_b,
+                                     int count) {
+  for (int i = 0; i < count; ++i) {
+    const int p = checked_axis("tensordot", of_a[i], a.rank), q = checked_axis("tensordot", of_b[i], b.rank);
+    if (a.extents[p] != b.extents[q])
+      refuse<shape_error>({"tensordot: axis ", p, " of shape ", a, " and axis ", q, " of shape ", b,
+                           " are summed together, but their extents differ"});
+  }
+}
+
+SINTER_SHARED std::vector<int> order_of_chain(const std::vector<index_t>& e) {
+  const std::size_t n = e.size() - 1;
+  std::vector<int> split(n * n);
+  std::vector<double> cost(n * n);
+  for (std::size_t length = 1; length < n; ++length)
+    for (std::size_t i = 0; i + length < n; ++i) {
+      const std::size_t j = i + length;
+      for (std::size_t k = i; k < j; ++k) {
+        const double last = static_cast<double>(e[i]) * static_cast<double>(e[k + 1]) * static_cast<double>(e[j + 1]);
+        const double all = cost[i * n + k] + cost[(k + 1) * n + j] + last;
+        if (k > i && all >= cost[i * n + j]) continue;
+        cost[i * n + j] = all;
+        split[i * n + j] = static_cast<int>(k);
+      }
+    }
+  return split;
+}
+
+#endif  // SINTER_DEFINES
+
+template <class X>
+auto permuted(const X& x, const index_t* order) {
+  if constexpr (X::rank < 2) {
+    return x;
+  } else {
+    index_t axes[std::size_t{X::rank}];
+    for (int d = 0; d < X::rank; ++d) axes[d] = order[d];
+    return x.permute(axes);
+  }
+}
+
+template <int N, class A, class B>
+auto sum_along(const A& a, const B& b, const index_t* of_a, const index_t* of_b) {
+  constexpr int left = A::rank - N, R = left + B::rank - N;
+  const shape_piece shape_a{a.shape().data(), A::rank}, shape_b{b.shape().data(), B::rank};
+  check_summed_axes(shape_a, shape_b, of_a, of_b, N);
+  const matrix_axes m = find_matrix_axes(shape_a, of_a, N, false), n = find_matrix_axes(shape_b, of_b, N, true);
+  const auto y =
+      eval(matmul(permuted(a, m.order).reshape({m.rows, m.summed}), permuted(b, n.order).reshape({n.summed, n.rows})));
+  if constexpr (R == 0) {
+    return y.select(0, 0).select(0, 0);
+  } else {
+    extents<R> shape;
+    for (int d = 0; d < R; ++d) shape[d] = d < left ? m.kept[d] : n.kept[d - left];
+    return y.reshape(shape.values);
+  }
+}
+
+/// The product of operands I to J of a chain, a tuple of matrices.
+template <int I, int J, class Chain>
+auto multiply_chain(const Chain& chain, const std::vector<int>& split);
+/// The same, whose left factor ends at K or behind it.
+template <int I, int J, int K, class Chain>
+auto multiply_split(const Chain& chain, const std::vector<int>& split) {
+  constexpr std::size_t n = std::tuple_size_v<Chain>;
+  const auto product = [&] {
+    return eval(matmul(multiply_chain<I, K>(chain, split), multiply_chain<K + 1, J>(chain, split)));
+  };
+  if constexpr (K + 1 == J) return product();
+  else return split[I * n + J] == K ? product() : multiply_split<I, J, K + 1>(chain, split);
+}
+template <int I, int J, class Chain>
+auto multiply_chain(const Chain& chain, const std::vector<int>& split) {
+  if constexpr (I == J) return std::get<I>(chain);
+  else return multiply_split<I, J, I>(chain, split);
+}
+
+template <int... I, class... A>
+auto multiply_all(std::integer_sequence<int, I...>, A&&... a) {
+  constexpr int n = sizeof...(A);
+  constexpr int ranks[] = {rank_of<A>...};
+  const auto chain = std::make_tuple(as_matrix < I == 0 > (eval_to_read(std::forward<A>(a)))...);
+  std::vector<index_t> e{std::get<0>(chain).shape()[0]};
+  (e.push_back(std::get<I>(chain).shape()[1]), ...);
+  const bool fits[] = {std::get<I>(chain).shape()[0] == e[I]...};
+  const extents<2> shapes[] = {std::get<I>(chain).shape()...};
+  for (int i = 1; i < n; ++i)
+    if (!fits[i])
+      refuse<shape_error>({"multi_dot: operands ", i - 1, " and ", i, ", as matrices of shapes ", shapes[i - 1],
+                           " and ", shapes[i],
+                           ", do not fit: the columns of the first must be as many as the rows of the second"});
+  const auto y = multiply_chain<0, n - 1>(chain, order_of_chain(e));
+  if constexpr (ranks[0] == 1 && ranks[n - 1] == 1) return y.select(0, 0).select(0, 0);
+  else if constexpr (ranks[0] == 1) return y.select(0, 0);
+  else if constexpr (ranks[n - 1] == 1) return y.select(1, 0);
+  else return y;
+}
+
+}  // namespace detail
+
+/// The sum over pairs of axes, those listed for a and those listed for b, of the products of a and b: the other axes of
+/// a stand before those of b. One matrix product, of copies where axes are moved. Runs at once. Errors: shape_error
+/// where the extents of a pair differ, index_error for axes that are not there, value_error for one that is named
+/// twice.
+///
+///     tensor y = tensordot(a, b, {1, 2}, {0, 1});  // (N,H,W) x (H,W,M) => (N,M)
+template <std::size_t N, class A, class B>
+  requires(detail::is_fitting<detail::tensordot_mistake<int{N}, A, B>>)
+auto tensordot(A&& a, B&& b, const index_t (&axes_of_a)[N], const index_t (&axes_of_b)[N]) {
+  detail::check_defined("tensordot", a);
+  detail::check_defined("tensordot", b);
+  const auto of_a = detail::to_extents(axes_of_a), of_b = detail::to_extents(axes_of_b);
+  return detail::sum_along<int{N}>(detail::eval_to_read(std::forward<A>(a)), detail::eval_to_read(std::forward<B>(b)),
+                                   of_a.data(), of_b.data());
+}
+/// The sum over the last N axes of a and the first N of b; PyTorch's `dims`, of which the shape of the result depends.
+///
+///     tensor y = tensordot<1>(a, b);  // (M,K) x (K,N) => (M,N)
+template <int N = 2, class A, class B>
+  requires(detail::is_fitting<detail::tensordot_mistake<N, A, B>>)
+auto tensordot(A&& a, B&& b) {
+  detail::check_defined("tensordot", a);
+  detail::check_defined("tensordot", b);
+  extents<max_rank> of_a, of_b;
+  for (int i = 0; i < N; ++i) {
+    of_a[i] = rank_of<A> - N + i;
+    of_b[i] = i;
+  }
+  return detail::sum_along<N>(detail::eval_to_read(std::forward<A>(a)), detail::eval_to_read(std::forward<B>(b)),
+                              of_a.data(), of_b.data());
+}
+
+/// The product of two or more matrices, in the order that takes the fewest multiplications, as torch.linalg.multi_dot.
+/// The first may be a vector, which is a row, and the last one, which is a column; the result lacks that axis. Runs at
+/// once. Errors: shape_error where extents do not fit.
+///
+///     tensor y = multi_dot(a, b, c);  // (2,1000) x (1000,3) x (3,500)
+template <class... A>
+  requires(detail::is_fitting<detail::chain_mistake<A...>>)
+auto multi_dot(A&&... a) {
+  (detail::check_defined("multi_dot", a), ...);
+  return detail::multiply_all(std::make_integer_sequence<int, static_cast<int>(sizeof...(A))>(), std::forward<A>(a)...);
+}
+
+template <std::size_t N, class A, class B, class Problem = typename detail::tensordot_mistake<int{N}, A, B>::problem,
+          class Fix = typename detail::tensordot_mistake<int{N}, A, B>::fix>
+void tensordot(A&&, B&&, const index_t (&)[N], const index_t (&)[N]) = delete;
+template <int N = 2, class A, class B, class Problem = typename detail::tensordot_mistake<N, A, B>::problem,
+          class Fix = typename detail::tensordot_mistake<N, A, B>::fix>
+void tensordot(A&&, B&&) = delete;
+template <class... A, class Problem = typename detail::chain_mistake<A...>::problem,
+          class Fix = typename detail::chain_mistake<A...>::fix>
+void multi_dot(A&&...) = delete;
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct equation_with_other_signs_than_letters_commas_dots_and_an_arrow;
+struct write_it_as_in_ij_comma_jk_arrow_ik;
+template <int, int>
+struct equation_of_so_many_terms_for_so_many_operands;
+struct write_one_term_for_each_operand;
+template <int, int>
+struct operand_of_this_number_and_rank_does_not_fit_its_term;
+struct write_one_letter_for_each_axis_or_three_dots_for_some;
+struct result_with_a_letter_that_no_operand_has_or_that_it_names_twice;
+struct name_axes_of_operands_once_each;
+struct result_of_more_than_8_axes;
+struct sum_over_more_axes;
+
+namespace detail {
+
+/// The text of an equation as a template argument.
+template <std::size_t N>
+struct equation {
+  char text[N] = {};
+  consteval equation(const char (&from)[N]) {  // NOLINT: implicit on purpose
+    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
+  }
+};
+
+/// Names of axes: letters, and 256 and more for those that three dots stand for, counted from the last.
+struct axis_names {
+  int count = 0;
+  int of[std::size_t{2 * max_rank}] = {};
+
+  constexpr int find(int name) const {
+    for (int i = 0; i < count; ++i)
+      if (of[i] == name) return i;
+    return -1;
+  }
+  constexpr bool has(int name) const { return find(name) >= 0; }
+  constexpr void add(int name) { of[count++] = name; }
+  /// Those for which keep(name).
+  template <class F>
+  constexpr axis_names only(const F& keep) const {
+    axis_names some;
+    for (int i = 0; i < count; ++i)
+      if (keep(of[i])) some.add(of[i]);
+    return some;
+  }
+  constexpr axis_names followed_by(const axis_names& more) const {
+    axis_names all = *this;
+    for (int i = 0; i < more.count; ++i) all.add(more.of[i]);
+    return all;
+  }
+};
+inline constexpr int hidden_axis = 256;
+
+enum class equation_fault { none, sign, terms, rank, letter, result };
+
+/// What an equation says of n operands.
+template <int N>
+struct einsum_plan {
+  axis_names operand[std::size_t{N}];
+  axis_names result;
+  equation_fault fault = equation_fault::none;
+  int at = 0;  ///< the number of terms, or the operand that does not fit its term
+
+  /// Is the axis part of the result or of operands from number `first` on?
+  constexpr bool is_needed(int name, int first) const {
+    for (int i = first; i < N; ++i)
+      if (operand[i].has(name)) return true;
+    return result.has(name);
+  }
+};
+
+/// One term: letters, and three dots at one place.
+struct equation_term {
+  int count = 0, dots_at = -1;
+  int letters[64] = {};
+};
+
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// The axes of a term, where three dots stand for `hidden` of them.
+constexpr axis_names axes_of_term(const equation_term& t, int hidden) {
+  axis_names axes;
+  for (int i = 0; i <= t.count; ++i) {
+    for (int k = hidden; i == t.dots_at && k > 0; --k) axes.add(hidden_axis + k);
+    if (i < t.count) axes.add(t.letters[i]);
+  }
+  return axes;
+}
+
+template <int N>
+constexpr einsum_plan<N> read_equation(const char* text, const int (&ranks)[std::size_t{N}]) {
+  einsum_plan<N> plan;
+  const auto fail = [&](equation_fault fault, int at) {
+    plan.fault = fault;
+    plan.at = at;
+    return plan;
+  };
+  equation_term terms[std::size_t{N}], result;
+  int term = 0;
+  bool has_arrow = false;
+  for (const char* c = text; *c != 0; ++c) {
+    equation_term& t = has_arrow ? result : terms[term < N ? term : N - 1];
+    if (*c == ' ') continue;
+    if (is_letter(*c)) {
+      if (t.count == 64) return fail(equation_fault::sign, 0);
+      t.letters[t.count++] = *c;
+    } else if (*c == '.' && c[1] == '.' && c[2] == '.' && t.dots_at < 0) {
+      t.dots_at = t.count;
+      c += 2;
+    } else if (*c == ',' && !has_arrow) {
+      ++term;
+    } else if (*c == '-' && c[1] == '>' && !has_arrow) {
+      has_arrow = true;
+      ++c;
+    } else {
+      return fail(equation_fault::sign, 0);
+    }
+  }
+  if (term + 1 != N) return fail(equation_fault::terms, term + 1);
+  int hidden = 0;
+  for (int i = 0; i < N; ++i) {
+    const int more = ranks[i] - terms[i].count;
+    if (more < 0 || (more > 0 && terms[i].dots_at < 0)) return fail(equation_fault::rank, i);
+    plan.operand[i] = axes_of_term(terms[i], more);
+    if (terms[i].dots_at >= 0 && more > hidden) hidden = more;
+  }
+  if (!has_arrow) {
+    result.dots_at = 0;
+    for (int letter = 'A'; letter <= 'z'; ++letter) {
+      int times = 0;
+      for (const equation_term& t : terms)
+        for (int i = 0; i < t.count; ++i) times += t.letters[i] == letter;
+      if (times == 1) result.letters[result.count++] = letter;
+    }
+  }
+  const int rank = result.count + (result.dots_at >= 0 ? hidden : 0);
+  for (int i = 0; i < result.count; ++i) {
+    bool is_there = false;
+    for (int k = 0; k < N; ++k) is_there = is_there || plan.operand[k].has(result.letters[i]);
+    for (int k = 0; k < i; ++k) is_there = is_there && result.letters[k] != result.letters[i];
+    if (!is_there) return fail(equation_fault::letter, 0);
+  }
+  if (rank > max_rank) return fail(equation_fault::result, rank);
+  plan.result = axes_of_term(result, hidden);
+  return plan;
+}
+
+template <equation E, class... A>
+struct einsum_of {
+  static constexpr int ranks[sizeof...(A)] = {rank_of<A>...};
+  static constexpr einsum_plan<static_cast<int>(sizeof...(A))> plan =
+      read_equation<static_cast<int>(sizeof...(A))>(E.text, ranks);
+};
+
+template <equation E, class... A>
+constexpr auto find_einsum_mistake() {
+  if constexpr (!are_factors<A...>) {
+    return factor_mistake<A...>{};
+  } else {
+    constexpr auto plan = einsum_of<E, A...>::plan;
+    if constexpr (plan.fault == equation_fault::sign)
+      return mistake<equation_with_other_signs_than_letters_commas_dots_and_an_arrow,
+                     write_it_as_in_ij_comma_jk_arrow_ik>{};
+    else if constexpr (plan.fault == equation_fault::terms)
+      return mistake<equation_of_so_many_terms_for_so_many_operands<plan.at, static_cast<int>(sizeof...(A))>,
+                     write_one_term_for_each_operand>{};
+    else if constexpr (plan.fault == equation_fault::rank)
+      return mistake<operand_of_this_number_and_rank_does_not_fit_its_term<plan.at, einsum_of<E, A...>::ranks[plan.at]>,
+                     write_one_letter_for_each_axis_or_three_dots_for_some>{};
+    else if constexpr (plan.fault == equation_fault::letter)
+      return mistake<result_with_a_letter_that_no_operand_has_or_that_it_names_twice,
+                     name_axes_of_operands_once_each>{};
+    else if constexpr (plan.fault == equation_fault::result)
+      return mistake<result_of_more_than_8_axes, sum_over_more_axes>{};
+    else return fitting<literals_type<A...>>{};
+  }
+}
+template <equation E, class... A>
+using einsum_mistake = decltype(find_einsum_mistake<E, bare<A>...>());
+
+/// Names with equal extents, but that one operand may repeat its only element.
+SINTER_SHARED void check_named_extents(const axis_names* names, const shape_piece* shapes, int operands);
+#if SINTER_DEFINES
+SINTER_SHARED void check_named_extents(const axis_names* names, const shape_piece* shapes, int operands) {
+  for (int i = 0; i < operands; ++i)
+    for (int d = 0; d < names[i].count; ++d)
+      for (int k = 0; k <= i; ++k)
+        for (int e = 0; e < (k == i ? d : names[k].count); ++e) {
+          const index_t n = shapes[i].extents[d], m = shapes[k].extents[e];
+          if (names[i].of[d] != names[k].of[e] || n == m || (i != k && (n == 1 || m == 1))) continue;
+          const char letter[] = {static_cast<char>(names[i].of[d]), 0};
+          refuse<shape_error>({"einsum: axis ", names[i].of[d] > hidden_axis ? "..." : letter, " has ", m,
+                               " elements in operand ", k, " of shape ", shapes[k], " and ", n, " in operand ", i,
+                               " of shape ", shapes[i]});
+        }
+}
+#endif  // SINTER_DEFINES
+
+/// A tensor or a variable with the names of its axes.
+template <axis_names Axes, class X>
+struct named {
+  static constexpr axis_names axes = Axes;
+  X x;
+};
+
+template <axis_names Axes, class X>
+named<Axes, X> with_names(X x) {
+  return {std::move(x)};
+}
+
+/// x, the axes of which stand as `To` says; it has all of them.
+template <axis_names To, axis_names Axes, class X>
+auto arranged(const named<Axes, X>& n) {
+  index_t order[max_rank] = {};
+  bool moves = false;
+  for (int d = 0; d < To.count; ++d) {
+    order[d] = Axes.find(To.of[d]);
+    moves = moves || order[d] != d;
+  }
+  return moves ? permuted(n.x, order) : n.x;
+}
+
+/// A sum that keeps the element type of x.
+template <class X, std::size_t N>
+auto sum_of_elements(const X& x, const index_t (&axes)[N]) {
+  if constexpr (std::is_integral_v<element_of<X>>) return eval(cast<element_of<X>>(sum(x, axes)));
+  else return eval(sum(x, axes));
+}
+
+/// The last `count` axes of x, summed.
+template <int Count, class X>
+auto sum_last(const X& x) {
+  index_t axes[std::size_t{Count}];
+  for (int i = 0; i < Count; ++i) axes[i] = rank_of<X> - Count + i;
+  return sum_of_elements(x, axes);
+}
+
+/// The diagonals of axes that have one name, summed along axes that are not kept.
+template <axis_names Kept, axis_names Axes, class X>
+auto simplified(const named<Axes, X>& n) {
+  constexpr int second = [] {
+    for (int i = 1; i < Axes.count; ++i)
+      if (Axes.find(Axes.of[i]) < i) return i;
+    return 0;
+  }();
+  if constexpr (second > 0) {
+    constexpr int first = Axes.find(Axes.of[second]);
+    constexpr axis_names left = [] {  // diagonal() takes the two axes away and puts theirs last
+      axis_names others;
+      for (int i = 0; i < Axes.count; ++i)
+        if (i != first && i != second) others.add(Axes.of[i]);
+      others.add(Axes.of[first]);
+      return others;
+    }();
+    return simplified<Kept>(with_names<left>(n.x.diagonal(0, first, second)));
+  } else {
+    constexpr axis_names kept = Axes.only([](int name) { return Kept.has(name); });
+    constexpr axis_names summed = Axes.only([](int name) { return !Kept.has(name); });
+    if constexpr (summed.count == 0) {
+      return n;
+    } else {
+      return with_names<kept>(sum_last<summed.count>(arranged<kept.followed_by(summed)>(n)));
+    }
+  }
+}
+
+/// The extents of named axes; an extent of 1 is that of the other operand.
+template <axis_names Names, axis_names OfX, axis_names OfY, class X, class Y>
+extents<Names.count> extents_of(const named<OfX, X>& a, const named<OfY, Y>& b) {
+  extents<Names.count> e;
+  for (int d = 0; d < Names.count; ++d) {
+    const int i = OfX.find(Names.of[d]), k = OfY.find(Names.of[d]);
+    e[d] = i < 0 ? 1 : a.x.shape()[i];
+    if (k >= 0 && e[d] == 1) e[d] = b.x.shape()[k];
+  }
+  return e;
+}
+/// x with axes in the order of `All`, of which it lacks some: they have extent 1.
+template <axis_names All, axis_names Axes, class X>
+auto aligned(const named<Axes, X>& n) {
+  const auto x = arranged<All.only([](int name) { return Axes.has(name); })>(n);
+  if constexpr (Axes.count == All.count) {
+    return x;
+  } else {
+    extents<All.count> shape;
+    for (int d = 0, from = 0; d < All.count; ++d) shape[d] = Axes.has(All.of[d]) ? x.shape()[from++] : 1;
+    return x.reshape(shape.values);
+  }
+}
+/// x as matrices: a batch, rows and columns, which are groups of its axes. One of the extents that the groups have may
+/// be 1 in x.
+template <axis_names Batch, axis_names Rows, axis_names Columns, axis_names Axes, class X>
+auto as_matrices(const named<Axes, X>& n, const extents<Batch.count>& batch, const extents<Rows.count>& rows,
+                 const extents<Columns.count>& columns) {
+  constexpr axis_names order = Batch.followed_by(Rows).followed_by(Columns);
+  const auto x = arranged<order>(n);
+  extents<order.count> shape;
+  for (int d = 0; d < Batch.count; ++d) shape[d] = batch[d];
+  for (int d = 0; d < Rows.count; ++d) shape[Batch.count + d] = rows[d];
+  for (int d = 0; d < Columns.count; ++d) shape[Batch.count + Rows.count + d] = columns[d];
+  const auto whole = x.shape() == shape ? x : x.broadcast_to(shape.values);
+  if constexpr (Batch.count == 0) return whole.reshape({rows.numel(), columns.numel()});
+  else return whole.reshape({batch.numel(), rows.numel(), columns.numel()});
+}
+
+/// The product of two operands, summed along the axes that both have and that are not kept.
+template <axis_names Kept, axis_names OfX, axis_names OfY, class X, class Y>
+auto multiply_named(const named<OfX, X>& a, const named<OfY, Y>& b) {
+  constexpr axis_names batch = OfX.only([](int name) { return OfY.has(name) && Kept.has(name); });
+  constexpr axis_names summed = OfX.only([](int name) { return OfY.has(name) && !Kept.has(name); });
+  constexpr axis_names rows = OfX.only([](int name) { return !OfY.has(name); });
+  constexpr axis_names columns = OfY.only([](int name) { return !OfX.has(name); });
+  constexpr int kept = batch.count + rows.count + columns.count;
+  static_assert(kept + (rows.count == 0 || columns.count == 0 ? summed.count : 0) <= max_rank,
+                "sinter: a product of two operands of einsum would have more than 8 axes; use several einsum");
+  constexpr axis_names result = batch.followed_by(rows).followed_by(columns);
+  if constexpr (summed.count == 0) {
+    return with_names<result>(eval(aligned<result>(a) * aligned<result>(b)));
+  } else if constexpr (rows.count == 0 && columns.count == 0) {
+    constexpr axis_names all = batch.followed_by(summed);
+    return with_names<result>(sum_last<summed.count>(aligned<all>(a) * aligned<all>(b)));
+  } else {
+    const auto of_batch = extents_of<batch>(a, b);
+    const auto of_rows = extents_of<rows>(a, b);
+    const auto of_columns = extents_of<columns>(a, b);
+    const auto of_sum = extents_of<summed>(a, b);
+    extents<kept> shape;
+    for (int d = 0; d < kept; ++d)
+      shape[d] = d < batch.count                ? of_batch[d]
+                 : d < batch.count + rows.count ? of_rows[d - batch.count]
+                                                : of_columns[d - batch.count - rows.count];
+    const auto y = eval(matmul(as_matrices<batch, rows, summed>(a, of_batch, of_rows, of_sum),
+                               as_matrices<batch, summed, columns>(b, of_batch, of_sum, of_columns)));
+    return with_names<result>(y.reshape(shape.values));
+  }
+}
+
+/// The product of `left`, which is made of the operands before number I, and of the others.
+template <class Of, int I, class Left, class... X>
+auto multiply_rest(const Left& left, const std::tuple<X...>& operands) {
+  if constexpr (I == static_cast<int>(sizeof...(X))) {
+    return arranged<Of::plan.result>(simplified<Of::plan.result>(left));
+  } else {
+    constexpr axis_names of_left =
+        Left::axes.only([](int name) { return Of::plan.operand[I].has(name) || Of::plan.is_needed(name, I + 1); });
+    constexpr axis_names of_right =
+        Of::plan.operand[I].only([](int name) { return Left::axes.has(name) || Of::plan.is_needed(name, I + 1); });
+    constexpr axis_names kept = [] {
+      axis_names names;
+      for (const axis_names& axes : {Left::axes, Of::plan.operand[I]})
+        for (int d = 0; d < axes.count; ++d)
+          if (Of::plan.is_needed(axes.of[d], I + 1) && !names.has(axes.of[d])) names.add(axes.of[d]);
+      return names;
+    }();
+    return multiply_rest<Of, I + 1>(
+        multiply_named<kept>(simplified<of_left>(left),
+                             simplified<of_right>(with_names<Of::plan.operand[I]>(std::get<I>(operands)))),
+        operands);
+  }
+}
+
+}  // namespace detail
+
+/// A sum of products of tensors, whose axes an equation names, as torch.einsum. It is a template argument, so that the
+/// rank of the result is known. Each operand has a term of letters, one for each axis. Axes of one letter are walked
+/// together: a letter twice in a term is the diagonal, and a letter that the result lacks is summed over. Without an
+/// arrow the result has the letters that stand once, in the order of the alphabet, capitals first. Three dots stand for
+/// axes without letters, which broadcast; without an arrow they are the first ones of the result. Axes of one letter
+/// have equal extents, or 1 in some operands, which is repeated. Two operands are one product of matrices, or one
+/// elementwise pass where nothing is summed or nothing else is left; more are multiplied from left to right. A single
+/// operand is only shown in another way, where nothing is summed. All element types but bool. Runs at once. Errors:
+/// shape_error where extents do not fit; a wrong equation does not compile.
+///
+///     tensor scores = einsum<"bihd, bjhd -> bhij">(queries, keys);
+///     tensor traces = einsum<"...ii -> ...">(x);
+template <detail::equation E, class... A>
+  requires(detail::is_fitting<detail::einsum_mistake<E, A...>>)
+auto einsum(A&&... a) {
+  using of = detail::einsum_of<E, detail::bare<A>...>;
+  (detail::check_defined("einsum", a), ...);
+  const std::tuple operands{detail::eval_to_read(std::forward<A>(a))...};
+  std::apply(
+      [](const auto&... x) {
+        const detail::shape_piece shapes[] = {{x.shape().data(), detail::bare<decltype(x)>::rank}...};
+        detail::check_named_extents(of::plan.operand, shapes, static_cast<int>(sizeof...(A)));
+      },
+      operands);
+  return detail::multiply_rest<of, 1>(detail::with_names<of::plan.operand[0]>(std::get<0>(operands)), operands);
+}
+
+template <detail::equation E, class... A, class Problem = typename detail::einsum_mistake<E, A...>::problem,
+          class Fix = typename detail::einsum_mistake<E, A...>::fix>
+void einsum(A&&...) = delete;
+
+/// The rank of the result follows from the equation, so it is an argument of the type.
+struct equation_that_is_an_argument;
+struct write_einsum_less_equation_greater;
+template <int = 0, class... A, class Problem = equation_that_is_an_argument,
+          class Fix = write_einsum_less_equation_greater>
+void einsum(const char*, A&&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/elu.hpp: the exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct elu_op : real_op {
+  static constexpr const char* name = "elu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T alpha;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, math::expm1(x) * alpha);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * exp(x) * alpha);
+  }
+};
+static_assert(is_elementwise_op<elu_op<float>>);
+
+}  // namespace ops
+
+/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
+/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
+///
+///     tensor y = elu(x);
+template <real_expression A>
+auto elu(A&& x, double alpha = 1) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(elu)
+
+}  // namespace sinter
+// sinter/ops/embedding.hpp: rows of a table, looked up by ids.
 
 namespace sinter {
 
@@ -17781,6 +20307,34 @@ struct expm1_op : real_op {
 SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
 
 }  // namespace sinter
+// sinter/ops/float_power.hpp: powers in double.
+
+namespace sinter {
+
+namespace detail {
+
+template <class A>
+decltype(auto) in_double(A&& a) {
+  if constexpr (literal<A>) return static_cast<double>(a);
+  else if constexpr (std::is_same_v<element_of<A>, double>) return std::forward<A>(a);
+  else return cast<double>(std::forward<A>(a));
+}
+template <class A, class B>
+concept powers_in_double = operand<A> && operand<B> && (expression<A> || expression<B>) && fits<ops::pow_op, A, B>;
+
+}  // namespace detail
+
+/// a^b in double, whatever the element type: pow(cast<double>(a), cast<double>(b)), with its derivative.
+///
+///     tensor<double, 1> y = float_power(x, 2);
+template <class A, class B>
+  requires(detail::powers_in_double<A, B>)
+auto float_power(A&& a, B&& b) {
+  return pow(detail::in_double(std::forward<A>(a)), detail::in_double(std::forward<B>(b)));
+}
+SINTER_BINARY_REJECTIONS(float_power, ops::pow_op)
+
+}  // namespace sinter
 // sinter/ops/floor.hpp: the largest integer not above x.
 
 namespace sinter {
@@ -18264,343 +20818,14 @@ template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class 
   requires(OY < 2 || OX < 2)
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
 
-}  // namespace sinter
-// sinter/ops/greater.hpp: a > b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_op : order_op {
-  static constexpr const char* name = "greater";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) > without_mask(b);
-  }
-};
-
-}  // namespace ops
-
-/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x > 0;
-SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
+template <expression Y, class T, auto SX, device D, int OX, class Problem = variables_of_order_1,
+          class Fix = declare_them_with_order_2>
+  requires(!detail::is_variable<Y> && (Y::order == 1 || OX < 2))
+void grad(const Y& y, const variable<T, SX, D, OX>& x) = delete;
 
 }  // namespace sinter
-// sinter/ops/group_norm.hpp: groups of channels of mean 0 and variance 1, in every sample.
+// sinter/ops/grid_sample.hpp: images read at the places of a grid, and grids of affine maps.
 
-namespace sinter {
-
-namespace ops {
-
-/// The rows of layer_norm, each the neighbouring channels of a group.
-struct group_norm_op : layer_norm_op {
-  static constexpr const char* name = "group_norm";
-  static constexpr take takes(int) { return take::dense; }  // of images with the channels last a copy is cheaper
-  index_t groups;
-  group_norm_op(index_t how_many, double e) : layer_norm_op(1, e), groups(how_many) {}
-
-  template <int R>
-  index_t row_length(const extents<R>& x) const {
-    return layer_norm_op::row_length(x) / groups;
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-template <class X, class... W>
-auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W&... affine) {
-  check_defined(op, x);
-  if (groups < 1 || x.shape()[1] % groups != 0)
-    refuse<shape_error>(
-        {op, ": ", groups, " groups do not divide the ", x.shape()[1], " channels of x of shape ", x.shape()});
-  check_channel_operands(op, x, affine...);
-  auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
-  if constexpr (sizeof...(W) == 0) return y;
-  else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
-}
-
-}  // namespace detail
-
-/// (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over a group of neighbouring
-/// channels of one sample of x (N,C,...), as torch.nn.functional.group_norm. Weight and bias (C,) may be left out.
-/// Floating point, any rank from 2. Without gradients one pass; x is read row-major, from a copy where it lies
-/// otherwise. Derivative: that of layer_norm. Wu and He, "Group normalization", 2018. Errors: shape_error for groups
-/// that do not divide the channels and for weights that do not fit them; value_error for a negative eps.
-///
-///     auto y = group_norm(pictures, 4, gain, shift);
-template <class X, class W, class B>
-  requires detail::takes_channel_operands<X, W, B>
-auto group_norm(X&& x, detail::whole groups, const W& weight, const B& bias, double eps = 1e-5) {
-  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight, bias);
-}
-template <class X, class W>
-  requires detail::takes_channel_operands<X, W>
-auto group_norm(X&& x, detail::whole groups, const W& weight, double eps = 1e-5) {
-  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight);
-}
-template <class X>
-  requires detail::takes_channel_operands<X>
-auto group_norm(X&& x, detail::whole groups, double eps = 1e-5) {
-  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps);
-}
-template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
-          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
-void group_norm(X&&, detail::whole, const W&...) = delete;
-
-/// group_norm with a group for each channel: every channel of every sample for itself, as torch.nn.functional.
-/// instance_norm without running statistics. Ulyanov, Vedaldi, Lempitsky, "Instance normalization", 2016.
-///
-///     auto y = instance_norm(pictures, gain, shift);
-template <class X, class W, class B>
-  requires detail::takes_channel_operands<X, W, B>
-auto instance_norm(X&& x, const W& weight, const B& bias, double eps = 1e-5) {
-  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight, bias);
-}
-template <class X, class W>
-  requires detail::takes_channel_operands<X, W>
-auto instance_norm(X&& x, const W& weight, double eps = 1e-5) {
-  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight);
-}
-template <class X>
-  requires detail::takes_channel_operands<X>
-auto instance_norm(X&& x, double eps = 1e-5) {
-  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps);
-}
-template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
-          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
-void instance_norm(X&&, const W&...) = delete;
-
-}  // namespace sinter
-// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardshrink_op : real_op {
-  static constexpr const char* name = "hardshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T lambda;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(abs(x) <= lambda, zero_of(g), g);
-  }
-};
-static_assert(is_elementwise_op<hardshrink_op<float>>);
-
-}  // namespace ops
-
-/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
-///
-///     tensor y = hardshrink(x, 0.1);
-template <real_expression A>
-auto hardshrink(A&& x, double lambda = 0.5) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardshrink)
-
-}  // namespace sinter
-// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardsigmoid_op : real_op {
-  static constexpr const char* name = "hardsigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V y = x / 6 + math::constant<V>(0.5);
-    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
-  }
-};
-
-}  // namespace ops
-
-/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
-///
-///     tensor y = hardsigmoid(x);
-SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
-
-}  // namespace sinter
-// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardswish_op : real_op {
-  static constexpr const char* name = "hardswish";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
-    return x * gate / 6;
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto inside = g * (x / 3 + number(g, 0.5));
-    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
-  }
-};
-
-}  // namespace ops
-
-/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
-/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
-///
-///     tensor y = hardswish(x);
-SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
-
-}  // namespace sinter
-// sinter/ops/hardtanh.hpp: the identity between two limits.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardtanh_op : real_op {
-  static constexpr const char* name = "hardtanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  T low;
-  T high;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::min(math::max(x, low), high);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
-    return select(logical_or(y <= low, y >= high), zero_of(g), g);
-  }
-};
-static_assert(is_elementwise_op<hardtanh_op<float>>);
-
-}  // namespace ops
-
-/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
-/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
-///
-///     tensor y = hardtanh(x);
-template <real_expression A>
-auto hardtanh(A&& x, double low = -1, double high = 1) {
-  if (!(low <= high)) detail::refuse<value_error>({"hardtanh: low must not be above high"});
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
-                          std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardtanh)
-
-}  // namespace sinter
-// sinter/ops/histc.hpp: the histogram of a tensor.
-
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
-    else return select(a == b, half, select(b > a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
-/// NaN. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
-/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
-/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
-/// value_error for fewer than one bin and for a range that is empty or not finite.
-///
-///     tensor brightness = histc(x, 256, 0, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
-tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
-  detail::check_defined("histc", x);
-  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
-  const no_grad guard;
-  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
-  if (low == high && e.shape().numel() > 0) {
-    low = static_cast<double>(eval(min(e)).item());
-    high = static_cast<double>(eval(max(e)).item());
-  }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  if (!(low < high) || !std::isfinite(high - low))
-    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
-  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
-  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
-}
-SINTER_REAL_ONLY(histc)
-
-}  // namespace sinter
-// sinter/ops/hypot.hpp: the length of the hypotenuse.
-
-namespace sinter {
-namespace ops {
-
-struct hypot_op : real_op {
-  static constexpr const char* name = "hypot";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    // scaled by the larger leg, whose square may overflow
-    const V x = math::abs(a), y = math::abs(b);
-    const V larger = math::max(x, y);
-    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
-    const V length = larger * math::sqrt(1 + ratio * ratio);
-    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
-    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
-    else return select(y == 0, zero_of(g), g * (b / y));
-  }
-};
-
-}  // namespace ops
-
-/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
-/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
-///
-///     tensor radius = hypot(x, y);
-SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
-
-}  // namespace sinter
 // sinter/ops/interpolate.hpp: images of another size.
 
 namespace sinter {
@@ -18763,6 +20988,656 @@ template <class X, class Problem = typename detail::kernel_check<ops::interpolat
 void interpolate(X&&, const interpolate_options&) = delete;
 
 }  // namespace sinter
+
+namespace sinter {
+
+struct use_a_grid_of_the_rank_of_x;
+
+/// What stands outside of an image for grid_sample.
+enum class grid_padding {
+  zeros,      ///< zeros
+  border,     ///< the nearest element
+  reflection  ///< the image in a mirror, at its elements' middles with align_corners, else at their edges
+};
+
+/// How grid_sample reads an image between its elements and outside of it.
+///
+///     grid_sample(x, grid, {.padding_mode = grid_padding::border, .align_corners = true});
+struct grid_sample_options {
+  interpolation mode = interpolation::bilinear;  ///< or nearest, or bicubic for (N,C,H,W)
+  grid_padding padding_mode = grid_padding::zeros;
+  bool align_corners = false;  ///< -1 and 1 are the middles of the first and last elements, not their outer edges
+};
+
+namespace ops {
+
+/// The elements of an axis that are read at a place: how much each counts, and its derivative by the number of the
+/// grid. An element outside is -1.
+template <class C>
+struct grid_taps {
+  int count = 0;
+  index_t at[4] = {};
+  C weight[4] = {};
+  C slope[4] = {};
+};
+
+/// How the numbers of a grid are places along an axis.
+struct grid_axis {
+  index_t in = 1;
+  interpolation mode = interpolation::bilinear;
+  grid_padding padding = grid_padding::zeros;
+  bool corners = false;
+
+  template <class C>
+  SINTER_WORD grid_taps<C> taps(C number) const {
+    grid_taps<C> t;
+    const C n = static_cast<C>(in);
+    C x = corners ? (number + 1) / 2 * (n - 1) : ((number + 1) * n - 1) / 2;
+    C slope = corners ? (n - 1) / 2 : n / 2;
+    if (mode == interpolation::bicubic) {
+      add_cubic(x, slope, t);
+      return t;
+    }
+    x = inside(x, slope);
+    if (mode == interpolation::nearest) {
+      t.count = 1;
+      t.at[0] = element_at(math::round(x));
+      t.weight[0] = 1;
+      return t;
+    }
+    const C base = math::floor(x);
+    t.count = 2;
+    t.at[0] = element_at(base);
+    t.at[1] = element_at(base + 1);
+    t.weight[0] = base + 1 - x;
+    t.weight[1] = x - base;
+    t.slope[0] = -slope;
+    t.slope[1] = slope;
+    return t;
+  }
+
+ private:
+  /// The element at a whole number, which may be NaN.
+  template <class C>
+  SINTER_WORD index_t element_at(C x) const {
+    return x >= 0 && x < static_cast<C>(in) ? static_cast<index_t>(x) : -1;
+  }
+  /// The place that is read in place of x, where nothing outside is; NaN is 0. The slope follows.
+  template <class C>
+  SINTER_WORD C inside(C x, C& slope) const {
+    if (padding == grid_padding::zeros) return x;
+    const C last = static_cast<C>(in - 1);
+    if (padding == grid_padding::reflection) {
+      const C first = corners ? C(0) : C(-0.5), span = corners ? last : static_cast<C>(in);
+      if (!(span > 0)) {
+        slope = 0;
+        return 0;
+      }
+      C distance = x - first;
+      if (distance < 0) {
+        distance = -distance;
+        slope = -slope;
+      }
+      const C rest = math::fmod(distance, span), turns = math::floor(distance / span);
+      const bool is_turned = math::fmod(turns, C(2)) == 1;
+      if (is_turned) slope = -slope;
+      x = (is_turned ? span - rest : rest) + first;
+    }
+    if (x > 0 && x < last) return x;
+    slope = 0;
+    return x > 0 ? last : C(0);
+  }
+  template <class C>
+  SINTER_WORD void add_cubic(C x, C slope, grid_taps<C>& t) const {
+    const C base = math::floor(x), rest = x - base;
+    t.count = 4;
+    SINTER_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      C unused = 0;
+      t.at[k] = element_at(math::round(inside(base + static_cast<C>(k - 1), unused)));
+      const bool is_left = k < 2;
+      const C distance = is_left ? rest + static_cast<C>(1 - k) : static_cast<C>(k - 1) - rest;
+      t.weight[k] = cubic_weight(distance, k == 1 || k == 2, C(-0.75));
+      t.slope[k] = (is_left ? slope : -slope) * cubic_slope(distance, k == 1 || k == 2, C(-0.75));
+    }
+  }
+};
+
+/// Images and places as kernels see them. The grid is dense (N,places,axes), its last numbers are for the first axis;
+/// results are dense (N,C,places). Strides in elements.
+template <int Axes>
+struct grid_sampling {
+  index_t batch = 0, channels = 0, places = 0;
+  index_t x_batch = 0, x_channel = 0, x_step[std::size_t{Axes}] = {};
+  grid_axis axis[std::size_t{Axes}];
+
+  SINTER_WORD index_t elements() const {
+    index_t n = 1;
+    for (int d = 0; d < Axes; ++d) n *= axis[d].in;
+    return n;
+  }
+  /// How many elements are read at a place.
+  SINTER_WORD int taps() const {
+    const int each = axis[0].mode == interpolation::nearest ? 1 : axis[0].mode == interpolation::bicubic ? 4 : 2;
+    int n = 1;
+    for (int d = 0; d < Axes; ++d) n *= each;
+    return n;
+  }
+  /// f(offset in a plane, weight, slopes) for the elements that are read at the place of these numbers, outside ones
+  /// with the offset -1.
+  template <class C, class T, class F>
+  SINTER_WORD void each_tap(const T* numbers, const F& f) const {
+    grid_taps<C> along[std::size_t{Axes}];
+    for (int d = 0; d < Axes; ++d) along[d] = axis[d].taps(static_cast<C>(numbers[Axes - 1 - d]));
+    const int all = taps(), each = along[0].count;
+    for (int tap = 0; tap < all; ++tap) {
+      index_t at = 0;
+      C weight = 1, slope[std::size_t{Axes}];
+      for (int d = 0; d < Axes; ++d) slope[d] = 1;
+      for (int d = Axes - 1, rest = tap; d >= 0; --d, rest /= each) {
+        const int k = rest % each;
+        const index_t element = one_of(along[d].at, k);
+        at = at < 0 || element < 0 ? -1 : at + element * x_step[d];
+        const C w = one_of(along[d].weight, k), s = one_of(along[d].slope, k);
+        weight *= w;
+        for (int e = 0; e < Axes; ++e) slope[e] *= e == d ? s : w;
+      }
+      f(at, weight, slope);
+    }
+  }
+};
+
+/// y(n,c,i...) = x(n, c, the place grid(n,i...)).
+struct grid_sample_op : kernel_op {
+  static constexpr const char* name = "grid_sample";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first | uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::strided : take::dense; }
+
+  grid_sample_options options;
+  explicit grid_sample_op(const grid_sample_options& o) : options(o) {}
+
+  template <int R>
+  extents<R> shape(const extents<R>& x, const extents<R>& grid) const {
+    using sinter::detail::refuse;
+    const interpolation mode = options.mode;
+    if (mode != interpolation::nearest && mode != interpolation::bilinear && mode != interpolation::bicubic)
+      refuse<value_error>({"grid_sample: this mode is for interpolate alone; take nearest, bilinear or bicubic"});
+    if (R != 4 && mode == interpolation::bicubic)
+      refuse<value_error>({"grid_sample: bicubic is for images (N,C,H,W); x has shape ", x});
+    bool fits = grid[0] == x[0] && grid[R - 1] == R - 2;
+    if (!fits)
+      refuse<shape_error>({"grid_sample: a grid of shape ", grid, " for x of shape ", x,
+                           "; its first extent must be that of x, and its last one ", R - 2});
+    for (int d = 2; d < R; ++d)
+      if (x[d] < 1) refuse<shape_error>({"grid_sample: x of shape ", x, " has no elements on axis ", d});
+    extents<R> y = x;
+    for (int d = 2; d < R; ++d) y[d] = grid[d - 1];
+    return y;
+  }
+  template <class X, class G>
+  static constexpr auto mistake() {
+    if constexpr (!sinter::detail::is_fitting<decltype(floating_of_rank<4, 5, X, G>())>)
+      return floating_of_rank<4, 5, X, G>();
+    else if constexpr (rank_of<X> != rank_of<G>)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<G>>, use_a_grid_of_the_rank_of_x>{};
+    else return sinter::detail::fitting<element_of<X>>{};
+  }
+
+  /// For x, or a gradient of its shape, and a grid.
+  template <class X, class G>
+  grid_sampling<X::rank - 2> sampling_of(const X& x, const G& grid) const {
+    constexpr int axes = X::rank - 2;
+    grid_sampling<axes> s;
+    s.batch = x.shape()[0];
+    s.channels = x.shape()[1];
+    s.places = 1;
+    for (int d = 0; d < axes; ++d) s.places *= grid.shape()[d + 1];
+    s.x_batch = x.strides()[0];
+    s.x_channel = x.strides()[1];
+    for (int d = 0; d < axes; ++d) {
+      s.x_step[d] = x.strides()[d + 2];
+      s.axis[d] = {x.shape()[d + 2], options.mode, options.padding_mode, options.align_corners};
+    }
+    return s;
+  }
+  /// add(sampling, dx) adds to the gradient of x. Those of half and bfloat16 are gathered in float.
+  template <class Backward, class F>
+  void add_to_image(const Backward& b, const F& add) const {
+    const auto& grid = b.template operand<1>();
+    const auto dx = b.template sum_of<0>();
+    using T = element_of<decltype(dx)>;
+    if constexpr (narrow_element<T>) {
+      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
+      add(sampling_of(sums, grid), sums);
+      dx.in_place() += cast<T>(sums);
+    } else {
+      add(sampling_of(dx, grid), dx);
+    }
+  }
+};
+static_assert(is_kernel_op<grid_sample_op>);
+
+}  // namespace ops
+
+/// x read at the places of a grid, as torch.nn.functional.grid_sample: (N,C,H,W) and (N,H',W',2) => (N,C,H',W'), or
+/// (N,C,D,H,W) and (N,D',H',W',3) => (N,C,D',H',W'). The numbers of a place are for the last axis of x first; -1 and 1
+/// are its ends. bilinear blends the two nearest elements of each axis, bicubic four (R. Keys, IEEE Trans. ASSP 29
+/// (1981), a = -0.75). Floating point; the result is row-major. NaN in a grid is a place outside. Derivative: to x g
+/// times each element's weight, to the grid g times the slope there, which is 0 with nearest, and where border holds a
+/// place. Errors: shape_error for a grid that does not fit, or an axis of x without elements, value_error for a mode
+/// that is not there.
+///
+///     tensor turned = grid_sample(pictures, affine_grid(theta, {n, 3, 64, 64}));
+template <class X, class G>
+  requires detail::takes_operands<ops::grid_sample_op, X, G>
+detail::kernel_of<ops::grid_sample_op, X, G> grid_sample(X&& x, G&& grid, const grid_sample_options& options = {}) {
+  return detail::make_kernel(ops::grid_sample_op(options), std::forward<X>(x), std::forward<G>(grid));
+}
+template <class X, class G, class Problem = typename detail::kernel_check<ops::grid_sample_op, X, G>::problem,
+          class Fix = typename detail::kernel_check<ops::grid_sample_op, X, G>::fix>
+void grid_sample(X&&, G&&, const grid_sample_options& = {}) = delete;
+
+template <int>
+struct theta_of_rank;
+struct use_theta_of_rank_3_and_a_size_of_4_or_5_extents;
+
+namespace detail {
+
+template <int Size, class Theta>
+constexpr auto find_affine_mistake() {
+  if constexpr (!has_axes<Theta>) return axes_mistake<Theta>{};
+  else if constexpr (!floating_element<element_of<Theta>>)
+    return mistake<element_type_without_this_op<element_of<Theta>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<Theta> != 3 || (Size != 4 && Size != 5))
+    return mistake<theta_of_rank<rank_of<Theta>>, use_theta_of_rank_3_and_a_size_of_4_or_5_extents>{};
+  else return fitting<element_of<Theta>>{};
+}
+template <int Size, class Theta>
+using affine_mistake = decltype(find_affine_mistake<Size, bare<Theta>>());
+
+/// The middles of n elements between -1 and 1; with corners the first and the last one lie there.
+template <class T, device D>
+tensor<T, 1, D> places_of_elements(index_t n, bool corners) {
+  if (n <= 1) return zeros<T, D>({n});
+  const auto places = linspace<T, D>(-1, 1, n);
+  if (corners) return places;
+  return eval(places * static_cast<compute_type<T>>(static_cast<double>(n - 1) / static_cast<double>(n)));
+}
+
+}  // namespace detail
+
+/// The grid of an affine map, for grid_sample: of each sample, theta (N,2,3) times the places (x, y, 1) of the elements
+/// of a result of this size (N,C,H,W) => (N,H,W,2), or theta (N,3,4) times (x, y, z, 1) for (N,C,D,H,W) => (N,D,H,W,3).
+/// As torch.nn.functional.affine_grid. Runs at once. Errors: shape_error for theta of another shape, value_error for a
+/// negative extent.
+///
+///     tensor grid = affine_grid(theta, {8, 3, 64, 64});
+template <class Theta, std::size_t N>
+  requires(detail::is_fitting<detail::affine_mistake<int{N}, Theta>>)
+auto affine_grid(Theta&& theta, const index_t (&size)[N], bool align_corners = false) {
+  using T = element_of<Theta>;
+  using D = device_of<Theta>;
+  constexpr int axes = int{N} - 2;
+  detail::check_defined("affine_grid", theta);
+  const auto to = detail::to_extents(size);
+  if (!(theta.shape() == extents<3>{{to[0], axes, axes + 1}}))
+    detail::refuse<shape_error>({"affine_grid: theta of shape ", theta.shape(), " for a size of ", to, "; it must be (",
+                                 to[0], ",", axes, ",", axes + 1, ")"});
+  for (int d = 0; d < int{N}; ++d)
+    if (to[d] < 0) detail::refuse<value_error>({"affine_grid: size ", to, "; extents must be 0 or more"});
+  extents<axes + 1> all = detail::ones_extents<axes + 1>();
+  extents<axes + 2> shape;
+  shape[0] = to[0];
+  for (int d = 0; d < axes; ++d) shape[d + 1] = all[d] = to[d + 2];
+  shape[axes + 1] = axes;
+  std::vector<tensor<T, axes + 1, D>> numbers;
+  for (int d = axes - 1; d >= 0; --d) {
+    extents<axes + 1> line = detail::ones_extents<axes + 1>();
+    line[d] = all[d];
+    numbers.push_back(
+        detail::places_of_elements<T, D>(all[d], align_corners).reshape(line.values).broadcast_to(all.values));
+  }
+  numbers.push_back(ones<T, D>(all));
+  const index_t places = all.numel();
+  const auto base = concat(axes, numbers).reshape({1, places, axes + 1});
+  return eval(matmul(base, detail::eval_to_read(std::forward<Theta>(theta)).transpose())).reshape(shape.values);
+}
+template <class Theta, std::size_t N, class Problem = typename detail::affine_mistake<int{N}, Theta>::problem,
+          class Fix = typename detail::affine_mistake<int{N}, Theta>::fix>
+void affine_grid(Theta&&, const index_t (&)[N], bool = false) = delete;
+
+}  // namespace sinter
+// sinter/ops/group_norm.hpp: groups of channels of mean 0 and variance 1, in every sample.
+
+namespace sinter {
+
+namespace ops {
+
+/// The rows of layer_norm, each the neighbouring channels of a group.
+struct group_norm_op : layer_norm_op {
+  static constexpr const char* name = "group_norm";
+  static constexpr take takes(int) { return take::dense; }  // of images with the channels last a copy is cheaper
+  index_t groups;
+  group_norm_op(index_t how_many, double e) : layer_norm_op(1, e), groups(how_many) {}
+
+  template <int R>
+  index_t row_length(const extents<R>& x) const {
+    return layer_norm_op::row_length(x) / groups;
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class X, class... W>
+auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W&... affine) {
+  check_defined(op, x);
+  if (groups < 1 || x.shape()[1] % groups != 0)
+    refuse<shape_error>(
+        {op, ": ", groups, " groups do not divide the ", x.shape()[1], " channels of x of shape ", x.shape()});
+  check_channel_operands(op, x, affine...);
+  auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
+  if constexpr (sizeof...(W) == 0) return y;
+  else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over a group of neighbouring
+/// channels of one sample of x (N,C,...), as torch.nn.functional.group_norm. Weight and bias (C,) may be left out.
+/// Floating point, any rank from 2. Without gradients one pass; x is read row-major, from a copy where it lies
+/// otherwise. Derivative: that of layer_norm. Wu and He, "Group normalization", 2018. Errors: shape_error for groups
+/// that do not divide the channels and for weights that do not fit them; value_error for a negative eps.
+///
+///     auto y = group_norm(pictures, 4, gain, shift);
+template <class X, class W, class B>
+  requires detail::takes_channel_operands<X, W, B>
+auto group_norm(X&& x, detail::whole groups, const W& weight, const B& bias, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight, bias);
+}
+template <class X, class W>
+  requires detail::takes_channel_operands<X, W>
+auto group_norm(X&& x, detail::whole groups, const W& weight, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight);
+}
+template <class X>
+  requires detail::takes_channel_operands<X>
+auto group_norm(X&& x, detail::whole groups, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps);
+}
+template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
+          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
+void group_norm(X&&, detail::whole, const W&...) = delete;
+
+/// group_norm with a group for each channel: every channel of every sample for itself, as torch.nn.functional.
+/// instance_norm without running statistics. Ulyanov, Vedaldi, Lempitsky, "Instance normalization", 2016.
+///
+///     auto y = instance_norm(pictures, gain, shift);
+template <class X, class W, class B>
+  requires detail::takes_channel_operands<X, W, B>
+auto instance_norm(X&& x, const W& weight, const B& bias, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight, bias);
+}
+template <class X, class W>
+  requires detail::takes_channel_operands<X, W>
+auto instance_norm(X&& x, const W& weight, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight);
+}
+template <class X>
+  requires detail::takes_channel_operands<X>
+auto instance_norm(X&& x, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps);
+}
+template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
+          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
+void instance_norm(X&&, const W&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardshrink_op : real_op {
+  static constexpr const char* name = "hardshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+static_assert(is_elementwise_op<hardshrink_op<float>>);
+
+}  // namespace ops
+
+/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
+///
+///     tensor y = hardshrink(x, 0.1);
+template <real_expression A>
+auto hardshrink(A&& x, double lambda = 0.5) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardshrink)
+
+}  // namespace sinter
+// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
+
+// sinter/ops/hardtanh.hpp: the identity between two limits.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardtanh_op : real_op {
+  static constexpr const char* name = "hardtanh";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  T low;
+  T high;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::min(math::max(x, low), high);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
+    return select(logical_or(y <= low, y >= high), zero_of(g), g);
+  }
+};
+static_assert(is_elementwise_op<hardtanh_op<float>>);
+
+}  // namespace ops
+
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
+/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
+///
+///     tensor y = hardtanh(x);
+template <real_expression A>
+auto hardtanh(A&& x, double low = -1, double high = 1) {
+  if (!(low <= high)) detail::refuse<value_error>({"hardtanh: low must not be above high"});
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardtanh)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct hardsigmoid_op : real_op {
+  static constexpr const char* name = "hardsigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V y = x / 6 + math::constant<V>(0.5);
+    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
+  }
+};
+
+}  // namespace ops
+
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
+///
+///     tensor y = hardsigmoid(x);
+SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
+
+/// slope x + offset clamped to [0, 1], as ONNX' HardSigmoid: a formula, whose derivative is slope g or 0.
+///
+///     tensor y = hardsigmoid(x, 0.2, 0.5);
+template <real_expression A>
+auto hardsigmoid(A&& x, double slope, double offset) {
+  detail::check_defined("hardsigmoid", x);
+  return hardtanh(std::forward<A>(x) * slope + offset, 0, 1);
+}
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void hardsigmoid(A&&, double, double) = delete;
+
+}  // namespace sinter
+// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
+
+namespace sinter {
+namespace ops {
+
+struct hardswish_op : real_op {
+  static constexpr const char* name = "hardswish";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
+    return x * gate / 6;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto inside = g * (x / 3 + number(g, 0.5));
+    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
+  }
+};
+
+}  // namespace ops
+
+/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
+/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
+///
+///     tensor y = hardswish(x);
+SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
+
+}  // namespace sinter
+// sinter/ops/histc.hpp: the histogram of a tensor.
+
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
+    else return select(a == b, half, select(b > a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
+/// NaN. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
+/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
+/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
+/// value_error for fewer than one bin and for a range that is empty or not finite.
+///
+///     tensor brightness = histc(x, 256, 0, 1);
+template <expression E>
+  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
+tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
+  detail::check_defined("histc", x);
+  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
+  const no_grad guard;
+  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
+  if (low == high && e.shape().numel() > 0) {
+    low = static_cast<double>(eval(min(e)).item());
+    high = static_cast<double>(eval(max(e)).item());
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  if (!(low < high) || !std::isfinite(high - low))
+    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
+  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
+  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
+}
+SINTER_REAL_ONLY(histc)
+
+}  // namespace sinter
+// sinter/ops/hypot.hpp: the length of the hypotenuse.
+
+namespace sinter {
+namespace ops {
+
+struct hypot_op : real_op {
+  static constexpr const char* name = "hypot";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    // scaled by the larger leg, whose square may overflow
+    const V x = math::abs(a), y = math::abs(b);
+    const V larger = math::max(x, y);
+    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
+    const V length = larger * math::sqrt(1 + ratio * ratio);
+    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
+    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
+    else return select(y == 0, zero_of(g), g * (b / y));
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
+/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
+///
+///     tensor radius = hypot(x, y);
+SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
+
+}  // namespace sinter
 // sinter/ops/isclose.hpp: isclose and allclose, for tests of numbers that are rounded.
 
 // sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
@@ -18791,7 +21666,7 @@ SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
 namespace sinter {
 namespace ops {
 
-struct logical_or_op : logical_op {
+struct logical_or_op : predicate_op {
   static constexpr const char* name = "logical_or";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -18805,7 +21680,11 @@ struct logical_or_op : logical_op {
 /// computed.
 ///
 ///     tensor mask = x > 0 || x < 1;
-SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
+SINTER_BINARY_FUNCTION(operator||, ops::of_masks<ops::logical_or_op>)
+
+/// The same of operands of any element type, which count as true where they are not 0, NaN too.
+///
+///     tensor mask = logical_or(x, y);
 SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
 
 }  // namespace sinter
@@ -18847,9 +21726,17 @@ template <class A, class B>
 bool allclose(const A& a, const B& b, const closeness& o = {}) {
   return eval(all(isclose(a, b, o))).item();
 }
+/// Are the shapes and all elements the same? NaN is equal to nothing. It waits for a GPU.
+///
+///     const bool same = equal(a, b);
+template <expression A, expression B>
+  requires(rank_of<A> == rank_of<B> && detail::fits<ops::equal_op, detail::bare<A>, detail::bare<B>>)
+bool equal(const A& a, const B& b) {
+  return a.shape() == b.shape() && eval(all(a == b)).item();
+}
 
 }  // namespace sinter
-// sinter/ops/isinf.hpp: whether x is an infinity.
+// sinter/ops/isinf.hpp: isinf, isposinf and isneginf, whether x is an infinity, or that of one sign.
 
 namespace sinter {
 namespace ops {
@@ -18862,12 +21749,38 @@ struct isinf_op : predicate_op {
   }
 };
 
+template <bool Positive>
+struct infinity_of_sign : predicate_op {
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if constexpr (math::real<math::element_t<V>>) return x == math::constant<V>(Positive ? infinity : -infinity);
+    else return math::isinf(x);
+  }
+};
+struct isposinf_op : infinity_of_sign<true> {
+  static constexpr const char* name = "isposinf";
+};
+struct isneginf_op : infinity_of_sign<false> {
+  static constexpr const char* name = "isneginf";
+};
+
 }  // namespace ops
 
 /// Whether x is an infinity, elementwise; a mask of bool without derivative.
 ///
 ///     tensor mask = isinf(x);
 SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
+
+/// Whether x is the positive infinity; as isinf.
+///
+///     tensor mask = isposinf(x);
+SINTER_UNARY_FUNCTION(isposinf, ops::isposinf_op)
+
+/// Whether x is the negative infinity; as isinf.
+///
+///     tensor mask = isneginf(x);
+SINTER_UNARY_FUNCTION(isneginf, ops::isneginf_op)
 
 }  // namespace sinter
 // sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
@@ -18936,26 +21849,39 @@ struct lerp_op : real_op {
 SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
 
 }  // namespace sinter
-// sinter/ops/less.hpp: a < b.
+// sinter/ops/local_response_norm.hpp: each element over a power of what its neighbours in other channels are.
 
 namespace sinter {
-namespace ops {
 
-struct less_op : order_op {
-  static constexpr const char* name = "less";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return without_mask(a) < without_mask(b);
-  }
+/// Behind the operands of local_response_norm.
+///
+///     local_response_norm(x, 5, {.k = 2});
+struct local_response_norm_options {
+  double alpha = 1e-4;  ///< what the mean of squares counts
+  double beta = 0.75;   ///< the power
+  double k = 1;         ///< what is added to it
 };
 
-}  // namespace ops
-
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-/// Masks themselves have no order: write (0 < x) && (x < 1).
+/// x / (k + alpha m)^beta of x (N,C,…), where m is the sum of the squares of `size` channels around each, size / 2 of
+/// them before it, over size. Floating point; runs at once. Derivative: that of the formula. Errors: value_error for a
+/// size below 1. Krizhevsky et al., "ImageNet classification with deep convolutional neural networks", 2012.
 ///
-///     tensor mask = x < 0;
-SINTER_BINARY_FUNCTION(operator<, ops::less_op)
+///     tensor h = local_response_norm(pictures, 5);
+template <class X>
+  requires(detail::has_reals<X, 3>)
+auto local_response_norm(const X& x, detail::whole size, const local_response_norm_options& o = {}) {
+  detail::check_defined("local_response_norm", x);
+  const index_t n = size;
+  if (n < 1) detail::refuse<value_error>({"local_response_norm: a window of ", n, " channels; it must be 1 or more"});
+  const auto value = detail::eval_to_read(x);
+  if (value.numel() == 0) return eval(value * 1);
+  // (N,…,C), as which it lies in memory channels-last: the window slides along C.
+  const auto lines = eval(square(value)).reshape({value.shape()[0], value.shape()[1], -1}).transpose();
+  const auto around = eval(avg_pool1d(pad(lines, {n / 2, (n - 1) / 2}), n, {.stride = 1}));
+  const auto mean = around.transpose().reshape(value.shape().values);
+  return eval(value / pow(o.k + o.alpha * mean, o.beta));
+}
+SINTER_FIRST_OPERAND_REJECTIONS(local_response_norm, reals_mistake, 3)
 
 }  // namespace sinter
 // sinter/ops/log.hpp: the natural logarithm.
@@ -19131,7 +22057,7 @@ SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
 SINTER_AXIS_REJECTION(log_softmax)
 
 }  // namespace sinter
-// sinter/ops/logaddexp.hpp: the logarithm of a sum of exponentials.
+// sinter/ops/logaddexp.hpp: logaddexp and logaddexp2, the logarithm of a sum of powers of e or 2.
 
 namespace sinter {
 namespace ops {
@@ -19151,6 +22077,22 @@ struct logaddexp_op : real_op {
   }
 };
 
+struct logaddexp2_op : real_op {
+  static constexpr const char* name = "logaddexp2";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V rest = math::log1p(math::exp2(math::neg(math::abs(a - b)))) * math::constant<V>(1.44269504088896341);
+    return math::select(a == b, a + math::constant<V>(1), math::max(a, b) + rest);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto ln2 = number(g, 0.693147180559945309);
+    if constexpr (I == 0) return g * call<sigmoid_op>((a - b) * ln2);
+    else return g * call<sigmoid_op>((b - a) * ln2);
+  }
+};
+
 }  // namespace ops
 
 /// ln(e^a + e^b) without overflow, elementwise and broadcast, floating point. Derivative: g sigmoid(a - b) to a,
@@ -19158,6 +22100,11 @@ struct logaddexp_op : real_op {
 ///
 ///     tensor y = logaddexp(a, b);
 SINTER_BINARY_FUNCTION(logaddexp, ops::logaddexp_op)
+
+/// log2(2^a + 2^b), likewise. Derivative: g 2^a / (2^a + 2^b) to a, g 2^b / (2^a + 2^b) to b.
+///
+///     tensor y = logaddexp2(a, b);
+SINTER_BINARY_FUNCTION(logaddexp2, ops::logaddexp2_op)
 
 }  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
@@ -19214,7 +22161,7 @@ SINTER_AXIS_REJECTION(logcumsumexp)
 namespace sinter {
 namespace ops {
 
-struct logical_xor_op : logical_op {
+struct logical_xor_op : predicate_op {
   static constexpr const char* name = "logical_xor";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -19224,7 +22171,8 @@ struct logical_xor_op : logical_op {
 
 }  // namespace ops
 
-/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
+/// Whether one only is true, elementwise and broadcast; a mask without derivative. Elements of any type count as true
+/// where they are not 0, NaN too.
 ///
 ///     tensor mask = logical_xor(x > 0, y > 0);
 SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
@@ -19326,450 +22274,563 @@ struct logsumexp_op {
 SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
 
 }  // namespace sinter
-// sinter/ops/matmul.hpp: products of two matrices, of batches of them, and linear layers.
-
-// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
+// sinter/ops/lp_pool.hpp: the norm of each window, over one, two and three spatial axes.
 
 namespace sinter {
+namespace detail {
 
-/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
-/// the host devices, which compute float32 whatever is asked for.
-enum class matmul_precision {
-  float32,  ///< every product and sum in float; the default
-  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
-};
+/// `pool` is avg_pool of N axes.
+template <int N, class X, class Pool>
+auto norms_of_windows(const char* op, const X& x, double p, const per_axis<N>& kernel, const max_pool_options<N>& o,
+                      const Pool& pool) {
+  if (!(p > 0)) refuse<value_error>({op, ": norm_type is ", p, "; it must be above 0"});
+  avg_pool_options<N> means;
+  means.stride = o.stride;
+  means.padding = o.padding;
+  means.ceil_mode = o.ceil_mode;
+  means.dilation = o.dilation;
+  double taps = 1;
+  for (int d = 0; d < N; ++d) taps *= static_cast<double>(kernel[d]);
+  return pow(pool(pow(x, p), kernel, means) * taps, 1 / p);
+}
 
-/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
-/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
-/// never more than asked for: without one, nothing is TF32.
+}  // namespace detail
+
+/// The norm (sum x^p)^(1/p) of each window of x (N,C,H,W), as torch.nn.functional.lp_pool2d: without the sign taken
+/// away, so that an odd norm_type p is for elements that are not negative. The options are those of max_pool2d; zeros
+/// are padded. A last window in ceil mode counts as if its elements were the mean of all. Floating point. Derivative:
+/// as of the formula; NaN for a window of zeros. Errors: as avg_pool2d, and value_error for a p that is not above 0.
 ///
-///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
-class [[nodiscard]] use_matmul_precision {
- public:
-  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
-      : precision_(p), before_(std::exchange(newest(), this)) {}
-  ~use_matmul_precision() {
-    use_matmul_precision** link = &newest();
-    while (*link != this) link = &(*link)->before_;
-    *link = before_;
-  }
-  use_matmul_precision(const use_matmul_precision&) = delete;
-  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
+///     tensor y = lp_pool2d(x, 2, 3, {.stride = 2});
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<2>, X>
+auto lp_pool2d(const X& x, double norm_type, const per_axis<2>& kernel, const max_pool_options<2>& options = {}) {
+  return detail::norms_of_windows<2>("lp_pool2d", x, norm_type, kernel, options,
+                                     [](auto&& v, const auto&... o) { return avg_pool2d(std::move(v), o...); });
+}
+/// The norm of each window of x (N,C,L); see lp_pool2d.
+///
+///     tensor y = lp_pool1d(x, 2, 3);
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<1>, X>
+auto lp_pool1d(const X& x, double norm_type, const per_axis<1>& kernel, const max_pool_options<1>& options = {}) {
+  return detail::norms_of_windows<1>("lp_pool1d", x, norm_type, kernel, options,
+                                     [](auto&& v, const auto&... o) { return avg_pool1d(std::move(v), o...); });
+}
+/// The norm of each window of x (N,C,D,H,W); see lp_pool2d.
+///
+///     tensor y = lp_pool3d(x, 2, 3);
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<3>, X>
+auto lp_pool3d(const X& x, double norm_type, const per_axis<3>& kernel, const max_pool_options<3>& options = {}) {
+  return detail::norms_of_windows<3>("lp_pool3d", x, norm_type, kernel, options,
+                                     [](auto&& v, const auto&... o) { return avg_pool3d(std::move(v), o...); });
+}
 
-  /// What holds on this thread now: what the newest one alive asks for.
-  static matmul_precision now() noexcept {
-    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
-  }
+#define SINTER_LP_POOL_REJECTIONS(name, axes)                                                              \
+  template <class X, class Problem = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::fix>                  \
+  void name(X&&, double, const per_axis<axes>&, const max_pool_options<axes>& = {}) = delete;
+SINTER_LP_POOL_REJECTIONS(lp_pool1d, 1)
+SINTER_LP_POOL_REJECTIONS(lp_pool2d, 2)
+SINTER_LP_POOL_REJECTIONS(lp_pool3d, 3)
+#undef SINTER_LP_POOL_REJECTIONS
 
- private:
-  static use_matmul_precision*& newest() noexcept {
-    static thread_local use_matmul_precision* one = nullptr;
-    return one;
-  }
+}  // namespace sinter
+// sinter/ops/masked_softmax.hpp: softmax of some elements, of the negative, and of the largest alone.
 
-  matmul_precision precision_;
-  use_matmul_precision* before_;
+// sinter/ops/softmax.hpp: probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct softmax_op : row_op {
+  static constexpr const char* name = "softmax";
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    if constexpr (!Row::always_keeps) {
+      if (!r.keeps()) {
+        const auto s = r.sum_of_exp(r.x());
+        return r.finish(over(r.x(), [shift = s.shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }),
+                        {.scale = 1 / s.sum});
+      }
+    }
+    const auto x = r.keep(r.x());
+    const auto shift = row_shift(r.max(x));
+    const auto e = r.keep_and_sum(over(x, [shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }));
+    return r.finish(e.values, {.scale = 1 / e.sum});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto dot = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
+    r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
+  }
 };
+static_assert(is_row_op<softmax_op>);
+
+}  // namespace ops
+
+/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
+/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// Derivative: y (g - sum(g y)).
+///
+///     tensor p = softmax(logits, 1);
+template <class E>
+  requires detail::takes_operands<ops::softmax_op, E>
+detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
+}
+SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
+SINTER_AXIS_REJECTION(softmax)
 
 }  // namespace sinter
 
 namespace sinter {
-
-template <int, int>
-struct matmul_of_ranks;
-template <int, int>
-struct linear_of_ranks;
-struct both_of_rank_1_or_more;
-struct x_of_rank_1_or_more_and_w_of_rank_2;
-struct product_of_a_value_that_let_names;
-
 namespace detail {
 
-/// Products are of every element type but bool.
-struct product_op {
-  template <class T>
-  static constexpr bool accepts = !std::is_same_v<T, bool>;
-};
-
-template <class A, class B>
-constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
-  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
-  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
-    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
-  else if constexpr (reads_name<A> || reads_name<B>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else return fitting<element_of<A>>{};
+/// x, and -inf where the mask is false.
+template <class X, class M>
+auto where_masked(X&& x, M&& mask) {
+  return where(std::forward<M>(mask), std::forward<X>(x), -std::numeric_limits<double>::infinity());
 }
-template <class A, class B>
-using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
-
-/// A second gradient that a backward_rule has left to the entry of a product, to be made together with db in the pass
-/// that runs.
-template <class T, int R, device D>
-struct work_with_db {
-  state_ptr second;
-  void (*run)(tape_entry& product, const tensor<T, R, D>& g, const state_ptr& second) = nullptr;
-};
+template <class X, class M, class Op>
+concept takes_mask = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, double>;
 
 }  // namespace detail
 
+/// The softmax along an axis of the elements at which a mask of bool, which broadcasts, is true; 0 elsewhere. NaN along
+/// lines without such an element, as PyTorch's torch.masked.softmax. Derivative: that of softmax.
+///
+///     tensor p = masked_softmax(scores, is_word, -1);
+template <class X, class M>
+  requires(detail::takes_mask<X, M, ops::softmax_op>)
+auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
+  return softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
+}
+/// The logarithm of masked_softmax; -inf where the mask is false.
+///
+///     tensor logarithms = masked_log_softmax(scores, is_word, -1);
+template <class X, class M>
+  requires(detail::takes_mask<X, M, ops::log_softmax_op>)
+auto masked_log_softmax(X&& x, M&& mask, detail::whole axis) {
+  return log_softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
+}
+
+/// softmax(-x) along an axis.
+///
+///     tensor p = softmin(energies, 1);
+template <class X>
+  requires detail::takes_operands<ops::softmax_op, X>
+auto softmin(X&& x, detail::whole axis) {
+  return softmax(-std::forward<X>(x), axis);
+}
+
+/// 1 at the first largest element along an axis, 0 elsewhere; of x's type. Runs at once. No derivative. Errors:
+/// shape_error where the axis has no elements.
+///
+///     tensor choice = hardmax(logits, 1);
+template <class X>
+  requires detail::takes_operands<ops::softmax_op, X>
+auto hardmax(const X& x, detail::whole axis) {
+  detail::check_defined("hardmax", x);
+  const int a = detail::checked_axis("hardmax", axis, rank_of<X>);
+  auto line = detail::ones_extents<rank_of<X>>();
+  line[a] = x.shape()[a];
+  const auto places = arange<std::int64_t, device_of<X>>(x.shape()[a]).reshape(line.values);
+  return eval(cast<element_of<X>>(places == argmax(x, a, keepdim)));
+}
+
+#define SINTER_MASK_REJECTIONS(name)                                                                 \
+  template <class X, class M, class Problem = typename detail::where_mistake<M, X, double>::problem, \
+            class Fix = typename detail::where_mistake<M, X, double>::fix>                           \
+  void name(X&&, M&&, index_t) = delete;
+SINTER_MASK_REJECTIONS(masked_softmax)
+SINTER_MASK_REJECTIONS(masked_log_softmax)
+#undef SINTER_MASK_REJECTIONS
+SINTER_OPERAND_REJECTIONS(softmin, ops::softmax_op)
+SINTER_OPERAND_REJECTIONS(hardmax, ops::softmax_op)
+
+}  // namespace sinter
+// sinter/ops/max_unpool.hpp: elements put back where max_pool took them from.
+
+// sinter/ops/detail/scatter.hpp: the op that writes elements along an axis at indices, its derivatives, and what may be
+// given to the functions that are made of it.
+
+namespace sinter {
+
+// Names in messages.
+struct use_a_source_of_the_rank_of_the_elements;
+
 namespace ops {
 
-/// a b of matrices, or of batches of them: of operands of rank R. Derivative: da = g b^T, db = a^T g. With `transposed`
-/// y = a b^T: da = g b, db = g^T a.
-template <int R>
-struct matmul_op : kernel_op {
-  static constexpr const char* name = "matmul";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+/// x where no index points; there what a rule makes of x and of the elements of src that go there, in order. Without
+/// include_self x has no part in it. Indices are checked before.
+template <class Rule>
+struct scatter_op : kernel_op {
+  static constexpr const char* name = "scatter";
+  static constexpr bool moves = std::is_same_v<Rule, scatter_rule::replace> || std::is_same_v<Rule, scatter_rule::add>;
+  static constexpr bool multiplies = std::is_same_v<Rule, scatter_rule::multiply>;
+  static constexpr unsigned reads =
+      uses::third | (moves ? 0 : uses::first | uses::second) | (moves || multiplies ? 0 : uses::result);
+  static constexpr unsigned grad_uses[2] = {reads, reads};
+  static constexpr take takes(int) { return take::strided; }
   template <device D>
   static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
-  static constexpr bool takes_epilogue = R == 2, keeps_input = true;
-  static constexpr bool differentiable_twice = true;
-  template <class A, class>
-  static constexpr bool has_variants_of = floating_element<element_of<A>>;
-  template <class T, device D>
-  using saves = sinter::detail::work_with_db<T, R, D>;
 
-  bool transposed = false;
+  const char* called;
+  int axis;
+  bool include_self;
+  scatter_op(const char* by, int along, bool self) : called(by), axis(along), include_self(self) {}
 
-  extents<R> shape(const extents<R>& a, const extents<R>& b) const {
-    const index_t inner = transposed ? b[R - 1] : b[R - 2];
-    bool fits = a[R - 1] == inner;
-    if constexpr (R == 3) fits = fits && a[0] == b[0];
-    if (!fits)
-      sinter::detail::refuse<shape_error>(
-          {transposed ? "linear" : name, ": shapes ", a, " and ", b,
-           transposed ? " do not fit: both must have the same last extent"
-                      : " do not fit: the last extent of the first must be the second to last of the second",
-           (R == 3 ? ", and the batches be equal" : "")});
-    extents<R> y = a;
-    y[R - 1] = transposed ? b[R - 2] : b[R - 1];
-    return y;
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>&, const extents<R>&) const {
+    return x;
   }
-  template <class A, class B>
+  template <class X, class S, class I>
   static constexpr auto mistake() {
-    return sinter::detail::find_matmul_mistake<A, B>();
+    return sinter::detail::fitting<element_of<X>>{};
   }
 
-  /// f(left, right) for the product that da is.
-  template <class G, class B, class F>
-  auto with_factors_of_da(const G& g, const B& b, const F& f) const {
-    return transposed ? f(g, b) : f(g, b.transpose());
+  /// y(index) = value
+  template <class T, int R, device D>
+  void fill(const tensor<T, R, D>& y, const tensor<std::int64_t, R, D>& index, T value) const {
+    const auto one = full<T, D>(sinter::detail::ones_extents<R>(), value).broadcast_to(index.shape());
+    sinter::detail::kernels<scatter_by<scatter_rule::replace>, D>::run({axis}, y, index, one);
   }
-  /// f(left, right) for the product that db is.
-  template <class G, class A, class F>
-  auto with_factors_of_db(const G& g, const A& a, const F& f) const {
-    return transposed ? f(g.transpose(), a) : f(a.transpose(), g);
+  /// What stands for x at indices without include_self.
+  template <class T>
+  static constexpr T neutral() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<Rule, scatter_rule::largest>)
+      return limits::has_infinity ? T(-limits::infinity()) : limits::lowest();
+    else if constexpr (std::is_same_v<Rule, scatter_rule::smallest>)
+      return limits::has_infinity ? limits::infinity() : limits::max();
+    else return T(multiplies ? 1 : 0);
   }
-  template <int I, class G, class A, class B, class Y>
-  auto grad(const G& g, const A& a, const B& b, const Y&) const {
-    const auto product = [](const auto& x, const auto& y) { return eval(matmul(x, y)); };
-    if constexpr (I == 0) return with_factors_of_da(g, b, product);
-    else return with_factors_of_db(g, a, product);
-  }
-};
 
-/// a b^T by its name in messages.
-struct linear_op : matmul_op<2> {
-  static constexpr const char* name = "linear";
-  using runs_as = matmul_op<2>;
-  linear_op() { transposed = true; }
+  template <int I, class T, int R, device D, class X, class S, class Y>
+  tensor<T, R, D> grad(const tensor<T, R, D>& g, const X& x, const S& src, const tensor<std::int64_t, R, D>& index,
+                       const Y& y) const {
+    constexpr bool adds = std::is_same_v<Rule, scatter_rule::add>;
+    if constexpr (I == 0 && (adds || multiplies)) {
+      if (!include_self) return without_places(g, index);
+      if constexpr (adds) return g;
+      else return eval(g * cast<T>(products(ones<double, D>(x.shape()), src, index)));
+    } else if constexpr (I == 0 && moves) {
+      return without_places(g, index);
+    } else if constexpr (moves) {
+      return picked_from(g, index);
+    } else if constexpr (multiplies) {
+      return eval(picked_from(g, index) * cast<T>(products_of_others(x, src, index)));
+    } else {
+      return shared<I>(g, x, src, index, y);
+    }
+  }
+
+ private:
+  template <class T, int R, device D>
+  tensor<T, R, D> picked_from(const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index) const {
+    return eval(sinter::detail::make_kernel(gather_op(called, axis), x, index));
+  }
+  template <class T, int R, device D>
+  tensor<T, R, D> without_places(const tensor<T, R, D>& g, const tensor<std::int64_t, R, D>& index) const {
+    const tensor<T, R, D> rest = g.clone();
+    fill(rest, index, T(0));
+    return rest;
+  }
+
+  /// start, times the elements of src that go to each place.
+  template <class T, int R, device D>
+  tensor<double, R, D> products(const tensor<double, R, D>& start, const tensor<T, R, D>& src,
+                                const tensor<std::int64_t, R, D>& index) const {
+    sinter::detail::kernels<scatter_by<scatter_rule::multiply>, D>::run({axis}, start, index, eval(cast<double>(src)));
+    return start;
+  }
+  /// Of each element of src the product of all others that go to its place: those before it times those behind it. No
+  /// element is divided by.
+  template <class T, int R, device D>
+  tensor<double, R, D> products_of_others(const tensor<T, R, D>& x, const tensor<T, R, D>& src,
+                                          const tensor<std::int64_t, R, D>& index) const {
+    const auto so_far = [&](const tensor<double, R, D>& start, const tensor<T, R, D>& of, const auto& at) {
+      const auto factors = copy_of(of);
+      sinter::detail::kernels<scatter_by<scatter_rule::multiply_and_tell>, D>::run({axis}, start, at, factors);
+      return factors;
+    };
+    const auto start = include_self ? copy_of(x) : ones<double, D>(x.shape());
+    const auto before = so_far(start, src, index);
+    return eval(before * so_far(ones<double, D>(x.shape()), src.flip(axis), index.flip(axis)).flip(axis));
+  }
+  template <class T, int R, device D>
+  static tensor<double, R, D> copy_of(const tensor<T, R, D>& x) {
+    const auto copy = tensor<double, R, D>::uninitialized(x.shape());
+    sinter::detail::write(cast<double>(x), copy);
+    return copy;
+  }
+
+  /// g in equal parts to the elements that are the result.
+  template <int I, class T, int R, device D>
+  tensor<T, R, D> shared(const tensor<T, R, D>& g, const tensor<T, R, D>& x, const tensor<T, R, D>& src,
+                         const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) const {
+    const auto wins = [](const auto& one, const auto& best) { return sinter::detail::make_map(wins_op{}, one, best); };
+    const tensor<float, R, D> winners = cast<float>(wins(x, y));
+    if (!include_self) fill(winners, index, 0.f);
+    const tensor<bool, R, D> chosen = wins(src, picked_from(y, index));
+    sinter::detail::add_picked(winners, axis, index, eval(cast<float>(chosen)), sinter::detail::index_order::any);
+    const tensor<T, R, D> part = g / cast<T>(winners);
+    if constexpr (I == 1) return eval(where(chosen, picked_from(part, index), 0));
+    const tensor<T, R, D> own = where(wins(x, y), part, 0);
+    if (!include_self) fill(own, index, T(0));
+    return own;
+  }
 };
+static_assert(is_kernel_op<scatter_op<scatter_rule::add>>);
 
 }  // namespace ops
 
 namespace detail {
 
-template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t) {
-  constexpr int R = tensor<T, S, D>::rank;
-  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
-  if constexpr (R == 3) {
-    m.batches = t.shape()[0];
-    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
-  }
-  return m;
-}
-
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
-template <class A, class B, class C>
-void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
-                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  kernels<ops::matmul_op<C::rank>, device_of<C>>::template multiply<element_of<C>>(matrix_of(a), matrix_of(b),
-                                                                                   matrix_of(c), accumulate, epilogue);
-}
-
-/// The gradient `to` (+)= a b, in whatever order its axes lie.
-template <class T, int R, device D, class A, class B>
-void multiply_into_gradient(const tensor<T, R, D>& to, const A& a, const B& b, bool add) {
-  if (to.strides()[R - 1] == 1 || to.shape()[R - 1] == 1) return multiply_into(a, b, to, add);
-  if (to.strides()[R - 2] == 1)
-    return multiply_into(b.transpose(), a.transpose(), to.transpose(), add);  // c^T = b^T a^T
-  const auto product = tensor<T, R, D>::uninitialized(to.shape());
-  multiply_into(a, b, product, false);
-  write_or_add(product, to, add);
-}
-
-/// The kernels of a product but for `multiply<T>(a, b, c, accumulate, epilogue)`, c (+)= a b, which a backend adds.
-template <int R, device D>
-struct product_kernels {
-  using op_type = ops::matmul_op<R>;
-
-  template <class T>
-  static work_with_db<T, R, D> forward(const op_type& op, const tensor<T, R, D>& y,
-                                       const typename backend<D>::epilogue* after, const tensor<T, R, D>& a,
-                                       const tensor<T, R, D>& b) {
-    multiply_into(a, op.transposed ? b.transpose() : b, y, false, after);
-    return {};
-  }
-  template <class Backward>
-  static void reverse(const op_type& op, Backward& b) {
-    if (b.template wants<0>())
-      op.with_factors_of_da(b.gradient(), b.template operand<1>(), [&b](const auto& x, const auto& y) {
-        const auto place = b.template place_of<0>();
-        multiply_into_gradient(place.to, x, y, place.add);
-      });
-    if (b.template wants<1>()) make_db(op, b, b.gradient());
-  }
-  /// db of the entry b, whose result has the gradient g, and what a rule has left to it.
-  template <class Backward, class G>
-  static void make_db(const op_type& op, Backward& b, const G& g) {
-    if (const auto work = std::exchange(b.saved, {}); work.run != nullptr) return work.run(b, g, work.second);
-    op.with_factors_of_db(g, b.template operand<0>(), [&b](const auto& x, const auto& y) {
-      const auto place = b.template place_of<1>();
-      multiply_into_gradient(place.to, x, y, place.add);
-    });
+template <class Rule, device D>
+struct kernels<ops::scatter_op<Rule>, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::scatter_op<Rule>& op, const tensor<T, R, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x, const tensor<T, R, D>& src, const tensor<std::int64_t, R, D>& index) {
+    write(x, y);
+    if (!op.include_self) op.fill(y, index, ops::scatter_op<Rule>::template neutral<T>());
+    if constexpr (std::is_same_v<Rule, ops::scatter_rule::add>) {
+      add_picked(y, op.axis, index, src, index_order::any);
+    } else if constexpr (ops::scatter_op<Rule>::multiplies && narrow_element<T>) {
+      const tensor<float, R, D> wide = cast<float>(y);
+      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, wide, index, eval(cast<float>(src)));
+      write(cast<T>(wide), y);
+    } else {
+      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, y, index, src);
+    }
   }
 };
 
-}  // namespace detail
+/// Which elements a function of scatter_op takes.
+enum class scatter_elements { all, numbers, reals };
 
-namespace detail {
-
-/// One matrix as a batch of n.
-template <class X>
-void repeat_batch(X& x, index_t n) {
-  if (n == 1) return;
-  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
-  x = x.broadcast_to(shape);
-}
-
-template <class Op, class A, class B>
-kernel_of<Op, A, B> make_matmul(const Op& op, A&& a, B&& b) {
-  if constexpr (rank_of<A> == 3) {
-    check_defined(Op::name, a);
-    check_defined(Op::name, b);
-    evaluated<A> x = eval_to_read(std::forward<A>(a));
-    evaluated<B> y = eval_to_read(std::forward<B>(b));
-    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
-    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
-    return kernel_of<Op, A, B>(op, std::move(x), std::move(y));
+template <class X, class I, class S, bool OneAxis, scatter_elements Elements>
+constexpr auto find_scatter_mistake() {
+  using index_check = decltype(find_index_mistake<X, I, OneAxis>());
+  if constexpr (!is_fitting<index_check>) {
+    return index_check{};
+  } else if constexpr (Elements == scatter_elements::reals     ? !floating_element<element_of<X>>
+                       : Elements == scatter_elements::numbers ? std::is_same_v<element_of<X>, bool>
+                                                               : false) {
+    return mistake<element_type_without_this_op<element_of<X>>, use_another_element_type_or_cast>{};
+  } else if constexpr (literal<S>) {
+    if constexpr (!literal_fits<S, element_of<X>>)
+      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
+                     write_an_integer_literal_or_cast_the_tensor>{};
+    else return fitting<element_of<X>>{};
+  } else if constexpr (!expression<S>) {
+    return no_operands<S>{};
+  } else if constexpr (!same_device<X, S>) {
+    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
+  } else if constexpr (reads_name<S>) {
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  } else if constexpr (rank_of<X> != rank_of<S>) {
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_source_of_the_rank_of_the_elements>{};
   } else {
-    return make_kernel(op, std::forward<A>(a), std::forward<B>(b));
+    return fitting<element_of<X>>{};
+  }
+}
+template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
+using scatter_mistake = decltype(find_scatter_mistake<bare<X>, bare<I>, bare<S>, OneAxis, Elements>());
+template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
+concept scatters = is_fitting<scatter_mistake<X, I, S, OneAxis, Elements>>;
+
+// Errors of shapes.
+SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
+                                        const shape_piece* src);
+SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src);
+#if SINTER_DEFINES
+SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
+                                        const shape_piece* src) {
+  for (int d = 0; d < x.rank; ++d) {
+    if (d != axis && index.extents[d] > x.extents[d])
+      refuse<shape_error>({op, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    if (src != nullptr && index.extents[d] > src->extents[d])
+      refuse<shape_error>(
+          {op, ": index of shape ", index, " is larger than the source of shape ", *src, " on axis ", d});
+  }
+}
+SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src) {
+  for (int d = 0; d < expected.rank; ++d)
+    if (expected.extents[d] != src.extents[d])
+      refuse<shape_error>({op, ": a source of shape ", src, "; x and the index on axis ", axis, " ask for ", expected});
+}
+#endif
+
+/// The elements that go to places of this shape, of a source that is a number or has them.
+template <class T, device D, class S, int R>
+auto scatter_source(S&& src, const extents<R>& places) {
+  if constexpr (literal<S>) {
+    return full<T, D>(ones_extents<R>(), number<T>(src)).broadcast_to(places);
+  } else {
+    auto from = eval_to_read(std::forward<S>(src));
+    for (int d = 0; d < R; ++d)
+      if (from.shape()[d] != places[d]) from = from.slice(d, 0, places[d]);
+    return from;
   }
 }
 
-/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
-template <class A, class B>
-inline constexpr bool multipliable_matrices = [] {
-  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
-  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
-}();
-
-/// Of linear(x, w) and linear(x, w, bias).
-template <class X, class W, class... B>
-constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>) return no_operands<X, W>{};
-  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
-  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
-    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
-  else if constexpr (reads_name<X> || reads_name<W>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else return fitting<element_of<X>>{};
+/// The index along axis a with x's rank: as it is given, or with OneAxis the places of whole slices.
+template <bool OneAxis, class X, class I, class S>
+tensor<std::int64_t, rank_of<X>, device_of<X>> scatter_places(const char* op, const X& x, int a, const I& index,
+                                                              const S& src) {
+  constexpr int R = rank_of<X>;
+  const auto i = checked_indices(op, index, x.shape()[a]);
+  const extents<R> shape = x.shape();
+  if constexpr (OneAxis) {
+    extents<R> line = ones_extents<R>(), places = shape;
+    line[a] = places[a] = i.numel();
+    if constexpr (expression<S>) {
+      const extents<R> given = src.shape();
+      check_slices_shape(op, a, {places.data(), R}, {given.data(), R});
+    }
+    return i.reshape(line).broadcast_to(places);
+  } else if constexpr (literal<S>) {
+    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, nullptr);
+    return i;
+  } else {
+    const extents<R> given = src.shape();
+    const shape_piece source{given.data(), R};
+    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, &source);
+    return i;
+  }
 }
-template <class X, class... Rest>
-using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
-/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
-template <class X, class... Rest>
-inline constexpr bool linear_fits = [] {
-  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
-  else return rank_of<X> == 2;
-}();
 
-}  // namespace detail
-
-/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
-/// repeats. Transposed views are
-/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
-/// tells in what arithmetic. For vectors there are mv() and dot().
-/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor y = relu(matmul(x, w) + bias);
-template <expression A, expression B>
-  requires(detail::multipliable_matrices<A, B>)
-detail::kernel_of<ops::matmul_op<rank_of<A>>, A, B> matmul(A&& a, B&& b) {
-  return detail::make_matmul(ops::matmul_op<rank_of<A>>(), std::forward<A>(a), std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
-          class Fix = typename detail::matmul_mistake<A, B>::fix>
-void matmul(A&&, B&&) = delete;
-
-namespace detail {
-
-template <int R>
-void check_bias(const extents<2>& product, const extents<R>& bias) {
-  if (R != 1 || bias[0] != product[1])
-    refuse<shape_error>(
-        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
+/// x with src written to it along the axis.
+template <class Rule, bool OneAxis, class X, class I, class S>
+auto scattered(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self = true) {
+  check_defined(op, x);
+  if constexpr (expression<S>) check_defined(op, src);
+  const int a = checked_axis(op, axis, rank_of<X>);
+  const auto at = scatter_places<OneAxis>(op, x, a, index, src);
+  return eval(make_kernel(ops::scatter_op<Rule>(op, a, include_self), std::forward<X>(x),
+                          scatter_source<element_of<X>, device_of<X>>(std::forward<S>(src), at.shape()), at));
 }
 
 }  // namespace detail
-
-/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
-///
-///     auto h = relu(linear(x, w, b));
-template <expression X, expression W, class B>
-  requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b)
-    -> decltype(std::declval<detail::kernel_of<ops::linear_op, X, W>>() + std::forward<B>(b)) {
-  auto product = detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
-  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
-  return std::move(product) + std::forward<B>(b);
-}
-template <expression X, expression W>
-  requires(detail::linear_fits<X, W>)
-detail::kernel_of<ops::linear_op, X, W> linear(X&& x, W&& w) {
-  return detail::make_matmul(ops::linear_op(), std::forward<X>(x), std::forward<W>(w));
-}
-template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
-          class Fix = typename detail::linear_mistake<X, W, B>::fix>
-void linear(X&&, W&&, B&&) = delete;
-template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
-          class Fix = typename detail::linear_mistake<X, W>::fix>
-void linear(X&&, W&&) = delete;
-
 }  // namespace sinter
-// sinter/ops/matmul_axes.hpp: matmul and linear of vectors and of more than two axes, made into products of matrices.
 
 namespace sinter {
 
+/// Of which pooling max_unpool is the way back, over N spatial axes: one number, or one for each axis.
+///
+///     max_unpool2d(values, indices, 3, {.stride = 2, .padding = 1});
+///     max_unpool2d(values, indices, 2, {.output_size = {5, 5}});
+template <int N>
+struct max_unpool_options {
+  pool_stride<N> stride = {};   ///< by default the kernel
+  per_axis<N> padding = 0;      ///< on both sides
+  per_axis<N> output_size = 0;  ///< 0 for the smallest that the windows fill
+};
+
 namespace detail {
 
-/// The rank of matmul(a, b): a vector counts as a row on the left, as a column on the right, and loses that axis again.
-constexpr int product_rank(int a, int b) { return larger(a == 1 ? 2 : a, b == 1 ? 2 : b) - int{a == 1} - int{b == 1}; }
-template <class A, class B>
-using product_of_axes = typename result_of_point<element_of<A>, product_rank(rank_of<A>, rank_of<B>), device_of<A>,
-                                                 larger(bare<A>::order, bare<B>::order)>::type;
-template <class A>
-inline constexpr int order_of_operand = [] {
-  if constexpr (expression<A>) return bare<A>::order;
-  else return 0;  // a literal
-}();
-template <class X, class... W>
-using linear_of_axes = typename result_of_point<element_of<X>, rank_of<X>, device_of<X>,
-                                                larger(bare<X>::order, order_of_operand<bare<W>>...)>::type;
-
-/// The axes before those of the matrices.
-template <int R>
-extents<R - 2> leading(const extents<R>& shape) {
-  extents<R - 2> axes;
-  for (int d = 0; d + 2 < R; ++d) axes[d] = shape[d];
-  return axes;
+template <int N, class X, class I>
+constexpr auto find_unpool_mistake() {
+  using index_check = decltype(find_index_mistake<X, I, false>());
+  if constexpr (!is_fitting<index_check>) return index_check{};
+  else if constexpr (rank_of<X> != N + 2)
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<I>>, use_an_operand_of_rank<N + 2, N + 2>>{};
+  else return fitting<element_of<X>>{};
 }
-template <int R>
-extents<R + 2> with_matrix(const extents<R>& axes, index_t rows, index_t columns) {
-  extents<R + 2> shape;
-  for (int d = 0; d < R; ++d) shape[d] = axes[d];
-  shape[R] = rows;
-  shape[R + 1] = columns;
-  return shape;
-}
+template <class X, class I, int N>
+using unpool_mistake = decltype(find_unpool_mistake<N, bare<X>, bare<I>>());
 
-/// x with its leading axes repeated to `axes`, as a batch of matrices.
-template <class X, int R>
-auto as_batch(const X& x, const extents<R>& axes) {
-  const auto shape = with_matrix(axes, x.shape()[X::rank - 2], x.shape()[X::rank - 1]);
-  const index_t batch[] = {axes.numel(), shape[R], shape[R + 1]};
-  bool repeats = X::rank != R + 2;
-  if constexpr (X::rank == R + 2) repeats = !(x.shape() == shape);
-  if (!repeats) return x.reshape(batch);
-  return x.broadcast_to(shape.values).reshape(batch);
+/// The extent of a result. Errors: as max_unpool2d's.
+SINTER_SHARED index_t unpooled_extent(const char* op, int axis, index_t in, index_t kernel, index_t stride,
+                                      index_t padding, index_t asked);
+#if SINTER_DEFINES
+SINTER_SHARED index_t unpooled_extent(const char* op, int axis, index_t in, index_t kernel, index_t stride,
+                                      index_t padding, index_t asked) {
+  if (kernel < 1) refuse<value_error>({op, ": the kernel is ", kernel, "; it must be 1 or more"});
+  check_window(op, stride, 1);
+  if (padding < 0) refuse<value_error>({op, ": padding is ", padding, "; it must not be negative"});
+  const index_t least = (in - 1) * stride - 2 * padding + kernel;
+  const index_t n = asked == 0 ? least : asked;
+  if (n < 1 || n <= least - stride || n >= least + stride)
+    refuse<value_error>({op, ": a result of ", n, " elements on axis ", axis, "; ", in, " windows come from ",
+                         least - stride + 1 > 1 ? least - stride + 1 : 1, " to ", least + stride - 1});
+  return n;
 }
+#endif
 
-/// The product of matrices with leading axes that broadcast.
-template <class A, class B>
-auto multiply_axes(const A& a, const B& b) {
-  constexpr int ra = A::rank, rb = B::rank;
-  const index_t rows = a.shape()[ra - 2], inner = a.shape()[ra - 1], columns = b.shape()[rb - 1];
-  if (inner != b.shape()[rb - 2])
-    refuse<shape_error>({"matmul: shapes ", a.shape(), " and ", b.shape(),
-                         " do not fit: the last extent of the first must be the second to last of the second"});
-  if constexpr (ra == 2 && rb == 2) {
-    return eval(matmul(a, b));
-  } else if constexpr (rb == 2) {  // one matrix for all rows
-    const auto axes = leading(a.shape());
-    const auto y = eval(matmul(a.reshape({axes.numel() * rows, inner}), b));
-    return y.reshape(with_matrix(axes, rows, columns).values);
-  } else {
-    const auto axes = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
-    const auto y = eval(matmul(as_batch(a, axes), as_batch(b, axes)));
-    return y.reshape(with_matrix(axes, rows, columns).values);
-  }
-}
-
-/// A vector on the left as a row, on the right as a column; other operands as they are.
-template <bool Left, class X>
-auto as_matrix(X x) {
-  if constexpr (X::rank != 1) return x;
-  else return x.unsqueeze(Left ? 0 : 1);
+template <int N, class X, class I>
+auto unpooled(const char* op, X&& x, const I& indices, const per_axis<N>& kernel, const max_unpool_options<N>& o) {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  check_defined(op, x);
+  check_defined(op, indices);
+  const extents<N + 2> shape = x.shape();
+  if (!(shape == indices.shape()))
+    refuse<shape_error>({op, ": indices of shape ", indices.shape(), " for x of shape ", shape});
+  extents<N + 2> result = shape;
+  index_t plane = 1;
+  for (int d = 0; d < N; ++d)
+    plane *= result[d + 2] =
+        unpooled_extent(op, d + 2, shape[d + 2], kernel[d], o.stride.of(kernel)[d], o.padding[d], o.output_size[d]);
+  const auto base = zeros<T, D>({1, 1, 1}).broadcast_to({shape[0], shape[1], plane});
+  const index_t taken = shape.numel() / (shape[0] * shape[1] > 0 ? shape[0] * shape[1] : 1);
+  const auto index = eval(indices).reshape({shape[0], shape[1], taken});
+  return scattered<ops::scatter_rule::replace, false>(
+             op, base, 2, index, eval_to_read(std::forward<X>(x)).reshape({shape[0], shape[1], taken}))
+      .reshape(result.values);
 }
 
 }  // namespace detail
 
-/// The product of operands of other ranks, from 1, as torch.matmul. A vector on the left is a row, one on the right a
-/// column, and the result lacks that axis: (K) x (K) => (), (M,K) x (K) => (M), (K) x (…,K,N) => (…,N). Axes before
-/// the last two are batches and broadcast: (…,M,K) x (…,K,N) => (…,M,N). Runs at once. Derivative: that of the
-/// products, summed over what was repeated. Errors: shape_error when the extents do not fit.
+/// Each element of x (N,C,H',W') at its place in a plane of zeros (N,C,H,W): `indices` say where, as
+/// max_pool2d_with_indices gives them, of any integer type and x's shape. H = (H' - 1) stride - 2 padding + KH; as more
+/// than one size pools to H', output_size may name another. Where windows shared an element, the last one writes it.
+/// Every element type; the result is row-major. Runs at once. Derivative: each element's g at its place. As
+/// torch.nn.functional.max_unpool2d. Errors: shape_error for indices of another shape, value_error for numbers that
+/// max_pool2d would refuse and for an output_size that does not pool to x, index_error for an index outside of the
+/// plane, -1 too, on a GPU as for gather.
 ///
-///     tensor scores = matmul(queries, keys.transpose());  // (N,heads,L,d) x (N,heads,d,L)
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::matmul_mistake<A, B>> && !detail::multipliable_matrices<A, B>)
-detail::product_of_axes<A, B> matmul(A&& a, B&& b) {
-  detail::check_defined("matmul", a);
-  detail::check_defined("matmul", b);
-  const auto y = detail::multiply_axes(detail::as_matrix<true>(detail::eval_to_read(std::forward<A>(a))),
-                                       detail::as_matrix<false>(detail::eval_to_read(std::forward<B>(b))));
-  constexpr int R = detail::bare<decltype(y)>::rank;
-  if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return y.select(0, 0).select(0, 0);
-  else if constexpr (rank_of<A> == 1) return y.select(R - 2, 0);
-  else if constexpr (rank_of<B> == 1) return y.select(R - 1, 0);
-  else return y;
+///     auto [values, indices] = max_pool2d_with_indices(pictures, 2);
+///     tensor sparse = max_unpool2d(values, indices, 2);
+template <class X, class I>
+  requires(detail::is_fitting<detail::unpool_mistake<X, I, 2>>)
+auto max_unpool2d(X&& x, const I& indices, const per_axis<2>& kernel, const max_unpool_options<2>& options = {}) {
+  return detail::unpooled<2>("max_unpool2d", std::forward<X>(x), indices, kernel, options);
+}
+/// Elements put back along one axis, (N,C,L') => (N,C,L); see max_unpool2d.
+///
+///     tensor sparse = max_unpool1d(values, indices, 3, {.stride = 2});
+template <class X, class I>
+  requires(detail::is_fitting<detail::unpool_mistake<X, I, 1>>)
+auto max_unpool1d(X&& x, const I& indices, const per_axis<1>& kernel, const max_unpool_options<1>& options = {}) {
+  return detail::unpooled<1>("max_unpool1d", std::forward<X>(x), indices, kernel, options);
+}
+/// Elements put back in volumes, (N,C,D',H',W') => (N,C,D,H,W); see max_unpool2d.
+///
+///     tensor sparse = max_unpool3d(values, indices, 2);
+template <class X, class I>
+  requires(detail::is_fitting<detail::unpool_mistake<X, I, 3>>)
+auto max_unpool3d(X&& x, const I& indices, const per_axis<3>& kernel, const max_unpool_options<3>& options = {}) {
+  return detail::unpooled<3>("max_unpool3d", std::forward<X>(x), indices, kernel, options);
 }
 
-/// linear() of one vector or of more leading axes: (…,in) => (…,out). Runs at once.
-///
-///     auto h = relu(linear(tokens, w, b));  // (N,L,in) => (N,L,out)
-template <expression X, expression W, class... B>
-  requires(detail::is_fitting<detail::linear_mistake<X, W, B...>> && rank_of<X> != 2 && sizeof...(B) <= 1)
-detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
-  detail::check_defined("linear", x);
-  detail::check_defined("linear", w);
-  constexpr int R = rank_of<X>;
-  auto shape = x.shape();
-  const index_t inputs = shape[R - 1], outputs = w.shape()[0];
-  if (inputs != w.shape()[1])
-    detail::refuse<shape_error>(
-        {"linear: shapes ", shape, " and ", w.shape(), " do not fit: both must have the same last extent"});
-  shape[R - 1] = 1;
-  const index_t rows = shape.numel();
-  shape[R - 1] = outputs;
-  const auto y = eval(linear(detail::eval_to_read(std::forward<X>(x)).reshape({rows, inputs}), std::forward<W>(w),
-                             std::forward<B>(b)...));
-  return y.reshape(shape.values);
-}
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_MAX_UNPOOL_REJECTIONS(name, axes)                                                    \
+  template <class X, class I, class Problem = typename detail::unpool_mistake<X, I, axes>::problem, \
+            class Fix = typename detail::unpool_mistake<X, I, axes>::fix>                           \
+  void name(X&&, const I&, const per_axis<axes>&, const max_unpool_options<axes>& = {}) = delete;
+SINTER_MAX_UNPOOL_REJECTIONS(max_unpool1d, 1)
+SINTER_MAX_UNPOOL_REJECTIONS(max_unpool2d, 2)
+SINTER_MAX_UNPOOL_REJECTIONS(max_unpool3d, 3)
+#undef SINTER_MAX_UNPOOL_REJECTIONS
 
 }  // namespace sinter
 // sinter/ops/maximum.hpp: the larger of two operands.
@@ -19802,72 +22863,179 @@ struct maximum_op : number_op {
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
 
 }  // namespace sinter
-// sinter/ops/norm.hpp: the Euclidean norm along axes.
+// sinter/ops/mish.hpp: x tanh(softplus(x)).
 
 namespace sinter {
 namespace ops {
 
-/// The square root whose derivative at 0 is taken as 0.
-struct root_op : real_op {
-  static constexpr const char* name = "norm";
-  static constexpr unsigned grad_uses[1] = {uses::result};
+struct mish_op : real_op {
+  static constexpr const char* name = "mish";
+  static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
+    return x * math::tanh(math::neg(log_sigmoid_op::apply(math::neg(x))));  // softplus(x) = -ln sigmoid(-x)
   }
   template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y == 0, zero_of(g), g / (y * 2));
-  }
-};
-
-/// The norm as the root of a sum, for second derivatives.
-template <class T>
-struct root_of_sum_op {
-  static constexpr const char* name = "norm";
-  static constexpr bool needs_values = false;
-  template <class U>
-  using reducer = sinter::detail::sum_reducer<U>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set&) {
-    return square(cast<double>(e));
-  }
-  template <class Node>
-  static auto finish(Node node, index_t) {
-    return cast<T>(sinter::detail::make_map(root_op{}, std::move(node)));
-  }
-};
-
-struct norm_op {
-  static constexpr const char* name = "norm";
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::norm_reducer<T>;
-  template <class T>
-  using twice = root_of_sum_op<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <int I, class G, class X, class Y, class Aux, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
-      return select(y == 0, zero_of(g), g * (x / y));
-    }
-  };
-  template <class E, class R>
-  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
-    return result;
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto s = call<sigmoid_op>(x);
+    const auto t = tanh(-call<log_sigmoid_op>(-x));
+    return g * (t + x * s * (1 - t * t));
   }
 };
 
 }  // namespace ops
 
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Floating point; right wherever it is in the range of the type, also where squares are not. Derivative: g x / y, and
-/// 0 where y is 0.
+/// x tanh(softplus(x)), elementwise, floating point. With s = sigmoid(x) and t = tanh(softplus(x)), the derivative is
+/// g (t + x s (1 - t^2)). Misra, "Mish: a self regularized non-monotonic activation function", 2019.
 ///
-///     tensor length = norm(x, 1);
-SINTER_REDUCTION(norm, ops::norm_op)
+///     tensor y = mish(x);
+SINTER_UNARY_FUNCTION(mish, ops::mish_op)
+
+}  // namespace sinter
+// sinter/ops/names.hpp: further names, PyTorch's, of operators and of ops.
+
+// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
+
+namespace sinter {
+namespace ops {
+
+struct remainder_op : number_op {
+  static constexpr const char* name = "remainder";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::remainder(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) {
+      return g;
+    } else {
+      const auto rest = call<fmod_op>(a, b);
+      const auto toward_zero = fmod_op::quotient(a, b, rest);
+      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
+      return -g * select(is_below, toward_zero - 1, toward_zero);
+    }
+  }
+};
+
+}  // namespace ops
+
+/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
+/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
+///
+///     tensor hour = remainder(x, 24);
+SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// a + b.
+///
+///     tensor y = add(x, 1);
+SINTER_BINARY_FUNCTION(add, ops::add_op)
+/// a - b.
+///
+///     tensor y = sub(x, 1);
+SINTER_BINARY_FUNCTION(sub, ops::subtract_op)
+/// a * b.
+///
+///     tensor y = mul(x, 2);
+SINTER_BINARY_FUNCTION(mul, ops::multiply_op)
+/// a / b.
+///
+///     tensor y = div(x, 2);
+SINTER_BINARY_FUNCTION(div, ops::divide_op)
+/// -x.
+///
+///     tensor y = neg(x);
+SINTER_UNARY_FUNCTION(neg, ops::negate_op)
+/// remainder(a, b), which has the sign of b.
+///
+///     tensor y = x % 2;
+SINTER_BINARY_FUNCTION(operator%, ops::remainder_op)
+/// clamp(x, low, high).
+///
+///     tensor y = clip(x, 0, 1);
+SINTER_TERNARY_FUNCTION(clip, ops::clamp_op)
+/// a == b, a mask.
+///
+///     tensor mask = eq(x, 0);
+SINTER_BINARY_FUNCTION(eq, ops::equal_op)
+/// a != b, a mask.
+///
+///     tensor mask = ne(x, 0);
+SINTER_BINARY_FUNCTION(ne, ops::not_equal_op)
+/// a < b, a mask.
+///
+///     tensor mask = lt(x, 0);
+SINTER_BINARY_FUNCTION(lt, ops::less_op)
+/// a <= b, a mask.
+///
+///     tensor mask = le(x, 0);
+SINTER_BINARY_FUNCTION(le, ops::less_equal_op)
+/// a > b, a mask.
+///
+///     tensor mask = gt(x, 0);
+SINTER_BINARY_FUNCTION(gt, ops::greater_op)
+/// a >= b, a mask.
+///
+///     tensor mask = ge(x, 0);
+SINTER_BINARY_FUNCTION(ge, ops::greater_equal_op)
+/// max(x, axes), values alone.
+///
+///     tensor highest = amax(x, 1);
+SINTER_REDUCTION(amax, ops::max_op)
+/// min(x, axes), values alone.
+///
+///     tensor lowest = amin(x, 1);
+SINTER_REDUCTION(amin, ops::min_op)
+
+}  // namespace sinter
+// sinter/ops/nan_to_num.hpp: numbers in place of NaN and infinities.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct nan_to_num_op : real_op {
+  static constexpr const char* name = "nan_to_num";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T nan, above, below;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    const V finite_or_nan = math::select(math::isinf(x), math::select(x > 0, V(above), V(below)), x);
+    return math::select(math::isnan(x), V(nan), finite_or_nan);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(isfinite(x), g, zero_of(g));
+  }
+};
+static_assert(is_elementwise_op<nan_to_num_op<float>>);
+
+}  // namespace ops
+
+/// x with `nan` in place of NaN, and `posinf` and `neginf` in place of infinities, which are the largest and the least
+/// finite number where they are not given; elementwise, floating point. Derivative: g where x is finite, otherwise 0.
+///
+///     tensor y = nan_to_num(x);
+template <real_expression A>
+auto nan_to_num(A&& x, double nan = 0, std::optional<double> posinf = std::nullopt,
+                std::optional<double> neginf = std::nullopt) {
+  using E = element_of<A>;
+  using T = compute_type<E>;
+  using limits = std::numeric_limits<E>;
+  const auto or_else = [](const std::optional<double>& given, E otherwise) {
+    return given ? static_cast<T>(*given) : static_cast<T>(otherwise);
+  };
+  return detail::make_map(
+      ops::nan_to_num_op<T>{{}, static_cast<T>(nan), or_else(posinf, limits::max()), or_else(neginf, limits::lowest())},
+      std::forward<A>(x));
+}
+SINTER_REAL_ONLY(nan_to_num)
 
 }  // namespace sinter
 // sinter/ops/pixel_shuffle.hpp: channels moved into blocks of pixels, and back.
@@ -19962,72 +23130,81 @@ detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
 SINTER_OPERAND_REJECTIONS(pixel_unshuffle, ops::pixel_blocks)
 
 }  // namespace sinter
-// sinter/ops/pow.hpp: a to the power b.
+// sinter/ops/prelu.hpp: the rectifier whose slope below 0 is learned.
 
 namespace sinter {
+
+struct use_one_weight_or_one_for_each_channel;
+
 namespace ops {
 
-struct pow_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
+struct prelu_op : real_op {
+  static constexpr const char* name = "prelu";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first};
   template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::pow(a, b);
+  SINTER_WORD static V apply(V x, V w) {
+    return math::select(x > 0, x, x * w);
   }
-  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
-    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
+  template <int I, class G, class X, class W, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const W& w, const Y&) {
+    if constexpr (I == 0) return select(x > 0, g, g * w);
+    else return select(x > 0, zero_of(g), g * x);
   }
 };
-
-/// x to a power that is the same for all elements; small whole powers are products.
-template <class T>
-struct power_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T exponent;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    if (exponent == T(1)) return x;
-    if (exponent == T(2)) return multiply_op::apply(x, x);
-    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
-    if (exponent == T(-1)) return math::reciprocal(x);
-    return math::pow(x, exponent);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
-    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
-    else return g * (exponent * lower.apply(x));
-  }
-};
-static_assert(is_elementwise_op<power_op<float>>);
+static_assert(is_elementwise_op<prelu_op>);
 
 }  // namespace ops
 
-/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
-/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
-///
-///     tensor y = pow(2.f, x);
-template <class A, class B>
-  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
-auto pow(A&& a, B&& b) {
-  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
-}
+namespace detail {
 
-/// x to a literal power; 1, 2, 3 and -1 are computed as products.
-///
-///     tensor y = pow(x, 2);
-template <expression A, literal B>
-  requires(detail::fits<ops::pow_op, A, B>)
-auto pow(A&& x, B exponent) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
+template <class X, class W>
+constexpr auto find_prelu_mistake() {
+  if constexpr (!expression<X> || !expression<W>) return no_operands<X, W>{};
+  else if constexpr (!fits<ops::prelu_op, X, W>) return mistake_of<ops::prelu_op, X, W>{};
+  else if constexpr (reads_name<W>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (rank_of<W> > 1)
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>>, use_one_weight_or_one_for_each_channel>{};
+  else return fitting<element_of<X>>{};
 }
-SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
+template <class X, class W>
+using prelu_mistake = decltype(find_prelu_mistake<bare<X>, bare<W>>());
+
+SINTER_SHARED void check_prelu_weights(index_t weights, index_t channels);
+#if SINTER_DEFINES
+SINTER_SHARED void check_prelu_weights(index_t weights, index_t channels) {
+  if (weights != 1 && weights != channels)
+    refuse<shape_error>(
+        {"prelu: ", weights, " weights for ", channels, " channels; there is one, or one for each channel"});
+}
+#endif
+
+}  // namespace detail
+
+/// x where x > 0, otherwise w x; elementwise, floating point. There is one weight w, or one for each channel, which are
+/// axis 1 of x: (N,C,…) and (C,). Derivative: g, or w g, to x; to w the sum of g x where x is not above 0. Errors:
+/// shape_error for another number of weights. He et al., "Delving deep into rectifiers", 2015.
+///
+///     variable y = prelu(x, weight);
+template <class X, class W>
+  requires(detail::is_fitting<detail::prelu_mistake<X, W>>)
+auto prelu(X&& x, W&& weight) {
+  if constexpr (rank_of<W> == 0) {
+    return detail::make_binary(ops::prelu_op{}, std::forward<X>(x), std::forward<W>(weight));
+  } else {
+    constexpr int R = rank_of<X>;
+    detail::check_defined("prelu", x);
+    const auto w = detail::eval_to_read(std::forward<W>(weight));
+    detail::check_defined("prelu", w);
+    detail::check_prelu_weights(w.numel(), R < 2 ? 1 : x.shape()[R < 2 ? 0 : 1]);
+    index_t shape[std::size_t{R > 0 ? R : 1}] = {};
+    for (index_t& n : shape) n = 1;
+    shape[R < 2 ? 0 : 1] = w.numel();
+    if constexpr (R == 0) return detail::make_binary(ops::prelu_op{}, std::forward<X>(x), w.select(0, 0));
+    else return detail::make_binary(ops::prelu_op{}, std::forward<X>(x), w.reshape(shape));
+  }
+}
+SINTER_REJECTIONS_OF_TWO(prelu, detail::prelu_mistake)
 
 }  // namespace sinter
 // sinter/ops/prod.hpp: the product along axes.
@@ -20079,17 +23256,19 @@ struct prod_op {
     constexpr int R = rank_of<E>;
     tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
     tensor<double, R, D> product = cast<double>(e);
-    for (int a = 0; a < R; ++a) {
-      const index_t n = product.shape()[a];
-      if (!axes.has[a]) continue;
-      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
-      const auto before = scan_now<cumprod_op>(product, a);
-      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
-      const auto rest = ones_like(product);
-      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
-      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
-      others = others * rest;
-      product = before.slice(a, n - 1, n);
+    if constexpr (R > 0) {
+      for (int a = 0; a < R; ++a) {
+        const index_t n = product.shape()[a];
+        if (!axes.has[a]) continue;
+        if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
+        const auto before = scan_now<cumprod_op>(product, a);
+        const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
+        const auto rest = ones_like(product);
+        rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
+        rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
+        others = others * rest;
+        product = before.slice(a, n - 1, n);
+      }
     }
     return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
   }
@@ -20103,6 +23282,930 @@ struct prod_op {
 ///
 ///     tensor volume = prod(extents, 1);
 SINTER_REDUCTION(prod, ops::prod_op)
+
+}  // namespace sinter
+// sinter/ops/quantile.hpp: quantile, nanquantile, median, nanmedian, kthvalue and mode: what stands at a place of the
+// order.
+
+// sinter/grad/with_gradient.hpp: functions whose derivative the user writes.
+
+// sinter/grad/function_mistakes.hpp: what forward and backward functions return, and why they do not fit their
+// operands.
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_that_are_not_all_tensors;
+struct capture_the_others_in_forward_and_backward;
+struct copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient;
+template <class...>
+struct operands_on_devices;
+template <class...>
+struct pass_one_operand_on_each_of;
+struct value_that_let_names_in_a_function_with_gradient;
+struct evaluate_it_before_let;
+template <int>
+struct function_with_gradient_of_variables_of_order;
+struct use_variables_of_order_1_or_a_formula_of_ops;
+template <class...>
+struct forward_that_does_not_take;
+struct take_one_tensor_for_each_operand;
+template <class>
+struct forward_that_returns;
+struct return_a_tensor_or_an_expression_or_with_saved;
+struct forward_that_uses_a_captured_variable;
+struct pass_the_variable_as_an_operand_or_capture_its_value;
+template <class>
+struct saved_value_that_is_tracked;
+struct save_its_detach;
+template <class>
+struct result_with_elements_that_have_no_gradient;
+struct return_floating_point_elements;
+template <class...>
+struct backward_that_does_not_take;
+struct take_the_gradient_of_the_result_and_then_each_saved_value;
+template <class>
+struct backward_that_returns;
+struct return_a_gradient_or_gradients_with_one_for_each_operand;
+template <int Gradients, int Operands>
+struct backward_with_gradients_for_operands;
+template <int Operand, class>
+struct gradient_of_operand;
+template <class>
+struct elements_that_have_no_gradient;
+struct return_zero_gradient_in_its_place;
+
+namespace detail {
+
+/// As what with_saved() keeps a value: expressions are evaluated.
+template <class S>
+struct saved_type {
+  using type = S;
+};
+template <expression S>
+  requires(!is_variable<S>)
+struct saved_type<S> {
+  using type = evaluated<S>;
+};
+template <class S>
+using value_to_save = typename saved_type<std::decay_t<S>>::type;
+
+}  // namespace detail
+
+/// What with_saved() returns.
+template <class Y, class... S>
+struct saved_result {
+  Y value;
+  detail::pack<S...> saved;
+};
+/// What gradients() returns.
+template <class... G>
+struct gradient_list {
+  detail::pack<G...> each;
+};
+/// The type of zero_gradient.
+struct zero_gradient_t {};
+
+/// Stands in backward for the gradient of an operand that the result does not depend on, such as labels.
+inline constexpr zero_gradient_t zero_gradient{};
+
+/// The result of a forward function and what it saves for backward; see with_gradient(). Expressions are evaluated
+/// before they are saved. Tensors are kept with their version: backward refuses one that was written to since. Anything
+/// else, such as a number, is kept as it is.
+template <expression Y, class... S>
+saved_result<detail::bare<Y>, detail::value_to_save<S>...> with_saved(Y&& y, S&&... saved) {
+  return {std::forward<Y>(y), detail::make_pack(detail::value_to_save<S>(std::forward<S>(saved))...)};
+}
+
+/// The gradients that a backward function returns, one for each operand; see with_gradient(). An expression is
+/// evaluated only if its operand is tracked.
+template <class... G>
+  requires((expression<G> || std::is_same_v<std::remove_cvref_t<G>, zero_gradient_t>) && ...)
+gradient_list<detail::bare<G>...> gradients(G&&... g) {
+  return {detail::make_pack(detail::bare<G>(std::forward<G>(g))...)};
+}
+
+namespace detail {
+
+template <class... T>
+struct types {};
+
+/// What forward returns, in its parts.
+template <class R>
+struct parts_of {
+  using value = R;
+  using saved = types<>;
+};
+template <class Y, class... S>
+struct parts_of<saved_result<Y, S...>> {
+  using value = Y;
+  using saved = types<S...>;
+};
+template <class R>
+struct gradient_types {
+  using type = types<R>;
+};
+template <class... G>
+struct gradient_types<gradient_list<G...>> {
+  using type = types<G...>;
+};
+
+/// An operand as forward gets it.
+template <class A>
+using plain_operand = tensor<element_of<A>, rank_of<A>, device_of<A>>;
+template <class F, class... A>
+using forward_parts = parts_of<bare<std::invoke_result_t<const F&, const plain_operand<A>&...>>>;
+template <class F, class... A>
+using forward_value = evaluated<typename forward_parts<F, A...>::value>;
+
+template <class R>
+inline constexpr bool holds_gradients = expression<R> || std::is_same_v<R, zero_gradient_t>;
+template <class... G>
+inline constexpr bool holds_gradients<gradient_list<G...>> = true;
+
+/// Why G is no gradient of A, operand number N.
+template <int N, class G, class A>
+constexpr auto find_gradient_mistake() {
+  if constexpr (std::is_same_v<G, zero_gradient_t>) {
+    return fitting<void>{};
+  } else if constexpr (!floating_element<element_of<A>>) {
+    return mistake<gradient_of_operand<N, elements_that_have_no_gradient<element_of<A>>>,
+                   return_zero_gradient_in_its_place>{};
+  } else {
+    using conversion = conversion_mistake<G, element_of<A>, rank_of<A>, device_of<A>>;
+    if constexpr (is_fitting<conversion>) return conversion{};
+    else return mistake<gradient_of_operand<N, typename conversion::problem>, typename conversion::fix>{};
+  }
+}
+template <int N, class G, class A, class... More, class... Operand>
+constexpr auto find_gradients_mistake(types<G, More...>, types<A, Operand...>) {
+  using first = decltype(find_gradient_mistake<N, G, A>());
+  if constexpr (is_fitting<first> && sizeof...(More) > 0)
+    return find_gradients_mistake<N + 1>(types<More...>(), types<Operand...>());
+  else return first{};
+}
+
+/// Why B is not the backward function of operands A, a result Y and saved values S.
+template <class B, class Y, class... S, class... A>
+constexpr auto find_backward_mistake(types<S...>, types<A...> operands) {
+  if constexpr (!std::is_invocable_v<const B&, const Y&, const S&...>) {
+    return mistake<backward_that_does_not_take<Y, S...>, take_the_gradient_of_the_result_and_then_each_saved_value>{};
+  } else {
+    using R = bare<std::invoke_result_t<const B&, const Y&, const S&...>>;
+    if constexpr (!holds_gradients<R>) {
+      return mistake<backward_that_returns<R>, return_a_gradient_or_gradients_with_one_for_each_operand>{};
+    } else {
+      using list = typename gradient_types<R>::type;
+      constexpr int count = []<class... G>(types<G...>) { return static_cast<int>(sizeof...(G)); }(list());
+      if constexpr (count != sizeof...(A))
+        return mistake<backward_with_gradients_for_operands<count, static_cast<int>(sizeof...(A))>,
+                       return_a_gradient_or_gradients_with_one_for_each_operand>{};
+      else return find_gradients_mistake<1>(list(), operands);
+    }
+  }
+}
+
+template <class... S>
+constexpr auto find_saved_mistake(types<S...>) {
+  return fitting<void>{};
+}
+template <class First, class... S>
+constexpr auto find_saved_mistake(types<First, S...>) {
+  if constexpr (is_variable<First>) return mistake<saved_value_that_is_tracked<First>, save_its_detach>{};
+  else return find_saved_mistake(types<S...>());
+}
+
+/// Why F and B are no function of operands A, which fit as such.
+template <class F, class B, class... A>
+constexpr auto find_functions_mistake() {
+  if constexpr (!std::is_invocable_v<const F&, const plain_operand<A>&...>) {
+    return mistake<forward_that_does_not_take<plain_operand<A>...>, take_one_tensor_for_each_operand>{};
+  } else {
+    using parts = forward_parts<F, A...>;
+    using Y = typename parts::value;
+    if constexpr (!expression<Y>) {
+      return mistake<forward_that_returns<Y>, return_a_tensor_or_an_expression_or_with_saved>{};
+    } else if constexpr (is_tracked_v<Y>) {
+      return mistake<forward_that_uses_a_captured_variable, pass_the_variable_as_an_operand_or_capture_its_value>{};
+    } else if constexpr (!is_fitting<decltype(find_saved_mistake(typename parts::saved()))>) {
+      return find_saved_mistake(typename parts::saved());
+    } else if constexpr (!(is_tracked_v<A> || ...)) {
+      return fitting<void>{};
+    } else if constexpr (!floating_element<element_of<Y>>) {
+      return mistake<result_with_elements_that_have_no_gradient<element_of<Y>>, return_floating_point_elements>{};
+    } else {
+      return find_backward_mistake<B, evaluated<Y>>(typename parts::saved(), types<A...>());
+    }
+  }
+}
+
+/// fitting<...>, or why F and B are not called with A. Where: the declared devices of the operands, or none.
+template <class F, class B, class... A, class... Where>
+constexpr auto find_call_mistake(types<Where...>) {
+  if constexpr ((is_assignment<A> || ...)) {
+    return operand_check<A...>{};
+  } else if constexpr (sizeof...(A) == 0 || !(expression<A> && ...)) {
+    return mistake<operands_that_are_not_all_tensors<A...>, capture_the_others_in_forward_and_backward>{};
+  } else if constexpr (sizeof...(Where) == 0 && !devices_agree<A...>) {
+    return mistake<operands_on_different_devices<device_of<A>...>,
+                   copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient>{};
+  } else if constexpr (sizeof...(Where) > 0 && !std::is_same_v<types<Where...>, types<device_of<A>...>>) {
+    return mistake<operands_on_devices<device_of<A>...>, pass_one_operand_on_each_of<Where...>>{};
+  } else if constexpr ((reads_name<A> || ...)) {
+    return mistake<value_that_let_names_in_a_function_with_gradient, evaluate_it_before_let>{};
+  } else if constexpr (constexpr int order = larger(A::order...); order > 1) {
+    return mistake<function_with_gradient_of_variables_of_order<order>, use_variables_of_order_1_or_a_formula_of_ops>{};
+  } else {
+    return find_functions_mistake<F, B, A...>();
+  }
+}
+template <class Where, class F, class B, class... A>
+using call_check = decltype(find_call_mistake<F, B, bare<A>...>(Where()));
+
+/// What the call returns: a tensor, or a variable if an operand is tracked. No type where the operands do not fit.
+template <bool Fits, class F, class... A>
+struct call_result {};
+template <class F, class... A>
+struct call_result<true, F, A...> {
+  using value = forward_value<F, A...>;
+  using type = typename result_of_point<element_of<value>, rank_of<value>, device_of<value>, larger(A::order...)>::type;
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+/// A saved value, with its version where it is a tensor.
+template <class S>
+class kept_value {
+ public:
+  explicit kept_value(S value) : value_(std::move(value)), version_(version_now()) {}
+  const S& get() const { return value_; }
+  /// Errors: autograd_error if it was written to since.
+  void check_version(const char* name, int number) const {
+    if constexpr (is_tensor<S>)
+      if (version_now() != version_)
+        refuse<autograd_error>(
+            {"backward of '", name, "': saved value ", number, " of shape ", value_.shape(),
+             " was modified in place after the call; save a clone(), or write to it after backward()"});
+  }
+
+ private:
+  std::uint64_t version_now() const {
+    if constexpr (is_tensor<S>)
+      if (value_.defined()) return access::storage_of(value_)->version.load(std::memory_order_relaxed);
+    return 0;
+  }
+
+  S value_;
+  std::uint64_t version_;
+};
+
+/// The tape entry of a call with result Y, operands X and saved values S.
+template <class B, class Y, class Saved, class Operands>
+class function_backward;
+template <class B, class Y, class... S, class... X>
+class function_backward<B, Y, types<S...>, types<X...>> final : public tape_entry {
+ public:
+  function_backward(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
+                    const pack<S...>& saved)
+      : backward_(function), saved_(saved.apply([](const auto&... s) { return make_pack(kept_value<S>(s)...); })) {
+    name = called;
+    std::copy(sources, sources + sizeof...(X), sources_);
+  }
+
+  const state_ptr* inputs(int& count) const override {
+    count = sizeof...(X);
+    return sources_;
+  }
+  void release() override {
+    backward_.reset();
+    saved_.reset();
+  }
+  void backward(grad_state& y) override {
+    int number = 0;
+    saved_->each([&](const auto& s) { s.check_version(name, ++number); });
+    const Y& g = static_cast<state_of<Y>&>(y).grad;
+    give(saved_->apply([&](const auto&... s) { return (*backward_)(g, s.get()...); }));
+  }
+
+ private:
+  template <class X0>
+  using state_of = typed_state<element_of<X0>, X0::rank, device_of<X0>>;
+
+  template <class G>
+  void give(G&& gradient) const {
+    give_to<X...>(0, std::forward<G>(gradient));
+  }
+  template <class... G>
+  void give(gradient_list<G...>&& all) const {
+    all.each.apply([this](const auto&... g) {
+      int operand = 0;
+      (this->template give_to<X>(operand++, g), ...);
+    });
+  }
+  /// Adds the gradient g to that of an operand.
+  template <class Operand, class G>
+  void give_to(int operand, const G& g) const {
+    if constexpr (expression<G>) {
+      const state_ptr& source = sources_[operand];
+      if (!source) return;
+      check_defined(name, g);
+      auto& s = static_cast<state_of<Operand>&>(*source);
+      if (!(g.shape() == s.shape))
+        refuse<shape_error>({"backward of '", name, "': the gradient of operand ", operand + 1, " has shape ",
+                             g.shape(), ", the operand has shape ", s.shape, "; return one of that shape"});
+      auto&& ready = materialise(g);
+      if constexpr (is_tensor<bare<decltype(ready)>>)
+        if (is_ours(g, ready)) return add_gradient(source, ready);
+      bool add = false;
+      s.gradient(add);
+      write_or_add(ready, s.grad, add);
+    }
+  }
+
+  /// May the memory of g's value become that of a gradient, if no other handle shows it?
+  template <class G, class Value>
+  static bool is_ours(const G& g, const Value& value) {
+    if constexpr (is_point<G>) return g.only_owner();
+    else return !access::storage_of(value)->borrowed;
+  }
+
+  std::optional<B> backward_;
+  std::optional<pack<kept_value<S>...>> saved_;
+  state_ptr sources_[sizeof...(X)];
+};
+
+template <class A>
+state_ptr state_of_operand(const A& a) {
+  if constexpr (is_variable<A>) return access::state_of(a);
+  else return {};
+}
+
+}  // namespace detail
+
+/// What with_gradient() returns: a function of tensors, variables and expressions of them.
+template <class F, class B, device... Where>
+class function_with_gradient {
+  template <class... A>
+  using call_check = detail::call_check<detail::types<Where...>, F, B, A...>;
+
+ public:
+  function_with_gradient(F forward, B backward, const char* name)
+      : forward_(std::move(forward)), backward_(std::move(backward)), name_(name) {}
+
+  /// Runs forward on the values of the operands: a tensor, or a variable if an operand is tracked.
+  template <class... A>
+  typename detail::call_result<detail::is_fitting<call_check<A...>>, F, detail::bare<A>...>::type operator()(
+      A&&... operands) const {
+    (detail::check_defined(name_, operands), ...);
+    return call(detail::eval_to_read(std::forward<A>(operands))...);
+  }
+  /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
+  template <class... A, class Problem = typename call_check<A...>::problem, class Fix = typename call_check<A...>::fix>
+  void operator()(A&&...) const = delete;
+
+ private:
+  template <class... A>
+  typename detail::call_result<true, F, A...>::type call(const A&... operands) const {
+    using parts = detail::forward_parts<F, A...>;
+    using Y = detail::forward_value<F, A...>;
+    auto all = forward_(detail::plain(operands)...);
+    Y value;
+    if constexpr (expression<decltype(all)>) value = eval(std::move(all));
+    else value = eval(std::move(all.value));
+    if (!value.defined()) detail::refuse<value_error>({name_, ": forward returned an empty tensor"});
+    if constexpr ((is_tracked_v<A> || ...)) {
+      const detail::state_ptr sources[] = {detail::state_of_operand(operands)...};
+      bool tracked = false;
+      for (const detail::state_ptr& s : sources) tracked = tracked || s;
+      if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
+      using node = detail::function_backward<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
+      if constexpr (expression<decltype(all)>)
+        return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
+      else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));
+    } else {
+      return value;
+    }
+  }
+
+  F forward_;
+  B backward_;
+  const char* name_;
+};
+
+/// A function whose derivative is the one that its user writes. forward takes the values of the operands, as tensors,
+/// and returns a tensor or an expression, or with_saved(y, s, ...) to hand values to backward. backward takes the
+/// gradient of the result, a tensor of its shape, and each saved value, and returns the gradient of the operand: a
+/// tensor or an expression of the operand's shape, element type and device; gradients(g, ...) where there are several
+/// operands, zero_gradient for one on which the result does not depend.
+///
+/// The function runs where it is called. Its result is a tensor, or a variable if an operand is one; under no_grad
+/// nothing is saved. Operands are on one device, unless with_gradient<D, ...>() names the device of each; variables are
+/// of order 1. backward must not write to what it gets. The name, a literal, stands in messages. Errors: autograd_error
+/// in backward() for a saved tensor that was written to, shape_error for a gradient of another shape, and what the two
+/// functions throw.
+///
+///     const auto rounded = with_gradient([](const auto& x) { return round(x); },     // straight through
+///                                        [](const auto& g) { return g; });
+///     variable y = rounded(x * 4) / 4;
+///     const auto product = with_gradient([](const auto& a, const auto& b) { return with_saved(a * b, a, b); },
+///                                        [](const auto& g, const auto& a, const auto& b) { return gradients(g * b, g * a); });
+template <device... Where, class F, class B>
+function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, const char* name = "with_gradient") {
+  return {std::move(forward), std::move(backward), name};
+}
+
+}  // namespace sinter
+// sinter/ops/round.hpp: the integer nearest to x, or the number of so many decimals, halves to the even one.
+
+namespace sinter {
+namespace ops {
+
+struct round_op : number_op {
+  static constexpr const char* name = "round";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::round(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+/// To multiples of 1 / scale, or of scale.
+template <class T>
+struct round_decimals_op : real_op {
+  static constexpr const char* name = "round";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  T scale;
+  bool up;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return up ? math::round(x * scale) / scale : math::round(x / scale) * scale;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X&, const Y&) const {
+    return zero_of(g);
+  }
+};
+static_assert(is_elementwise_op<round_decimals_op<float>>);
+
+}  // namespace ops
+
+/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = round(x);
+SINTER_UNARY_FUNCTION(round, ops::round_op)
+
+/// x rounded to so many decimals, to multiples of 10, 100, ... where there are fewer than none: the integer nearest to
+/// x 10^decimals over that power, as in PyTorch. Floating point. Derivative: 0.
+///
+///     tensor prices = round(x, 2);
+template <real_expression A>
+auto round(A&& x, detail::whole decimals) {
+  using T = compute_type<element_of<A>>;
+  const index_t places = decimals;
+  return detail::make_map(
+      ops::round_decimals_op<T>{
+          {}, static_cast<T>(std::pow(10., static_cast<double>(places < 0 ? -places : places))), places >= 0},
+      std::forward<A>(x));
+}
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void round(A&&, index_t) = delete;
+
+}  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+namespace sinter {
+
+namespace ops {
+
+/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
+/// elements of a formula, at least one, and where they stood. Both results are dense.
+struct sort_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  int axis;
+  bool descending;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R > 0 ? R : 1);
+  if constexpr (R == 0) {
+    if (!all && k != 1) refuse<shape_error>({op, ": there are no ", k, " elements in a scalar"});
+    const auto line = sorted(op, eval_to_read(std::forward<E>(x)).unsqueeze(0), 0, 1, true, descending);
+    return {line.values.squeeze(0), line.indices.squeeze(0)};
+  } else {
+    extents<R> shape = x.shape();
+    if (all) k = shape[a];
+    if (k < 0 || k > shape[a])
+      refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
+    if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+      refuse<shape_error>(
+          {op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
+    shape[a] = k;
+    const auto e = prologue(std::forward<E>(x));
+    const auto values = tensor<T, R, D>::uninitialized(shape);
+    const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+    if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
+    return {picked({op, a, index_order::runs}, values, e, indices), indices};
+  }
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
+/// `indices`. A scalar has one axis. Equal elements stay in their order, whichever way they are sorted; NaN counts as
+/// the largest. Every element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// each g goes back to the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+SINTER_SORT_REJECTIONS(sort)
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <detail::takes_order E>
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+SINTER_SORT_REJECTIONS(argsort)
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
+/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
+/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+SINTER_SORT_REJECTIONS(topk)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// What a quantile that lies between two elements is.
+enum class between_elements {
+  linear,    ///< as far from each as its place is
+  lower,     ///< the smaller one
+  higher,    ///< the larger one
+  midpoint,  ///< halfway between them
+  nearest    ///< the one that is nearer; of places halfway the even one
+};
+
+/// Behind the operands of quantile and nanquantile.
+///
+///     quantile(x, 0.5, 1, {.interpolation = between_elements::midpoint});
+struct quantile_options {
+  between_elements interpolation = between_elements::linear;
+};
+
+template <int>
+struct probabilities_of_rank;
+struct use_a_number_or_probabilities_of_rank_1;
+
+namespace detail {
+
+/// Of float or double, as quantiles lie between elements; q is a number, or a list of them.
+template <class E, class Q>
+constexpr auto find_quantile_mistake() {
+  if constexpr (!takes_order<E>) return sort_mistake<E>{};
+  else if constexpr (!std::is_floating_point_v<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (std::is_arithmetic_v<Q>) return fitting<element_of<E>>{};
+  else if constexpr (!expression<Q>) return no_operands<Q>{};
+  else if constexpr (!same_device<E, Q>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<Q>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_floating_point_v<element_of<Q>>)
+    return mistake<element_type_without_this_op<element_of<Q>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<Q> != 1)
+    return mistake<probabilities_of_rank<rank_of<Q>>, use_a_number_or_probabilities_of_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class Q>
+using quantile_mistake = decltype(find_quantile_mistake<bare<E>, bare<Q>>());
+template <class E, class Q>
+concept has_quantiles = is_fitting<quantile_mistake<E, Q>>;
+
+/// Of an operand with an order, an axis and keepdim, as far as they are there.
+template <class E, class... Rest>
+constexpr auto find_place_mistake() {
+  if constexpr (!takes_order<E>) return sort_mistake<E>{};
+  else return find_axis_mistake(std::type_identity<Rest>()...);
+}
+template <class E, class... Rest>
+using place_mistake = decltype(find_place_mistake<bare<E>, bare<Rest>...>());
+
+/// The axis, of which a scalar has one.
+template <class E>
+int sorted_axis(const char* op, const E& e, index_t axis) {
+  check_defined(op, e);
+  constexpr int R = rank_of<E>;
+  const int a = checked_axis(op, axis, R > 0 ? R : 1);
+  if constexpr (R > 0)
+    if (e.shape()[a] == 0) refuse<shape_error>({op, ": no values along axis ", a, " of shape ", e.shape()});
+  return a;
+}
+template <class E>
+auto with_an_axis(E&& e) {
+  if constexpr (rank_of<E> == 0) return eval_to_read(std::forward<E>(e)).unsqueeze(0);
+  else return bare<E>(std::forward<E>(e));
+}
+
+/// How many elements of each line are no NaN, with the axis as 1; those stand first.
+template <class V>
+auto count_of_numbers(const V& sorted, int axis) {
+  if constexpr (floating_element<element_of<V>>) return eval(sum(!isnan(untrack(sorted)), axis, keepdim));
+  else return eval(sum(untrack(sorted) == untrack(sorted), axis, keepdim));
+}
+
+/// The elements that stand at a place of each line, which has the axis as 1.
+template <bool Keep, class S, class I>
+auto at_place(const S& sorted, int axis, const I& place) {
+  const auto values = gather(sorted.values, axis, place);
+  const auto indices = gather(sorted.indices, axis, place);
+  if constexpr (Keep) return values_and_indices<std::remove_const_t<decltype(values)>>{values, indices};
+  else {
+    const auto lower = values.squeeze(axis);
+    return values_and_indices<std::remove_const_t<decltype(lower)>>{lower, indices.squeeze(axis)};
+  }
+}
+
+/// At the places q (n - 1) of each line that is sorted, of which n elements count: (…,n,…) and (k,) => (…,k,…).
+template <class V, class Q>
+auto at_quantiles(const V& sorted, int axis, const Q& q, between_elements rule, bool skips_nan) {
+  using T = element_of<V>;
+  using P = element_of<Q>;
+  const index_t n = sorted.shape()[axis];
+  auto line = ones_extents<rank_of<V>>();
+  line[axis] = q.numel();
+  const auto of_line = q.reshape(line.values);
+  const auto numbers = count_of_numbers(sorted, axis);
+  const auto place = eval(skips_nan ? eval(of_line * cast<P>(clamp_min(numbers - 1, 0)))
+                                    : eval(where(numbers < n, static_cast<P>(n - 1), of_line * static_cast<P>(n - 1))));
+  const auto value = untrack(place);
+  const auto at = [&](const auto& whole_place) { return gather(sorted, axis, eval(cast<std::int64_t>(whole_place))); };
+  switch (rule) {
+    case between_elements::lower:
+      return at(floor(value));
+    case between_elements::higher:
+      return at(ceil(value));
+    case between_elements::nearest:
+      return at(round(value));
+    case between_elements::midpoint:
+      return eval(lerp(at(floor(value)), at(ceil(value)), 0.5));
+    default:
+      return eval(lerp(at(floor(value)), at(ceil(value)), cast<T>(place - floor(value))));
+  }
+}
+
+template <class... Keep, class E, class Q>
+auto quantiles(const char* op, E&& e, const Q& q, index_t axis, const quantile_options& o, bool skips_nan) {
+  using D = device_of<E>;
+  const int a = sorted_axis(op, e, axis);
+  if constexpr (std::is_arithmetic_v<Q>) {
+    if (!(q >= 0 && q <= 1)) refuse<value_error>({op, ": q is ", static_cast<double>(q), "; it must lie in [0, 1]"});
+  } else {
+    check_defined(op, q);
+    if (!eval(all(untrack(eval(q)) >= 0 && untrack(eval(q)) <= 1)).item())
+      refuse<value_error>({op, ": q holds a value that does not lie in [0, 1]"});
+  }
+  const auto sorted = sort(with_an_axis(std::forward<E>(e)), a).values;
+  const auto of = [&](const auto& list) { return at_quantiles(sorted, a, list, o.interpolation, skips_nan); };
+  constexpr bool keeps = sizeof...(Keep) > 0 && rank_of<E> > 0;
+  if constexpr (std::is_arithmetic_v<Q>) {
+    const auto y = of(full<double, D>({1}, static_cast<double>(q)));
+    if constexpr (keeps) return y;
+    else return y.squeeze(a);
+  } else {
+    const auto y = of(eval_to_read(q));
+    if constexpr (keeps) {
+      return y.unsqueeze(0).transpose(0, a + 1);
+    } else {
+      index_t order[rank_of<decltype(y)>] = {a};
+      for (int d = 0, to = 1; d < rank_of<decltype(y)>; ++d)
+        if (d != a) order[to++] = d;
+      return y.permute(order);
+    }
+  }
+}
+
+template <bool Keep, class E>
+auto medians(const char* op, E&& e, index_t axis, bool skips_nan) {
+  const int a = sorted_axis(op, e, axis);
+  const auto sorted = sort(with_an_axis(std::forward<E>(e)), a);
+  const index_t n = sorted.values.shape()[a];
+  const auto numbers = count_of_numbers(sorted.values, a);
+  if (skips_nan) return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(clamp_min(numbers - 1, 0) / 2));
+  return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(where(numbers < n, numbers, (n - 1) / 2)));
+}
+
+/// Of all elements. All that equal it share the gradient.
+template <class E>
+auto median_of_all(const char* op, E&& e, bool skips_nan) {
+  const auto forward = [op, skips_nan](const auto& x) {
+    using X = std::remove_cvref_t<decltype(x)>;
+    using T = element_of<X>;
+    if constexpr (std::is_floating_point_v<T>)
+      if (x.numel() == 0)
+        return with_saved(full<T, device_of<X>>(std::numeric_limits<T>::quiet_NaN()), x,
+                          full<T, device_of<X>>(std::numeric_limits<T>::quiet_NaN()));
+    const tensor<T, 0, device_of<X>> y = medians<false>(op, x.flatten(), 0, skips_nan).values;
+    return with_saved(y, x, y);
+  };
+  const auto backward = [](const auto& g, const auto& x, const auto& y) {
+    using T = element_of<decltype(y)>;
+    const auto equals = eval(x == y || (isnan(x) && isnan(y)));
+    return where(equals, g / cast<T>(sum(equals)), 0);
+  };
+  check_defined(op, e);
+  return with_gradient(forward, backward, "median")(std::forward<E>(e));
+}
+
+}  // namespace detail
+
+/// The values below which a part q of the elements lies: at place q (n - 1) of the n elements in order, counted from 0.
+/// q is a number, or a tensor of rank 1 with several: k of them are a first axis of extent k in the result. Of all
+/// elements: x of any rank => () or (k). NaN where an element is NaN. Float and double; runs at once. A place between
+/// two elements is computed in the type of q, of numbers in double. Derivative: g to the two elements by their parts,
+/// and to a q that is tracked. Errors: value_error for a q outside of [0, 1], for which a GPU is waited for;
+/// shape_error where there are no elements.
+///
+///     tensor upper = quantile(x, 0.9);
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto quantile(X&& x, const Q& q, const quantile_options& o = {}) {
+  detail::check_defined("quantile", x);
+  return detail::quantiles("quantile", detail::eval_to_read(std::forward<X>(x)).flatten(), q, 0, o, false);
+}
+/// The same along an axis, which goes: (n,m) along 1 => (n), with k values of q (k,n). With keepdim it stays with
+/// extent 1. A scalar has one axis, which goes. Errors: index_error for an axis that x does not have.
+///
+///     tensor quartiles = quantile(x, tensor<double, 1>{0.25, 0.5, 0.75}, 1);
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto quantile(X&& x, const Q& q, detail::whole axis, const quantile_options& o = {}) {
+  return detail::quantiles("quantile", std::forward<X>(x), q, axis, o, false);
+}
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto quantile(X&& x, const Q& q, detail::whole axis, keepdim_t, const quantile_options& o = {}) {
+  return detail::quantiles<keepdim_t>("quantile", std::forward<X>(x), q, axis, o, false);
+}
+
+/// The quantile of the elements that are not NaN; NaN where all are. See quantile.
+///
+///     tensor upper = nanquantile(x, 0.9, 1);
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto nanquantile(X&& x, const Q& q, const quantile_options& o = {}) {
+  detail::check_defined("nanquantile", x);
+  return detail::quantiles("nanquantile", detail::eval_to_read(std::forward<X>(x)).flatten(), q, 0, o, true);
+}
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto nanquantile(X&& x, const Q& q, detail::whole axis, const quantile_options& o = {}) {
+  return detail::quantiles("nanquantile", std::forward<X>(x), q, axis, o, true);
+}
+template <class X, class Q>
+  requires(detail::has_quantiles<X, Q>)
+auto nanquantile(X&& x, const Q& q, detail::whole axis, keepdim_t, const quantile_options& o = {}) {
+  return detail::quantiles<keepdim_t>("nanquantile", std::forward<X>(x), q, axis, o, true);
+}
+
+/// The middle element in order, of an even number the smaller of the two in the middle; NaN where an element is NaN,
+/// or there is none. All element types but half and bfloat16. Runs at once. Derivative: g, shared equally among the
+/// elements that equal it.
+///
+///     tensor centre = median(x);
+template <detail::takes_order X>
+auto median(X&& x) {
+  return detail::median_of_all("median", std::forward<X>(x), false);
+}
+/// The same along an axis, as `values`, and where it stands, int64, as `indices`: of equals one, of NaN the first. With
+/// keepdim the axis stays with extent 1. A scalar has one axis, which goes. Derivative: g to the element at the index.
+/// Errors: index_error for an axis that x does not have, shape_error for one without elements.
+///
+///     auto [values, indices] = median(x, 1);
+template <detail::takes_order X, class... Keep>
+  requires(detail::may_keep<Keep...>)
+auto median(X&& x, detail::whole axis, Keep...) {
+  return detail::medians < sizeof...(Keep) != 0 > ("median", std::forward<X>(x), axis, false);
+}
+
+/// The median of the elements that are not NaN; NaN where all are. See median.
+///
+///     tensor centre = nanmedian(x);
+template <detail::takes_order X>
+auto nanmedian(X&& x) {
+  return detail::median_of_all("nanmedian", std::forward<X>(x), true);
+}
+template <detail::takes_order X, class... Keep>
+  requires(detail::may_keep<Keep...>)
+auto nanmedian(X&& x, detail::whole axis, Keep...) {
+  return detail::medians < sizeof...(Keep) != 0 > ("nanmedian", std::forward<X>(x), axis, true);
+}
+
+/// The k-th smallest element along an axis, counted from 1, as `values`, and where it stands as `indices`: (…,n,…) =>
+/// (…); with keepdim the axis stays with extent 1. Of equals the first come first; NaN counts as the largest. All
+/// element types but half and bfloat16. Runs at once. Derivative: g to the element at the index. Errors: shape_error
+/// where there is no k-th, index_error for an axis that x does not have.
+///
+///     auto [values, indices] = kthvalue(x, 2, 1);
+template <detail::takes_order X, class... Keep>
+  requires(detail::may_keep<Keep...>)
+auto kthvalue(X&& x, detail::whole k, detail::whole axis, Keep...) {
+  const int a = detail::sorted_axis("kthvalue", x, axis);
+  const auto value = detail::with_an_axis(std::forward<X>(x));
+  const index_t n = value.shape()[a], place = k;
+  if (place < 1 || place > n)
+    detail::refuse<shape_error>({"kthvalue: there is no element ", place, " of ", n, " on axis ", a, "; count from 1"});
+  const auto sorted = detail::sorted("kthvalue", value, a, place, false, false);
+  auto at = detail::ones_extents<rank_of<decltype(value)>>();
+  for (int d = 0; d < rank_of<decltype(value)>; ++d) at[d] = d == a ? 1 : value.shape()[d];
+  return detail::at_place < sizeof...(Keep) != 0 &&
+         (rank_of<X> > 0) > (sorted, a, full<std::int64_t, device_of<X>>(at, place - 1));
+}
+template <detail::takes_order X>
+auto kthvalue(X&& x, detail::whole k) {
+  return kthvalue(std::forward<X>(x), k, -1);
+}
+
+/// The most frequent value along an axis, of several the smallest, as `values`, and where it stands last as `indices`:
+/// (…,n,…) => (…); with keepdim the axis stays with extent 1. Each NaN is a value of its own. All element types but
+/// half and bfloat16. Runs at once. Derivative: g to the element at the index. Errors: index_error for an axis that x
+/// does not have, shape_error for one without elements.
+///
+///     auto [values, indices] = mode(votes, 1);
+template <detail::takes_order X, class... Keep>
+  requires(detail::may_keep<Keep...>)
+auto mode(X&& x, detail::whole axis, Keep...) {
+  using D = device_of<X>;
+  const int a = detail::sorted_axis("mode", x, axis);
+  const auto sorted = sort(detail::with_an_axis(std::forward<X>(x)), a);
+  const auto value = detail::untrack(sorted.values);
+  const index_t n = value.shape()[a];
+  auto line = detail::ones_extents<rank_of<decltype(value)>>();
+  line[a] = n;
+  const auto number = arange<std::int64_t, D>(n).reshape(line.values);
+  const auto is_as_before = value.slice(a, 1, n) == value.slice(a, 0, n - 1);
+  const auto begins = concat(a, zeros_like(sorted.indices.slice(a, 0, 1)),
+                             eval(where(is_as_before, std::int64_t{0}, number.slice(a, 1, n))));
+  const auto place = argmax(number - cummax(begins, a).values, a, keepdim);
+  return detail::at_place < sizeof...(Keep) != 0 && (rank_of<X> > 0) > (sorted, a, eval(place));
+}
+template <detail::takes_order X>
+auto mode(X&& x) {
+  return mode(std::forward<X>(x), -1);
+}
+
+#define SINTER_QUANTILE_REJECTIONS(name)                                                                       \
+  template <class X, class Q, class... More, class Problem = typename detail::quantile_mistake<X, Q>::problem, \
+            class Fix = typename detail::quantile_mistake<X, Q>::fix>                                          \
+  void name(X&&, const Q&, More&&...) = delete;
+SINTER_QUANTILE_REJECTIONS(quantile)
+SINTER_QUANTILE_REJECTIONS(nanquantile)
+#undef SINTER_QUANTILE_REJECTIONS
+#define SINTER_PLACE_REJECTIONS(name)                                                                    \
+  template <class X, class... Rest, class Problem = typename detail::place_mistake<X, Rest...>::problem, \
+            class Fix = typename detail::place_mistake<X, Rest...>::fix>                                 \
+  void name(X&&, const Rest&...) = delete;
+SINTER_PLACE_REJECTIONS(median)
+SINTER_PLACE_REJECTIONS(nanmedian)
+SINTER_PLACE_REJECTIONS(mode)
+#undef SINTER_PLACE_REJECTIONS
+template <class X, class... Rest, class Problem = typename detail::place_mistake<X, Rest...>::problem,
+          class Fix = typename detail::place_mistake<X, Rest...>::fix>
+void kthvalue(X&&, index_t, const Rest&...) = delete;
 
 }  // namespace sinter
 // sinter/ops/reciprocal.hpp: one divided by x.
@@ -20156,40 +24259,6 @@ struct relu6_op : number_op {
 ///
 ///     tensor y = relu6(x);
 SINTER_UNARY_FUNCTION(relu6, ops::relu6_op)
-
-}  // namespace sinter
-// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
-
-namespace sinter {
-namespace ops {
-
-struct remainder_op : number_op {
-  static constexpr const char* name = "remainder";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::remainder(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) {
-      return g;
-    } else {
-      const auto rest = call<fmod_op>(a, b);
-      const auto toward_zero = fmod_op::quotient(a, b, rest);
-      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
-      return -g * select(is_below, toward_zero - 1, toward_zero);
-    }
-  }
-};
-
-}  // namespace ops
-
-/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
-/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
-///
-///     tensor hour = remainder(x, 24);
-SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
 
 }  // namespace sinter
 // sinter/ops/repeat.hpp: repeat, tile, repeat_interleave and roll, tensors whose slices come again or lie elsewhere.
@@ -20369,30 +24438,180 @@ template <class E, class... More,
 void rms_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter
-// sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
+// sinter/ops/scatter.hpp: scatter, scatter_add and scatter_reduce write elements at indices, index_copy, index_fill,
+// index_add and index_reduce whole slices.
 
 namespace sinter {
-namespace ops {
+namespace detail {
 
-struct round_op : number_op {
-  static constexpr const char* name = "round";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::round(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
+/// How a scatter reduces. The mean is the sum, divided by how many there are.
+template <class How>
+struct scatter_how;
+template <>
+struct scatter_how<reduction::sum_t> {
+  using rule = ops::scatter_rule::add;
 };
+template <>
+struct scatter_how<reduction::mean_t> {
+  using rule = ops::scatter_rule::add;
+};
+template <>
+struct scatter_how<reduction::prod_t> {
+  using rule = ops::scatter_rule::multiply;
+};
+template <>
+struct scatter_how<reduction::max_t> {
+  using rule = ops::scatter_rule::largest;
+};
+template <>
+struct scatter_how<reduction::min_t> {
+  using rule = ops::scatter_rule::smallest;
+};
+template <class How>
+concept reduces_scatter = requires { typename scatter_how<How>::rule; };
+template <class How>
+inline constexpr scatter_elements reduced_elements =
+    std::is_same_v<How, reduction::mean_t> ? scatter_elements::reals : scatter_elements::numbers;
 
-}  // namespace ops
+template <bool OneAxis, class How, class X, class I, class S>
+auto scatter_reduced(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self) {
+  using rule = typename scatter_how<How>::rule;
+  using T = element_of<X>;
+  if constexpr (!std::is_same_v<How, reduction::mean_t>) {
+    return scattered<rule, OneAxis>(op, std::forward<X>(x), axis, index, std::forward<S>(src), include_self);
+  } else if constexpr (narrow_element<T>) {
+    const auto wide = [](const auto& e) {
+      if constexpr (literal<decltype(e)>) return static_cast<float>(e);
+      else return eval(cast<float>(e));
+    };
+    return eval(cast<T>(scatter_reduced<OneAxis, How>(op, wide(x), axis, index, wide(src), include_self)));
+  } else {
+    constexpr int R = rank_of<X>;
+    using D = device_of<X>;
+    check_defined(op, x);
+    if constexpr (expression<S>) check_defined(op, src);
+    const int a = checked_axis(op, axis, R);
+    const ops::scatter_op<rule> adding(op, a, include_self);
+    const auto at = scatter_places<OneAxis>(op, x, a, index, src);
+    const auto counts = ones<T, D>(x.shape());
+    if (!include_self) adding.fill(counts, at, T(0));
+    add_picked(counts, a, at, ones<T, D>(ones_extents<R>()).broadcast_to(at.shape()), index_order::any);
+    const auto from = scatter_source<T, D>(std::forward<S>(src), at.shape());
+    return eval(make_kernel(adding, std::forward<X>(x), from, at) / counts);
+  }
+}
 
-/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
+}  // namespace detail
+
+/// x with elements of src in place of others: y[index[i][j]][j] = src[i][j] for axis 0, y[i][index[i][j]] = src[i][j]
+/// for axis 1, and so on, as torch.scatter. index has x's rank, any integer type, and extents at most x's on the other
+/// axes and at most those of src; src has x's element type, or is a number, which then stands at every index. Of equal
+/// indices the last one counts, on every device. Every element type. Runs at once. Derivative: g to x, but 0 at the
+/// indices; to each element of src the g at its index, as in PyTorch also where another one was written over it.
+/// Errors: shape_error, value_error for a number that the elements do not hold, index_error as gather.
 ///
-///     tensor y = round(x);
-SINTER_UNARY_FUNCTION(round, ops::round_op)
+///     tensor one_hot = scatter(zeros<float>({n, 10}), 1, labels.unsqueeze(1), 1);
+template <class X, class I, class S>
+  requires detail::scatters<X, I, S>
+auto scatter(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::replace, false>("scatter", std::forward<X>(x), axis, index,
+                                                              std::forward<S>(src));
+}
+
+/// x with elements of src added at indices: as scatter, but all that go to one place are added to it, in order, so that
+/// a sum is the same for any number of threads. Every element type but bool; half and bfloat16 sum in float.
+/// Derivative: g to x; to each element of src the g at its index.
+///
+///     tensor per_class = scatter_add(zeros<float>({10}), 0, labels, losses);
+template <class X, class I, class S>
+  requires detail::scatters<X, I, S, false, detail::scatter_elements::numbers>
+auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::add, false>("scatter_add", std::forward<X>(x), axis, index,
+                                                          std::forward<S>(src));
+}
+
+/// x with elements of src folded into others, as scatter_add adds them: `how` is reduction::sum, prod, mean, max or
+/// min. With include_self = false the elements of x at the indices have no part in it; the others stay. NaN goes on in
+/// max and min, which PyTorch calls amax and amin. Every element type but bool, the mean of floating point alone.
+/// Derivative: that of the fold, for each of its elements; in equal parts to elements that are equal and largest or
+/// smallest; for prod the product of the others, whatever they are, zeros too.
+///
+///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
+template <class X, class I, class S, detail::reduces_scatter How>
+  requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
+auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
+  return detail::scatter_reduced<false, How>("scatter_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
+                                             include_self);
+}
+
+/// x with the slices of src at index[0], index[1], ... along an axis: x (…,n,…), index (m,) of any integer type, src
+/// (…,m,…) of x's element type. Of equal indices the last one counts. Runs at once. Derivative: as scatter. Errors:
+/// shape_error, index_error as gather.
+///
+///     tensor patched = index_copy(table, 0, rows, values);
+template <class X, class I, class S>
+  requires(expression<S> && detail::scatters<X, I, S, true>)
+auto index_copy(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::replace, true>("index_copy", std::forward<X>(x), axis, index,
+                                                             std::forward<S>(src));
+}
+/// x with a number in its slices at index[0], index[1], ... along an axis. Derivative: g, but 0 in these slices.
+/// Errors: value_error for a number that the elements do not hold, index_error as gather.
+///
+///     tensor without = index_fill(x, 1, columns, 0);
+template <class X, class I, class S>
+  requires(literal<S> && detail::scatters<X, I, S, true>)
+auto index_fill(X&& x, detail::whole axis, const I& index, S value) {
+  return detail::scattered<ops::scatter_rule::replace, true>("index_fill", std::forward<X>(x), axis, index, value);
+}
+
+/// x with alpha times the slices of src added to those at index[0], index[1], ... along an axis; in order, as
+/// scatter_add. Every element type but bool. Runs at once. Derivative: g to x; alpha times the slices of g at the
+/// indices to src. Errors: shape_error, value_error for an alpha that the elements do not hold, index_error as gather.
+///
+///     tensor sums = index_add(zeros<float>({10, 4}), 0, labels, x);
+template <class X, class I, class S>
+  requires(expression<S> && detail::scatters<X, I, S, true, detail::scatter_elements::numbers>)
+auto index_add(X&& x, detail::whole axis, const I& index, S&& src,
+               detail::number<compute_type<element_of<X>>> alpha = 1) {
+  detail::check_defined("index_add", src);
+  const compute_type<element_of<X>> by = alpha;
+  const auto scaled = by == 1 ? detail::eval_to_read(src) : eval(src * by);
+  return detail::scattered<ops::scatter_rule::add, true>("index_add", std::forward<X>(x), axis, index, scaled);
+}
+
+/// x with the slices of src folded into those at index[0], index[1], ... along an axis, as scatter_reduce folds
+/// elements. Errors: shape_error, index_error as gather.
+///
+///     tensor means = index_reduce(zeros<float>({10, 4}), 0, labels, x, reduction::mean, false);
+template <class X, class I, class S, detail::reduces_scatter How>
+  requires(expression<S> && detail::scatters<X, I, S, true, detail::reduced_elements<How>>)
+auto index_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
+  return detail::scatter_reduced<true, How>("index_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
+                                            include_self);
+}
+
+// Rejections.
+#define SINTER_SCATTER_REJECTIONS(name, one_axis, elements)                                         \
+  template <class X, class I, class S,                                                              \
+            class Problem = typename detail::scatter_mistake<X, I, S, one_axis, elements>::problem, \
+            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, elements>::fix>         \
+  void name(X&&, index_t, I&&, S&&, auto&&...) = delete;
+#define SINTER_SCATTER_REDUCE_REJECTIONS(name, one_axis)                                                         \
+  template <class X, class I, class S, detail::reduces_scatter How,                                              \
+            class Problem =                                                                                      \
+                typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::problem,     \
+            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::fix> \
+  void name(X&&, index_t, I&&, S&&, How, bool = true) = delete;
+SINTER_SCATTER_REJECTIONS(scatter, false, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(scatter_add, false, detail::scatter_elements::numbers)
+SINTER_SCATTER_REJECTIONS(index_copy, true, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(index_fill, true, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(index_add, true, detail::scatter_elements::numbers)
+SINTER_SCATTER_REDUCE_REJECTIONS(scatter_reduce, false)
+SINTER_SCATTER_REDUCE_REJECTIONS(index_reduce, true)
+#undef SINTER_SCATTER_REJECTIONS
+#undef SINTER_SCATTER_REDUCE_REJECTIONS
 
 }  // namespace sinter
 // sinter/ops/selu.hpp: the self-normalising exponential linear unit.
@@ -20422,6 +24641,19 @@ struct selu_op : real_op {
 ///
 ///     tensor y = selu(x);
 SINTER_UNARY_FUNCTION(selu, ops::selu_op)
+
+/// The same with other constants, scale elu(x, alpha), as ONNX' Selu.
+///
+///     tensor y = selu(x, 2, 3);
+template <real_expression A>
+auto selu(A&& x, double alpha, double scale) {
+  detail::check_defined("selu", x);
+  return scale * elu(std::forward<A>(x), alpha);
+}
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void selu(A&&, double, double) = delete;
 
 }  // namespace sinter
 // sinter/ops/shift_left.hpp: bits moved up.
@@ -20478,6 +24710,43 @@ struct shift_right_op : integer_op {
 SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
 
 }  // namespace sinter
+// sinter/ops/shrink.hpp: 0 near 0, elsewhere moved towards 0.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct shrink_op : real_op {
+  static constexpr const char* name = "shrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda, bias;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > lambda, x - bias, math::select(x < math::neg(lambda), x + bias, x * 0));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+static_assert(is_elementwise_op<shrink_op<float>>);
+
+}  // namespace ops
+
+/// x - bias above lambda, x + bias below -lambda, 0 between, as ONNX' Shrink; elementwise, floating point; NaN stays
+/// NaN. With bias 0 it is hardshrink, with bias lambda softshrink. Derivative: 0 in [-lambda, lambda], otherwise g.
+///
+///     tensor y = shrink(x, 1.5, 0.5);
+template <real_expression A>
+auto shrink(A&& x, double lambda = 0.5, double bias = 0) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::shrink_op<T>{{}, detail::literal_value<T>(lambda), detail::literal_value<T>(bias)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(shrink)
+
+}  // namespace sinter
 // sinter/ops/sign.hpp: the sign.
 
 namespace sinter {
@@ -20530,6 +24799,43 @@ struct sin_op : real_op {
 SINTER_UNARY_FUNCTION(sin, ops::sin_op)
 
 }  // namespace sinter
+// sinter/ops/sinc.hpp: the sine of pi x over pi x.
+
+namespace sinter {
+namespace ops {
+
+struct sinc_op : real_op {
+  static constexpr const char* name = "sinc";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  static constexpr double pi = 3.14159265358979324;
+
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V nearest = math::round(x), odd = nearest - 2 * math::round(nearest / 2);
+    const V sine = math::sin((x - nearest) * math::constant<V>(pi));  // x - nearest is exact
+    const V y = math::select(odd == 0, sine, math::neg(sine)) / (x * math::constant<V>(pi));
+    return math::select(x == 0, math::constant<V>(1), y);
+  }
+  // (cos(pi x) - y) / x, whose terms cancel near 0: there the series of (t cos t - sin t) / t^2 at t = pi x, times pi.
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y& y) {
+    const auto t = x * number(g, pi);
+    const auto u = t * t;
+    const auto series = 1 - u / 10 * (1 - u / 28 * (1 - u / 54 * (1 - u / 88 * (1 - u / 130))));
+    const auto turned = x - 2 * round(x / 2);
+    const auto direct = (cos(turned * number(g, pi)) - y) / x;
+    return g * select(abs(t) < number(g, 0.5), t * number(g, -pi / 3) * series, direct);
+  }
+};
+
+}  // namespace ops
+
+/// sin(pi x) / (pi x), 1 at 0, elementwise, floating point. Derivative: g (cos(pi x) - y) / x, 0 at 0.
+///
+///     tensor kernel = sinc(x);
+SINTER_UNARY_FUNCTION(sinc, ops::sinc_op)
+
+}  // namespace sinter
 // sinter/ops/sinh.hpp: the hyperbolic sine.
 
 namespace sinter {
@@ -20554,54 +24860,6 @@ struct sinh_op : real_op {
 ///
 ///     tensor y = sinh(x);
 SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
-
-}  // namespace sinter
-// sinter/ops/softmax.hpp: probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct softmax_op : row_op {
-  static constexpr const char* name = "softmax";
-  using row_op::row_op;
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    if constexpr (!Row::always_keeps) {
-      if (!r.keeps()) {
-        const auto s = r.sum_of_exp(r.x());
-        return r.finish(over(r.x(), [shift = s.shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }),
-                        {.scale = 1 / s.sum});
-      }
-    }
-    const auto x = r.keep(r.x());
-    const auto shift = row_shift(r.max(x));
-    const auto e = r.keep_and_sum(over(x, [shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }));
-    return r.finish(e.values, {.scale = 1 / e.sum});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    const auto y = r.result(), g = r.gradient();
-    const auto dot = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
-    r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
-  }
-};
-static_assert(is_row_op<softmax_op>);
-
-}  // namespace ops
-
-/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
-/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
-/// Derivative: y (g - sum(g y)).
-///
-///     tensor p = softmax(logits, 1);
-template <class E>
-  requires detail::takes_operands<ops::softmax_op, E>
-detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
-  return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
-}
-SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
-SINTER_AXIS_REJECTION(softmax)
 
 }  // namespace sinter
 // sinter/ops/softplus.hpp: a smooth rectifier.
@@ -20707,85 +24965,6 @@ struct softsign_op : real_op {
 ///
 ///     tensor y = softsign(x);
 SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
-
-}  // namespace sinter
-// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
-
-namespace sinter {
-
-namespace ops {
-
-/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
-/// elements of a formula, at least one, and where they stood. Both results are dense.
-struct sort_op {
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-
-  int axis;
-  bool descending;
-};
-
-}  // namespace ops
-
-namespace detail {
-
-/// The first k elements of x along the axis, or all.
-template <class E>
-values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
-  constexpr int R = rank_of<E>;
-  using T = element_of<E>;
-  using D = device_of<E>;
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape = x.shape();
-  if (all) k = shape[a];
-  if (k < 0 || k > shape[a])
-    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
-  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
-  shape[a] = k;
-  const auto e = prologue(std::forward<E>(x));
-  const auto values = tensor<T, R, D>::uninitialized(shape);
-  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
-  return {picked({op, a, index_order::runs}, values, e, indices), indices};
-}
-
-}  // namespace detail
-
-/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
-/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
-/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
-/// the element that it belongs to.
-///
-///     auto [values, indices] = sort(x, 1);
-template <detail::takes_lines E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
-  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
-}
-SINTER_LINES_REJECTIONS(sort)
-
-/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
-///
-///     tensor ranking = argsort(energies, 1, true);
-template <detail::takes_lines E>
-detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
-  const no_grad guard;
-  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
-}
-SINTER_LINES_REJECTIONS(argsort)
-
-/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
-/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
-/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
-/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
-///
-///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::takes_lines E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
-  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
-}
-SINTER_LINES_REJECTIONS(topk)
 
 }  // namespace sinter
 // sinter/ops/split.hpp: split, chunk, tensor_split and unbind, the parts of a tensor along an axis.
@@ -20958,6 +25137,206 @@ void tensor_split(X&&, N&&, index_t = 0) = delete;
 template <class X, class Problem = typename detail::axes_mistake<X>::problem,
           class Fix = typename detail::axes_mistake<X>::fix>
 void unbind(X&&, index_t = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/spread.hpp: stddev, var with a correction, std_mean, var_mean, cov and corrcoef.
+
+// sinter/ops/sqrt.hpp: the square root.
+
+namespace sinter {
+namespace ops {
+
+struct sqrt_op : real_op {
+  static constexpr const char* name = "sqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (2 * y);
+  }
+};
+
+}  // namespace ops
+
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
+///
+///     tensor y = sqrt(x);
+SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
+
+}  // namespace sinter
+// sinter/ops/var.hpp: the variance along axes.
+
+namespace sinter {
+namespace ops {
+
+struct var_op {
+  static constexpr const char* name = "var";
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::var_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
+    return e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes);
+  }
+  template <class E>
+  static auto summand(const E& distance, index_t n) {
+    using T = element_of<E>;
+    return square(distance) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+}  // namespace ops
+
+/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
+/// keepdim they stay with extent 1. Two passes, so no cancellation; right wherever it is in the range of the type, also
+/// where the sum is not. NaN of fewer than two elements.
+/// Derivative: 2 g (x - mean) / (n - 1).
+///
+///     tensor spread = sqrt(var(x, 0));
+SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// What the sum of squares is divided by in var, stddev, var_mean, std_mean and cov: the number of values less
+/// `correction`, or 0 if that is below 0.
+///
+///     var(x, 1, {.correction = 0});
+struct var_options {
+  double correction = 1;
+};
+
+/// A variance or standard deviation, and the mean.
+template <class Y>
+struct spread_and_mean {
+  Y spread, mean;
+};
+
+namespace ops {
+
+/// The mean of the squared distances from the mean.
+struct mean_square_op : var_op {
+  template <class T>
+  using reducer = sinter::detail::mean_square_reducer<T>;
+  template <class E>
+  static auto summand(const E& distance, index_t n) {
+    return square(distance) / static_cast<element_of<E>>(n);
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <int R, class E>
+auto var_of(const char* op, const E& x, const axis_set& axes, const var_options& o) {
+  check_defined(op, x);
+  const auto n = static_cast<double>(count_reduced(x, axes)), rest = n - o.correction;
+  return make_reduction<ops::mean_square_op, R>(x, axes) *
+         static_cast<compute_type<element_of<E>>>(n / (rest > 0 ? rest : 0));
+}
+template <int R, class E>
+auto stddev_of(const char* op, const E& x, const axis_set& axes, const var_options& o) {
+  return make_map(ops::root_op{}, var_of<R>(op, x, axes, o));
+}
+template <int R, class E, class F>
+auto with_mean(const char* op, const E& x, const axis_set& axes, const F& spread_of) {
+  check_defined(op, x);
+  const auto value = eval_to_read(x);
+  const auto spread = eval(spread_of(value)), centre = eval(make_reduction<ops::mean_op, R>(value, axes));
+  return spread_and_mean<std::remove_const_t<decltype(spread)>>{spread, centre};
+}
+template <int R, class E>
+auto var_mean_of(const char* op, const E& x, const axis_set& axes, const var_options& o) {
+  return with_mean<R>(op, x, axes, [&](const auto& value) { return var_of<R>(op, value, axes, o); });
+}
+template <int R, class E>
+auto std_mean_of(const char* op, const E& x, const axis_set& axes, const var_options& o) {
+  return with_mean<R>(op, x, axes, [&](const auto& value) { return stddev_of<R>(op, value, axes, o); });
+}
+
+inline constexpr auto root_of_var = [](const auto& x, const auto&... axes) {
+  return make_map(ops::root_op{}, var(x, axes...));
+};
+
+/// Rows of observations, one for each quantity.
+template <class E>
+auto observed(E&& e) {
+  if constexpr (rank_of<E> == 1) return eval_to_read(std::forward<E>(e)).unsqueeze(0);
+  else return eval_to_read(std::forward<E>(e));
+}
+
+}  // namespace detail
+
+/// The variance with another correction than 1: sum((x - mean)^2) / (n - correction), 0 for that of a whole population.
+/// As var. Of all elements the options need their name: var(x, var_options{.correction = 0}).
+///
+///     tensor spread = var(x, 1, {.correction = 0});
+SINTER_REDUCTION_WITH(var, ops::var_op, detail::var_of, const var_options& o)
+
+/// The unbiased standard deviation, sqrt(var(x)); PyTorch's `std`, a name that C++ has taken. Derivative: that of the
+/// root and var, 0 where the deviation is 0.
+///
+///     tensor spread = stddev(x, 0);
+SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
+/// The same with another correction than 1; see var.
+///
+///     tensor spread = stddev(x, 0, {.correction = 0});
+SINTER_REDUCTION_WITH(stddev, ops::var_op, detail::stddev_of, const var_options& o)
+
+/// The variance as `spread`, and the mean as `mean`; runs at once.
+///
+///     const auto [spread, centre] = var_mean(x, 1, keepdim);
+SINTER_REDUCTION_WITH(var_mean, ops::var_op, detail::var_mean_of, const var_options& o = {})
+/// The standard deviation as `spread`, and the mean as `mean`; runs at once.
+///
+///     const auto [spread, centre] = std_mean(x, 1, keepdim, {.correction = 0});
+SINTER_REDUCTION_WITH(std_mean, ops::var_op, detail::std_mean_of, const var_options& o = {})
+SINTER_REDUCTION_REJECTIONS(var_mean, ops::var_op)
+SINTER_REDUCTION_REJECTIONS(std_mean, ops::var_op)
+
+/// The covariances of the rows of a matrix, each of which has the observations of one quantity:
+/// sum((x_i - mean_i) (x_j - mean_j)) / (n - correction): (k,n) => (k,k). Of a vector its variance: (n) => (). Floating
+/// point; runs at once. Derivative: that of the product.
+///
+///     tensor c = cov(samples.transpose());
+template <class E>
+  requires(detail::has_reals<E, 1, 2>)
+auto cov(const E& x, const var_options& o = {}) {
+  detail::check_defined("cov", x);
+  using T = element_of<E>;
+  const auto rows = detail::observed(x);
+  const auto distance = eval(rows - mean(rows, 1, keepdim));
+  const double rest = static_cast<double>(rows.shape()[1]) - o.correction;
+  const auto all = eval(matmul(distance, distance.transpose()) / static_cast<compute_type<T>>(rest > 0 ? rest : 0));
+  if constexpr (rank_of<E> == 1) return all.select(0, 0).select(0, 0);
+  else return all;
+}
+
+/// The correlations of the rows of a matrix: their covariances over the root of the product of their variances, limited
+/// to [-1, 1]: (k,n) => (k,k); of a vector 1. Floating point; runs at once. NaN where a row is constant. Derivative:
+/// that of the formula.
+///
+///     tensor r = corrcoef(samples.transpose());
+template <class E>
+  requires(detail::has_reals<E, 1, 2>)
+auto corrcoef(const E& x) {
+  detail::check_defined("corrcoef", x);
+  const auto all = cov(detail::observed(x));
+  const auto deviation = eval(sqrt(diagonal(all)));
+  const auto y = eval(clamp(all / deviation.unsqueeze(1) / deviation, -1, 1));
+  if constexpr (rank_of<E> == 1) return y.select(0, 0).select(0, 0);
+  else return y;
+}
+
+SINTER_FIRST_OPERAND_REJECTIONS(cov, reals_mistake, 1, 2)
+SINTER_FIRST_OPERAND_REJECTIONS(corrcoef, reals_mistake, 1, 2)
 
 }  // namespace sinter
 // sinter/ops/tan.hpp: the tangent.
@@ -21325,6 +25704,81 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
 }
 
 }  // namespace sinter
+// sinter/ops/views.hpp: views and other shapes as functions: reshape(x, {3, 2}) is x.reshape({3, 2}).
+
+namespace sinter {
+
+/// The same elements in another shape; one extent may be -1. A view where strides allow it, otherwise a copy; of an
+/// expression its value. Derivative: g in the shape of x.
+///
+///     tensor rows = reshape(x, {-1, 3});
+template <expression X, std::size_t N>
+auto reshape(const X& x, const index_t (&shape)[N]) {
+  return x.reshape(shape);
+}
+template <expression X, int N>
+auto reshape(const X& x, const extents<N>& shape) {
+  return x.reshape(shape);
+}
+
+/// All elements along one axis.
+///
+///     tensor all = flatten(x);
+template <expression X>
+auto flatten(const X& x) {
+  return x.flatten();
+}
+
+/// A view with two axes exchanged, by default the last two. Derivative: g with the two exchanged.
+///
+///     tensor columns = transpose(x);
+template <expression X>
+auto transpose(const X& x, detail::whole a = -2, detail::whole b = -1) {
+  return x.transpose(a, b);
+}
+
+/// A view whose axis i is axis axis_order[i] of x. Derivative: g with its axes put back.
+///
+///     tensor last = permute(images, {0, 2, 3, 1});
+template <expression X, std::size_t N>
+auto permute(const X& x, const index_t (&axis_order)[N]) {
+  return x.permute(axis_order);
+}
+
+/// A view without an axis of extent 1. Errors: shape_error for another extent.
+///
+///     tensor row = squeeze(x.slice(0, 0, 1), 0);
+template <expression X>
+auto squeeze(const X& x, detail::whole axis) {
+  return x.squeeze(axis);
+}
+
+/// A view with a new axis of extent 1 before `axis`.
+///
+///     tensor batch = unsqueeze(x, 0);
+template <expression X>
+auto unsqueeze(const X& x, detail::whole axis) {
+  return x.unsqueeze(axis);
+}
+
+/// A view with an axis reversed.
+///
+///     tensor mirrored = flip(images, 3);
+template <expression X>
+auto flip(const X& x, detail::whole axis) {
+  return x.flip(axis);
+}
+
+/// A view of `length` elements of an axis, from `begin` on; a negative one counts from the end. Errors: index_error
+/// where they do not lie within the axis.
+///
+///     tensor middle = narrow(x, 1, 1, 2);
+template <expression X>
+auto narrow(const X& x, detail::whole axis, detail::whole begin, detail::whole length) {
+  return x.narrow(axis, begin, length);
+}
+
+}  // namespace sinter
 // sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
 // and against probabilities.
 
@@ -21387,13 +25841,43 @@ auto reduce_losses(const Losses& losses, const Count& count) {
   else return eval(losses);
 }
 
+/// Each class has a weight, or none has.
+template <class T, device D>
+void check_class_weights(const char* op, const tensor<T, 1, D>& weight, index_t classes) {
+  if (weight.defined() && weight.shape()[0] != classes)
+    refuse<shape_error>({op, ": weights of shape ", weight.shape(), " for ", classes, " classes; each class has one"});
+}
 template <class T, device D>
 void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
   if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
     refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
-  if (o.weight.defined() && o.weight.shape()[0] != classes)
-    refuse<shape_error>(
-        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
+  check_class_weights("cross_entropy", o.weight, classes);
+}
+
+/// The score of each label (M,) in rows of scores (M,C).
+template <class E, device D>
+auto scores_at(const char* op, const E& rows, const tensor<std::int64_t, 1, D>& labels) {
+  check_indices({op, "label"}, labels, rows.shape()[1]);
+  return eval(make_kernel(ops::gather_op(op, 1), rows, labels.unsqueeze(1))).squeeze(1);
+}
+
+template <class Losses, class Counts>
+struct weighted_samples {
+  Losses losses;  ///< the score of each label without its sign, times `counts`
+  Counts counts;  ///< the weight of its class; an ignored one is 0, and so is its loss
+};
+/// Of rows of scores (M,C) and labels (M,).
+template <class E, class T, device D>
+auto weigh_samples(const char* op, const E& rows, const tensor<std::int64_t, 1, D>& labels,
+                   const tensor<T, 1, D>& weight, std::int64_t ignored) {
+  check_class_weights(op, weight, rows.shape()[1]);
+  const auto present = eval(labels != ignored);
+  const auto safe = eval(where(present, labels, 0));
+  const auto scores = scores_at(op, rows, safe);
+  tensor<T, 1, D> counts = cast<T>(present);
+  if (weight.defined()) counts = counts * index_select(weight, 0, safe);
+  const auto losses = eval(where(present, -scores * counts, 0));
+  return weighted_samples<std::remove_const_t<decltype(losses)>, tensor<T, 1, D>>{losses, counts};
 }
 
 /// Of rows of scores (M,C) and labels (M,).
@@ -21402,21 +25886,17 @@ auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labe
                            const cross_entropy_options<T, D>& o) {
   const index_t classes = rows.shape()[1];
   check_options(o, classes);
-  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
-  // What a sample counts: the weight of its class, or nothing.
-  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
-  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
   const auto log_p = eval(log_softmax(rows, 1));
-  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
-  const auto count = eval(sum(scale));
-  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
+  const auto samples = weigh_samples("cross_entropy", log_p, labels, o.weight, o.ignore_index);
+  const auto count = eval(sum(samples.counts));
+  if (o.label_smoothing == 0) return reduce_losses<R>(samples.losses, count);
   const double each = o.label_smoothing / static_cast<double>(classes);
   const auto present = eval(cast<T>(labels != o.ignore_index) * each);
   const auto all_classes = [&] {
     if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
     return eval(sum(log_p, 1));
   }();
-  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
+  return reduce_losses<R>(samples.losses * (1 - o.label_smoothing) - all_classes * present, count);
 }
 
 /// make(rows, labels) of logits, or other scores, and labels of any rank.
@@ -33168,6 +37648,154 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/grid_sample.hpp: images read at the places of a grid, on the host.
+
+namespace sinter::cpu_impl {
+
+/// The elements that are read at up to 64 places of a sample, tap by tap.
+template <class C, int Axes>
+struct sampled_places {
+  static constexpr int most = 64;
+  static constexpr int most_taps = Axes == 2 ? 16 : 8;
+  int n = 0, taps = 0;
+  index_t at[std::size_t{most_taps}][std::size_t{most}];
+  C weight[std::size_t{most_taps}][std::size_t{most}];
+  C slope[std::size_t{Axes}][std::size_t{most_taps}][std::size_t{most}];
+
+  template <class T>
+  sampled_places(const ops::grid_sampling<Axes>& s, const T* grid, index_t places)
+      : n(static_cast<int>(places)), taps(s.taps()) {
+    for (int p = 0; p < n; ++p) {
+      int k = 0;
+      s.template each_tap<C>(grid + index_t{p} * Axes, [&](index_t offset, C w, const C(&by_axis)[std::size_t{Axes}]) {
+        at[k][p] = offset;
+        weight[k][p] = w;
+        for (int d = 0; d < Axes; ++d) slope[d][k][p] = by_axis[d];
+        ++k;
+      });
+    }
+  }
+};
+
+/// f(sample, first place, its elements) for all blocks of places of the samples from `begin` to `end`.
+template <class C, int Axes, class T, class F>
+void each_block(const ops::grid_sampling<Axes>& s, const T* grid, index_t sample, index_t first, index_t end,
+                const F& f) {
+  using block = sampled_places<C, Axes>;
+  for (; first < end; first += block::most)
+    f(first, block(s, grid + (sample * s.places + first) * Axes, std::min<index_t>(block::most, end - first)));
+}
+
+/// Places of a task.
+inline constexpr index_t sampled_by_task = 512;
+/// f(sample, first place, end) for all places, in parallel.
+template <int Axes, class F>
+void for_places(const ops::grid_sampling<Axes>& s, thread_pool& pool, const F& f) {
+  const index_t tasks = (s.places + sampled_by_task - 1) / sampled_by_task;
+  pool.parallel_for(s.batch * tasks, [&](index_t task) {
+    const index_t first = task % tasks * sampled_by_task;
+    f(task / tasks, first, std::min(first + sampled_by_task, s.places));
+  });
+}
+
+template <class T, int Axes>
+void sample_grid(const ops::grid_sampling<Axes>& s, const T* x, const T* grid, T* y, thread_pool& pool) {
+  using C = compute_type<T>;
+  for_places(s, pool, [&](index_t sample, index_t begin, index_t end) {
+    each_block<C>(s, grid, sample, begin, end, [&](index_t first, const auto& block) {
+      for (index_t c = 0; c < s.channels; ++c) {
+        const T* const plane = x + sample * s.x_batch + c * s.x_channel;
+        T* const to = y + (sample * s.channels + c) * s.places + first;
+        for (int p = 0; p < block.n; ++p) {
+          C sum = 0;
+          for (int k = 0; k < block.taps; ++k)
+            if (block.at[k][p] >= 0) sum += block.weight[k][p] * static_cast<C>(plane[block.at[k][p]]);
+          to[p] = static_cast<T>(sum);
+        }
+      }
+    });
+  });
+}
+
+/// dx += g times weights, where the strides of `s` are those of dx. A task has all places of some channels of a sample,
+/// so that each element is summed in one order.
+template <class C, class T, int Axes>
+void add_sampled(const ops::grid_sampling<Axes>& s, const T* grid, const T* g, C* dx, thread_pool& pool) {
+  constexpr index_t channels_of_task = 8;
+  const index_t groups = (s.channels + channels_of_task - 1) / channels_of_task;
+  pool.parallel_for(s.batch * groups, [&](index_t task) {
+    const index_t sample = task / groups, channel = task % groups * channels_of_task;
+    const index_t end = std::min(channel + channels_of_task, s.channels);
+    each_block<C>(s, grid, sample, 0, s.places, [&](index_t first, const auto& block) {
+      for (index_t c = channel; c < end; ++c) {
+        C* const plane = dx + sample * s.x_batch + c * s.x_channel;
+        const T* const from = g + (sample * s.channels + c) * s.places + first;
+        for (int p = 0; p < block.n; ++p)
+          for (int k = 0; k < block.taps; ++k)
+            if (block.at[k][p] >= 0) plane[block.at[k][p]] += block.weight[k][p] * static_cast<C>(from[p]);
+      }
+    });
+  });
+}
+
+/// dgrid (+)= g times slopes.
+template <class T, int Axes>
+void sample_slopes(const ops::grid_sampling<Axes>& s, const T* x, const T* grid, const T* g, T* dgrid, bool add,
+                   thread_pool& pool) {
+  using C = compute_type<T>;
+  for_places(s, pool, [&](index_t sample, index_t begin, index_t end) {
+    each_block<C>(s, grid, sample, begin, end, [&](index_t first, const auto& block) {
+      C sums[std::size_t{Axes}][64] = {};
+      for (index_t c = 0; c < s.channels; ++c) {
+        const T* const plane = x + sample * s.x_batch + c * s.x_channel;
+        const T* const from = g + (sample * s.channels + c) * s.places + first;
+        for (int p = 0; p < block.n; ++p)
+          for (int k = 0; k < block.taps; ++k) {
+            if (block.at[k][p] < 0) continue;
+            const C product = static_cast<C>(from[p]) * static_cast<C>(plane[block.at[k][p]]);
+            for (int d = 0; d < Axes; ++d) sums[d][p] += product * block.slope[d][k][p];
+          }
+      }
+      T* const to = dgrid + (sample * s.places + first) * Axes;
+      for (int p = 0; p < block.n; ++p)
+        for (int d = 0; d < Axes; ++d) {
+          T& y = to[p * Axes + Axes - 1 - d];
+          y = static_cast<T>(add ? static_cast<C>(y) + sums[d][p] : sums[d][p]);
+        }
+    });
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::grid_sample_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::grid_sample_op& op, const tensor<T, R, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x, const tensor<T, R, D>& grid) {
+    cpu_impl::sample_grid(op.sampling_of(x, grid), x.data(), grid.data(), y.data(), backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const ops::grid_sample_op& op, const Backward& b) {
+    auto& pool = backend<D>::pool();
+    const auto& grid = b.template operand<1>();
+    const auto& g = b.gradient();
+    if (b.template wants<0>())
+      op.add_to_image(
+          b, [&](const auto& s, const auto& dx) { cpu_impl::add_sampled(s, grid.data(), g.data(), dx.data(), pool); });
+    if (b.template wants<1>()) {
+      const auto& x = b.template operand<0>();
+      const auto place = b.template place_of<1>();
+      cpu_impl::sample_slopes(op.sampling_of(x, grid), x.data(), grid.data(), g.data(), place.to.data(), place.add,
+                              pool);
+    }
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
 
 namespace sinter::cpu_impl {
@@ -33293,6 +37921,21 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
   });
 }
 
+/// y to x[index] by a rule, in order along each line.
+template <class Rule, class T, class U>
+void scatter(const gather_shape& g, T* x, const std::int64_t* index, U* y, thread_pool& pool) {
+  if constexpr (std::is_same_v<Rule, ops::scatter_rule::add>) {
+    scatter_add<T, U>(g, x, index, y, pool);
+  } else {
+    for_picked(g, x, index, y, true, pool, [](T* to, index_t step, U* from, index_t from_step, index_t n) {
+      if (step == 1 && from_step == 1)
+        for (index_t j = 0; j < n; ++j) Rule::apply(to[j], from[j]);
+      else
+        for (index_t j = 0; j < n; ++j) Rule::apply(to[j * step], from[j * from_step]);
+    });
+  }
+}
+
 template <class T, class U, int R, device D>
 gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
                              const tensor<U, R, D>& y) {
@@ -33323,14 +37966,14 @@ struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   }
 };
 
-template <device D>
+template <class Rule, device D>
   requires is_cpu_v<D>
-struct kernels<ops::scatter_add, D> {
+struct kernels<ops::scatter_by<Rule>, D> {
   template <class T, class U, int R>
-  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+  static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<U, R, D>& y) {
-    cpu_impl::scatter_add(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
-                          cpu_impl::pool_of<D>());
+    cpu_impl::scatter<Rule>(cpu_impl::gather_shape_of(x, op.axis, index, y), x.data(), index.data(), y.data(),
+                            cpu_impl::pool_of<D>());
   }
 };
 
@@ -37241,251 +41884,6 @@ class generator;
 }  // namespace sinter
 // sinter/grad.hpp: variables and their gradients.
 
-// sinter/grad/function_mistakes.hpp: what forward and backward functions return, and why they do not fit their
-// operands.
-
-namespace sinter {
-
-// Names in messages.
-template <class...>
-struct operands_that_are_not_all_tensors;
-struct capture_the_others_in_forward_and_backward;
-struct copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient;
-template <class...>
-struct operands_on_devices;
-template <class...>
-struct pass_one_operand_on_each_of;
-struct value_that_let_names_in_a_function_with_gradient;
-struct evaluate_it_before_let;
-template <int>
-struct function_with_gradient_of_variables_of_order;
-struct use_variables_of_order_1_or_a_formula_of_ops;
-template <class...>
-struct forward_that_does_not_take;
-struct take_one_tensor_for_each_operand;
-template <class>
-struct forward_that_returns;
-struct return_a_tensor_or_an_expression_or_with_saved;
-struct forward_that_uses_a_captured_variable;
-struct pass_the_variable_as_an_operand_or_capture_its_value;
-template <class>
-struct saved_value_that_is_tracked;
-struct save_its_detach;
-template <class>
-struct result_with_elements_that_have_no_gradient;
-struct return_floating_point_elements;
-template <class...>
-struct backward_that_does_not_take;
-struct take_the_gradient_of_the_result_and_then_each_saved_value;
-template <class>
-struct backward_that_returns;
-struct return_a_gradient_or_gradients_with_one_for_each_operand;
-template <int Gradients, int Operands>
-struct backward_with_gradients_for_operands;
-template <int Operand, class>
-struct gradient_of_operand;
-template <class>
-struct elements_that_have_no_gradient;
-struct return_zero_gradient_in_its_place;
-
-namespace detail {
-
-/// As what with_saved() keeps a value: expressions are evaluated.
-template <class S>
-struct saved_type {
-  using type = S;
-};
-template <expression S>
-  requires(!is_variable<S>)
-struct saved_type<S> {
-  using type = evaluated<S>;
-};
-template <class S>
-using value_to_save = typename saved_type<std::decay_t<S>>::type;
-
-}  // namespace detail
-
-/// What with_saved() returns.
-template <class Y, class... S>
-struct saved_result {
-  Y value;
-  detail::pack<S...> saved;
-};
-/// What gradients() returns.
-template <class... G>
-struct gradient_list {
-  detail::pack<G...> each;
-};
-/// The type of zero_gradient.
-struct zero_gradient_t {};
-
-/// Stands in backward for the gradient of an operand that the result does not depend on, such as labels.
-inline constexpr zero_gradient_t zero_gradient{};
-
-/// The result of a forward function and what it saves for backward; see with_gradient(). Expressions are evaluated
-/// before they are saved. Tensors are kept with their version: backward refuses one that was written to since. Anything
-/// else, such as a number, is kept as it is.
-template <expression Y, class... S>
-saved_result<detail::bare<Y>, detail::value_to_save<S>...> with_saved(Y&& y, S&&... saved) {
-  return {std::forward<Y>(y), detail::make_pack(detail::value_to_save<S>(std::forward<S>(saved))...)};
-}
-
-/// The gradients that a backward function returns, one for each operand; see with_gradient(). An expression is
-/// evaluated only if its operand is tracked.
-template <class... G>
-  requires((expression<G> || std::is_same_v<std::remove_cvref_t<G>, zero_gradient_t>) && ...)
-gradient_list<detail::bare<G>...> gradients(G&&... g) {
-  return {detail::make_pack(detail::bare<G>(std::forward<G>(g))...)};
-}
-
-namespace detail {
-
-template <class... T>
-struct types {};
-
-/// What forward returns, in its parts.
-template <class R>
-struct parts_of {
-  using value = R;
-  using saved = types<>;
-};
-template <class Y, class... S>
-struct parts_of<saved_result<Y, S...>> {
-  using value = Y;
-  using saved = types<S...>;
-};
-template <class R>
-struct gradient_types {
-  using type = types<R>;
-};
-template <class... G>
-struct gradient_types<gradient_list<G...>> {
-  using type = types<G...>;
-};
-
-/// An operand as forward gets it.
-template <class A>
-using plain_operand = tensor<element_of<A>, rank_of<A>, device_of<A>>;
-template <class F, class... A>
-using forward_parts = parts_of<bare<std::invoke_result_t<const F&, const plain_operand<A>&...>>>;
-template <class F, class... A>
-using forward_value = evaluated<typename forward_parts<F, A...>::value>;
-
-template <class R>
-inline constexpr bool holds_gradients = expression<R> || std::is_same_v<R, zero_gradient_t>;
-template <class... G>
-inline constexpr bool holds_gradients<gradient_list<G...>> = true;
-
-/// Why G is no gradient of A, operand number N.
-template <int N, class G, class A>
-constexpr auto find_gradient_mistake() {
-  if constexpr (std::is_same_v<G, zero_gradient_t>) {
-    return fitting<void>{};
-  } else if constexpr (!floating_element<element_of<A>>) {
-    return mistake<gradient_of_operand<N, elements_that_have_no_gradient<element_of<A>>>,
-                   return_zero_gradient_in_its_place>{};
-  } else {
-    using conversion = conversion_mistake<G, element_of<A>, rank_of<A>, device_of<A>>;
-    if constexpr (is_fitting<conversion>) return conversion{};
-    else return mistake<gradient_of_operand<N, typename conversion::problem>, typename conversion::fix>{};
-  }
-}
-template <int N, class G, class A, class... More, class... Operand>
-constexpr auto find_gradients_mistake(types<G, More...>, types<A, Operand...>) {
-  using first = decltype(find_gradient_mistake<N, G, A>());
-  if constexpr (is_fitting<first> && sizeof...(More) > 0)
-    return find_gradients_mistake<N + 1>(types<More...>(), types<Operand...>());
-  else return first{};
-}
-
-/// Why B is not the backward function of operands A, a result Y and saved values S.
-template <class B, class Y, class... S, class... A>
-constexpr auto find_backward_mistake(types<S...>, types<A...> operands) {
-  if constexpr (!std::is_invocable_v<const B&, const Y&, const S&...>) {
-    return mistake<backward_that_does_not_take<Y, S...>, take_the_gradient_of_the_result_and_then_each_saved_value>{};
-  } else {
-    using R = bare<std::invoke_result_t<const B&, const Y&, const S&...>>;
-    if constexpr (!holds_gradients<R>) {
-      return mistake<backward_that_returns<R>, return_a_gradient_or_gradients_with_one_for_each_operand>{};
-    } else {
-      using list = typename gradient_types<R>::type;
-      constexpr int count = []<class... G>(types<G...>) { return static_cast<int>(sizeof...(G)); }(list());
-      if constexpr (count != sizeof...(A))
-        return mistake<backward_with_gradients_for_operands<count, static_cast<int>(sizeof...(A))>,
-                       return_a_gradient_or_gradients_with_one_for_each_operand>{};
-      else return find_gradients_mistake<1>(list(), operands);
-    }
-  }
-}
-
-template <class... S>
-constexpr auto find_saved_mistake(types<S...>) {
-  return fitting<void>{};
-}
-template <class First, class... S>
-constexpr auto find_saved_mistake(types<First, S...>) {
-  if constexpr (is_variable<First>) return mistake<saved_value_that_is_tracked<First>, save_its_detach>{};
-  else return find_saved_mistake(types<S...>());
-}
-
-/// Why F and B are no function of operands A, which fit as such.
-template <class F, class B, class... A>
-constexpr auto find_functions_mistake() {
-  if constexpr (!std::is_invocable_v<const F&, const plain_operand<A>&...>) {
-    return mistake<forward_that_does_not_take<plain_operand<A>...>, take_one_tensor_for_each_operand>{};
-  } else {
-    using parts = forward_parts<F, A...>;
-    using Y = typename parts::value;
-    if constexpr (!expression<Y>) {
-      return mistake<forward_that_returns<Y>, return_a_tensor_or_an_expression_or_with_saved>{};
-    } else if constexpr (is_tracked_v<Y>) {
-      return mistake<forward_that_uses_a_captured_variable, pass_the_variable_as_an_operand_or_capture_its_value>{};
-    } else if constexpr (!is_fitting<decltype(find_saved_mistake(typename parts::saved()))>) {
-      return find_saved_mistake(typename parts::saved());
-    } else if constexpr (!(is_tracked_v<A> || ...)) {
-      return fitting<void>{};
-    } else if constexpr (!floating_element<element_of<Y>>) {
-      return mistake<result_with_elements_that_have_no_gradient<element_of<Y>>, return_floating_point_elements>{};
-    } else {
-      return find_backward_mistake<B, evaluated<Y>>(typename parts::saved(), types<A...>());
-    }
-  }
-}
-
-/// fitting<...>, or why F and B are not called with A. Where: the declared devices of the operands, or none.
-template <class F, class B, class... A, class... Where>
-constexpr auto find_call_mistake(types<Where...>) {
-  if constexpr ((is_assignment<A> || ...)) {
-    return operand_check<A...>{};
-  } else if constexpr (sizeof...(A) == 0 || !(expression<A> && ...)) {
-    return mistake<operands_that_are_not_all_tensors<A...>, capture_the_others_in_forward_and_backward>{};
-  } else if constexpr (sizeof...(Where) == 0 && !devices_agree<A...>) {
-    return mistake<operands_on_different_devices<device_of<A>...>,
-                   copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient>{};
-  } else if constexpr (sizeof...(Where) > 0 && !std::is_same_v<types<Where...>, types<device_of<A>...>>) {
-    return mistake<operands_on_devices<device_of<A>...>, pass_one_operand_on_each_of<Where...>>{};
-  } else if constexpr ((reads_name<A> || ...)) {
-    return mistake<value_that_let_names_in_a_function_with_gradient, evaluate_it_before_let>{};
-  } else if constexpr (constexpr int order = larger(A::order...); order > 1) {
-    return mistake<function_with_gradient_of_variables_of_order<order>, use_variables_of_order_1_or_a_formula_of_ops>{};
-  } else {
-    return find_functions_mistake<F, B, A...>();
-  }
-}
-template <class Where, class F, class B, class... A>
-using call_check = decltype(find_call_mistake<F, B, bare<A>...>(Where()));
-
-/// What the call returns: a tensor, or a variable if an operand is tracked. No type where the operands do not fit.
-template <bool Fits, class F, class... A>
-struct call_result {};
-template <class F, class... A>
-struct call_result<true, F, A...> {
-  using value = forward_value<F, A...>;
-  using type = typename result_of_point<element_of<value>, rank_of<value>, device_of<value>, larger(A::order...)>::type;
-};
-
-}  // namespace detail
-}  // namespace sinter
 // sinter/grad/home.hpp: memory that somebody else chooses for the gradient of a leaf, such as a slice of a bucket that
 // is sent as one.
 
@@ -37562,194 +41960,6 @@ SINTER_INSTANCE struct detail::reshape_backward<float, 2, 4, cpu>;
 
 }  // namespace sinter
 #endif
-// sinter/grad/with_gradient.hpp: functions whose derivative the user writes.
-
-namespace sinter {
-
-namespace detail {
-
-/// A saved value, with its version where it is a tensor.
-template <class S>
-class kept_value {
- public:
-  explicit kept_value(S value) : value_(std::move(value)), version_(version_now()) {}
-  const S& get() const { return value_; }
-  /// Errors: autograd_error if it was written to since.
-  void check_version(const char* name, int number) const {
-    if constexpr (is_tensor<S>)
-      if (version_now() != version_)
-        refuse<autograd_error>(
-            {"backward of '", name, "': saved value ", number, " of shape ", value_.shape(),
-             " was modified in place after the call; save a clone(), or write to it after backward()"});
-  }
-
- private:
-  std::uint64_t version_now() const {
-    if constexpr (is_tensor<S>)
-      if (value_.defined()) return access::storage_of(value_)->version.load(std::memory_order_relaxed);
-    return 0;
-  }
-
-  S value_;
-  std::uint64_t version_;
-};
-
-/// The tape entry of a call with result Y, operands X and saved values S.
-template <class B, class Y, class Saved, class Operands>
-class function_backward;
-template <class B, class Y, class... S, class... X>
-class function_backward<B, Y, types<S...>, types<X...>> final : public tape_entry {
- public:
-  function_backward(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
-                    const pack<S...>& saved)
-      : backward_(function), saved_(saved.apply([](const auto&... s) { return make_pack(kept_value<S>(s)...); })) {
-    name = called;
-    std::copy(sources, sources + sizeof...(X), sources_);
-  }
-
-  const state_ptr* inputs(int& count) const override {
-    count = sizeof...(X);
-    return sources_;
-  }
-  void release() override {
-    backward_.reset();
-    saved_.reset();
-  }
-  void backward(grad_state& y) override {
-    int number = 0;
-    saved_->each([&](const auto& s) { s.check_version(name, ++number); });
-    const Y& g = static_cast<state_of<Y>&>(y).grad;
-    give(saved_->apply([&](const auto&... s) { return (*backward_)(g, s.get()...); }));
-  }
-
- private:
-  template <class X0>
-  using state_of = typed_state<element_of<X0>, X0::rank, device_of<X0>>;
-
-  template <class G>
-  void give(G&& gradient) const {
-    give_to<X...>(0, std::forward<G>(gradient));
-  }
-  template <class... G>
-  void give(gradient_list<G...>&& all) const {
-    all.each.apply([this](const auto&... g) {
-      int operand = 0;
-      (this->template give_to<X>(operand++, g), ...);
-    });
-  }
-  /// Adds the gradient g to that of an operand.
-  template <class Operand, class G>
-  void give_to(int operand, const G& g) const {
-    if constexpr (expression<G>) {
-      const state_ptr& source = sources_[operand];
-      if (!source) return;
-      check_defined(name, g);
-      auto& s = static_cast<state_of<Operand>&>(*source);
-      if (!(g.shape() == s.shape))
-        refuse<shape_error>({"backward of '", name, "': the gradient of operand ", operand + 1, " has shape ",
-                             g.shape(), ", the operand has shape ", s.shape, "; return one of that shape"});
-      auto&& ready = materialise(g);
-      if constexpr (is_tensor<bare<decltype(ready)>>)
-        if (is_ours(g, ready)) return add_gradient(source, ready);
-      bool add = false;
-      s.gradient(add);
-      write_or_add(ready, s.grad, add);
-    }
-  }
-
-  /// May the memory of g's value become that of a gradient, if no other handle shows it?
-  template <class G, class Value>
-  static bool is_ours(const G& g, const Value& value) {
-    if constexpr (is_point<G>) return g.only_owner();
-    else return !access::storage_of(value)->borrowed;
-  }
-
-  std::optional<B> backward_;
-  std::optional<pack<kept_value<S>...>> saved_;
-  state_ptr sources_[sizeof...(X)];
-};
-
-template <class A>
-state_ptr state_of_operand(const A& a) {
-  if constexpr (is_variable<A>) return access::state_of(a);
-  else return {};
-}
-
-}  // namespace detail
-
-/// What with_gradient() returns: a function of tensors, variables and expressions of them.
-template <class F, class B, device... Where>
-class function_with_gradient {
-  template <class... A>
-  using call_check = detail::call_check<detail::types<Where...>, F, B, A...>;
-
- public:
-  function_with_gradient(F forward, B backward, const char* name)
-      : forward_(std::move(forward)), backward_(std::move(backward)), name_(name) {}
-
-  /// Runs forward on the values of the operands: a tensor, or a variable if an operand is tracked.
-  template <class... A>
-  typename detail::call_result<detail::is_fitting<call_check<A...>>, F, detail::bare<A>...>::type operator()(
-      A&&... operands) const {
-    (detail::check_defined(name_, operands), ...);
-    return call(detail::eval_to_read(std::forward<A>(operands))...);
-  }
-  /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
-  template <class... A, class Problem = typename call_check<A...>::problem, class Fix = typename call_check<A...>::fix>
-  void operator()(A&&...) const = delete;
-
- private:
-  template <class... A>
-  typename detail::call_result<true, F, A...>::type call(const A&... operands) const {
-    using parts = detail::forward_parts<F, A...>;
-    using Y = detail::forward_value<F, A...>;
-    auto all = forward_(detail::plain(operands)...);
-    Y value;
-    if constexpr (expression<decltype(all)>) value = eval(std::move(all));
-    else value = eval(std::move(all.value));
-    if (!value.defined()) detail::refuse<value_error>({name_, ": forward returned an empty tensor"});
-    if constexpr ((is_tracked_v<A> || ...)) {
-      const detail::state_ptr sources[] = {detail::state_of_operand(operands)...};
-      bool tracked = false;
-      for (const detail::state_ptr& s : sources) tracked = tracked || s;
-      if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
-      using node = detail::function_backward<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
-      if constexpr (expression<decltype(all)>)
-        return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
-      else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));
-    } else {
-      return value;
-    }
-  }
-
-  F forward_;
-  B backward_;
-  const char* name_;
-};
-
-/// A function whose derivative is the one that its user writes. forward takes the values of the operands, as tensors,
-/// and returns a tensor or an expression, or with_saved(y, s, ...) to hand values to backward. backward takes the
-/// gradient of the result, a tensor of its shape, and each saved value, and returns the gradient of the operand: a
-/// tensor or an expression of the operand's shape, element type and device; gradients(g, ...) where there are several
-/// operands, zero_gradient for one on which the result does not depend.
-///
-/// The function runs where it is called. Its result is a tensor, or a variable if an operand is one; under no_grad
-/// nothing is saved. Operands are on one device, unless with_gradient<D, ...>() names the device of each; variables are
-/// of order 1. backward must not write to what it gets. The name, a literal, stands in messages. Errors: autograd_error
-/// in backward() for a saved tensor that was written to, shape_error for a gradient of another shape, and what the two
-/// functions throw.
-///
-///     const auto rounded = with_gradient([](const auto& x) { return round(x); },     // straight through
-///                                        [](const auto& g) { return g; });
-///     variable y = rounded(x * 4) / 4;
-///     const auto product = with_gradient([](const auto& a, const auto& b) { return with_saved(a * b, a, b); },
-///                                        [](const auto& g, const auto& a, const auto& b) { return gradients(g * b, g * a); });
-template <device... Where, class F, class B>
-function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, const char* name = "with_gradient") {
-  return {std::move(forward), std::move(backward), name};
-}
-
-}  // namespace sinter
 // sinter/math.hpp: the vocabulary ops are written in.
 
 #if SINTER_WITH_CUDA
@@ -44629,6 +48839,137 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cuda/grid_sample.hpp: images read at the places of a grid, on GPUs. Plain kernels, not tuned: the gradient of
+// an image is summed by a thread for each plane, in order, so that it does not depend on the schedule.
+
+namespace sinter::cuda_impl {
+
+/// y = x at the places: a thread for each, which walks the channels.
+template <class T, int Axes>
+struct sample_body {
+  using C = compute_type<T>;
+  ops::grid_sampling<Axes> shape;
+  const T* x;
+  const T* grid;
+  T* y;
+
+  SINTER_WORD index_t numel() const { return shape.batch * shape.places * shape.channels; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const index_t place = i % shape.places, plane = i / shape.places, sample = plane / shape.channels;
+      const T* const from = x + sample * shape.x_batch + (plane - sample * shape.channels) * shape.x_channel;
+      C sum = 0;
+      shape.template each_tap<C>(grid + (sample * shape.places + place) * Axes, [&](index_t at, C weight, const auto&) {
+        if (at >= 0) sum += weight * static_cast<C>(from[at]);
+      });
+      y[i] = static_cast<T>(sum);
+    }
+  }
+};
+
+/// dx += g times weights: a thread for each plane.
+template <class T, int Axes>
+struct add_sampled_body {
+  using C = compute_type<T>;
+  ops::grid_sampling<Axes> shape;
+  const T* grid;
+  const T* g;
+  C* dx;
+
+  SINTER_WORD index_t numel() const { return shape.batch * shape.channels; }
+  template <class G>
+  SINTER_WORD void operator()(const G& by) const {
+    const index_t n = shape.places == 0 ? 0 : numel();
+    for (index_t plane = by.block() * by.threads() + by.thread(); plane < n; plane += by.blocks() * by.threads()) {
+      const index_t sample = plane / shape.channels;
+      C* const to = dx + sample * shape.x_batch + (plane - sample * shape.channels) * shape.x_channel;
+      for (index_t place = 0; place < shape.places; ++place) {
+        const C gradient = static_cast<C>(g[plane * shape.places + place]);
+        shape.template each_tap<C>(grid + (sample * shape.places + place) * Axes,
+                                   [&](index_t at, C weight, const auto&) {
+                                     if (at >= 0) to[at] += weight * gradient;
+                                   });
+      }
+    }
+  }
+};
+
+/// dgrid (+)= g times slopes: a thread for each place.
+template <class T, int Axes>
+struct sample_slopes_body {
+  using C = compute_type<T>;
+  ops::grid_sampling<Axes> shape;
+  const T* x;
+  const T* grid;
+  const T* g;
+  T* dgrid;
+  bool add;
+
+  SINTER_WORD index_t numel() const { return shape.batch * shape.places; }
+  template <class G>
+  SINTER_WORD void operator()(const G& by) const {
+    const index_t n = numel();
+    for (index_t i = by.block() * by.threads() + by.thread(); i < n; i += by.blocks() * by.threads()) {
+      const index_t sample = i / shape.places, place = i - sample * shape.places;
+      C sums[std::size_t{Axes}] = {};
+      for (index_t c = 0; c < shape.channels; ++c) {
+        const T* const from = x + sample * shape.x_batch + c * shape.x_channel;
+        const C gradient = static_cast<C>(g[(sample * shape.channels + c) * shape.places + place]);
+        shape.template each_tap<C>(grid + i * Axes, [&](index_t at, C, const auto& slope) {
+          if (at < 0) return;
+          for (int d = 0; d < Axes; ++d) sums[d] += gradient * static_cast<C>(from[at]) * slope[d];
+        });
+      }
+      for (int d = 0; d < Axes; ++d) {
+        T& to = dgrid[i * Axes + Axes - 1 - d];
+        to = static_cast<T>(add ? static_cast<C>(to) + sums[d] : sums[d]);
+      }
+    }
+  }
+};
+
+template <device D, class Body, int R>
+void run_sampling(const extents<R>& shape, const Body& body) {
+  if (body.numel() > 0) launch_on<D>({"grid_sample", shape}, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::grid_sample_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::grid_sample_op& op, const tensor<T, R, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x, const tensor<T, R, D>& grid) {
+    cuda_impl::run_sampling<D>(y.shape(), cuda_impl::sample_body<T, R - 2>{op.sampling_of(x, grid), access::data(x),
+                                                                           access::data(grid), access::data(y)});
+  }
+  template <class Backward>
+  static void reverse(const ops::grid_sample_op& op, const Backward& b) {
+    const auto& grid = b.template operand<1>();
+    const auto& g = b.gradient();
+    using T = element_of<decltype(g)>;
+    constexpr int axes = bare<decltype(g)>::rank - 2;
+    if (b.template wants<0>())
+      op.add_to_image(b, [&](const auto& s, const auto& dx) {
+        cuda_impl::run_sampling<D>(
+            dx.shape(), cuda_impl::add_sampled_body<T, axes>{s, access::data(grid), access::data(g), access::data(dx)});
+      });
+    if (b.template wants<1>()) {
+      const auto& x = b.template operand<0>();
+      const auto place = b.template place_of<1>();
+      cuda_impl::run_sampling<D>(grid.shape(), cuda_impl::sample_slopes_body<T, axes>{
+                                                   op.sampling_of(x, grid), access::data(x), access::data(grid),
+                                                   access::data(g), access::data(place.to), place.add});
+    }
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
 
 namespace sinter::cuda_impl {
@@ -44665,9 +49006,9 @@ struct gather_body {
   }
 };
 
-/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
-template <class T, int Axes>
-struct scatter_add_body {
+/// y to x[index] by a rule: a thread per line, in order along it, so that the result does not depend on the schedule.
+template <class Rule, class T, int Axes>
+struct scatter_body {
   gather_lines<Axes> shape;
 
   template <class G>
@@ -44679,15 +49020,15 @@ struct scatter_add_body {
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
         if (to < 0 || to >= shape.extent) continue;
-        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
-            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+        Rule::apply(reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]],
+                    reinterpret_cast<T*>(shape.at.data[2])[at[2] + k * shape.step[2]]);
       }
     }
   }
 };
 
-/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
-template <class T, int Axes>
+/// The same where equal indices of a line are neighbours: the thread of the first of them takes all, in order.
+template <class Rule, class T, int Axes>
 struct scatter_runs_body {
   gather_lines<Axes> shape;
 
@@ -44701,12 +49042,12 @@ struct scatter_runs_body {
       add_row(shape.lines, shape.at, line, at);
       const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
       const index_t to = index[k * shape.step[1]];
-      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
-      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
-      T sum = y[k * shape.step[2]];
-      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
-        sum += y[next * shape.step[2]];
-      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+      if ((k > 0 && index[(k - 1) * shape.step[1]] == to) || to < 0 || to >= shape.extent) continue;
+      T* const y = reinterpret_cast<T*>(shape.at.data[2]) + at[2];
+      T value = reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]];
+      for (index_t next = k; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        Rule::apply(value, y[next * shape.step[2]]);
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] = value;
     }
   }
 };
@@ -44777,20 +49118,20 @@ struct kernels<ops::gather_op, D> : kernels<ops::picked_op, D> {
   }
 };
 
-template <device D>
+template <class Rule, device D>
   requires is_cuda_v<D>
-struct kernels<ops::scatter_add, D> {
+struct kernels<ops::scatter_by<Rule>, D> {
   template <class T, int R>
-  static void run(const ops::scatter_add& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
+  static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
-    const cuda_impl::work what{"adding at indices", index.shape()};
+    const cuda_impl::work what{"writing at indices", index.shape()};
     if (op.order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 };
@@ -48101,6 +52442,21 @@ template <expression E>
 auto randn_like(generator& gen, const E& e) {
   return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
 }
+
+// Without a generator, or with it behind the shape.
+struct random_numbers_without_a_generator_in_front;
+struct write_a_generator_as_first_argument;
+#define SINTER_WITHOUT_GENERATOR(name)                                    \
+  template <class T = float, class D = cpu, std::size_t R, class... More, \
+            class Problem = random_numbers_without_a_generator_in_front,  \
+            class Fix = write_a_generator_as_first_argument>              \
+  tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+SINTER_WITHOUT_GENERATOR(rand)
+SINTER_WITHOUT_GENERATOR(randn)
+#undef SINTER_WITHOUT_GENERATOR
+template <class T = std::int64_t, class D = cpu, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+tensor<std::int64_t, 1, cpu> randperm(detail::whole) = delete;
 
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
@@ -52026,6 +56382,12 @@ auto dropout(X&& x, double p, generator& gen) {
   }
 }
 
+struct random_numbers_without_a_generator;
+struct pass_a_generator_as_third_argument;
+template <expression X, class Problem = random_numbers_without_a_generator,
+          class Fix = pass_a_generator_as_third_argument>
+void dropout(X&&, double) = delete;
+
 template <class...>
 struct operands_of_element_types;
 template <int...>
@@ -52171,6 +56533,9 @@ struct flatten : stateless<flatten> {
   }
 };
 
+struct random_numbers_without_a_generator;
+struct pass_a_generator_as_second_argument;
+
 namespace detail {
 
 /// What the modules that drop have in common. Self has drop(x, p, source).
@@ -52217,6 +56582,8 @@ struct dropping : module<Self> {
     using rebind = name<K>;                                                                                         \
     name() = default;                                                                                               \
     name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {}                    \
+    template <class Problem = random_numbers_without_a_generator, class Fix = pass_a_generator_as_second_argument>  \
+    explicit name(double) = delete;                                                                                 \
     template <class X>                                                                                              \
     static auto drop(X&& x, double p, generator& source) -> decltype(sinter::name(std::forward<X>(x), p, source)) { \
       return sinter::name(std::forward<X>(x), p, source);                                                           \
@@ -52680,6 +57047,12 @@ summary_table summary(const M& model, const index_t (&input_shape)[R]) {
   static_cast<void>(copy(zeros<T, D>(input_shape)));
   return builder.take();
 }
+
+struct model_without_the_shape_of_its_input;
+struct pass_the_shape_of_an_input_in_braces;
+template <is_module M, class Problem = model_without_the_shape_of_its_input,
+          class Fix = pass_the_shape_of_an_input_in_braces>
+void summary(const M&) = delete;
 
 #if SINTER_DEFINES
 
@@ -53225,6 +57598,21 @@ auto randn_like(generator& gen, const E& e) {
   return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
 }
 
+// Without a generator, or with it behind the shape.
+struct random_numbers_without_a_generator_in_front;
+struct write_a_generator_as_first_argument;
+#define SINTER_WITHOUT_GENERATOR(name)                                    \
+  template <class T = float, class D = cpu, std::size_t R, class... More, \
+            class Problem = random_numbers_without_a_generator_in_front,  \
+            class Fix = write_a_generator_as_first_argument>              \
+  tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+SINTER_WITHOUT_GENERATOR(rand)
+SINTER_WITHOUT_GENERATOR(randn)
+#undef SINTER_WITHOUT_GENERATOR
+template <class T = std::int64_t, class D = cpu, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+tensor<std::int64_t, 1, cpu> randperm(detail::whole) = delete;
+
 }  // namespace sinter
 #endif  // SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 
@@ -53288,11 +57676,22 @@ namespace sinter::nn {
 struct weights_without_a_generator;
 struct pass_a_generator_as_third_argument;
 struct the_type_of_this_layer_has_a_bias;
+struct bias_given_as_an_option_though_it_is_part_of_the_type;
+struct write_nn_no_bias_behind_the_generator;
 struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
 
 /// As last argument of a linear layer: x W^T, without + b.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
+
+namespace detail {
+
+/// What {.bias = false} makes, where a layer has that in its type.
+struct bias_option {
+  bool bias;
+};
+
+}  // namespace detail
 
 /// x W^T + b: (…,in) => (…,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
@@ -53323,6 +57722,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t, index_t, generator&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
   linear(index_t, index_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
+  linear(index_t, index_t, detail::bias_option, generator&) = delete;
+  template <class Problem = bias_given_as_an_option_though_it_is_part_of_the_type,
+            class Fix = write_nn_no_bias_behind_the_generator>
+  linear(index_t, index_t, generator&, detail::bias_option) = delete;
 
   template <class X>
   static constexpr auto mistake() {
@@ -53471,6 +57875,8 @@ struct conv2d : detail::convolution<2, conv2d<T, D, Kind, Bias>, conv_options<2>
   conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -53506,6 +57912,8 @@ struct conv1d : detail::convolution<1, conv1d<T, D, Kind, Bias>, conv_options<1>
   conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -53541,6 +57949,8 @@ struct conv3d : detail::convolution<3, conv3d<T, D, Kind, Bias>, conv_options<3>
   conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -53581,6 +57991,8 @@ struct conv_transpose2d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -53621,6 +58033,8 @@ struct conv_transpose1d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -53661,6 +58075,8 @@ struct conv_transpose3d
                    no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>& = {}) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>&, generator&) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -54433,6 +58849,8 @@ namespace detail {
 template <class R, class E>
 auto reduced(E&& losses) {
   if constexpr (std::is_same_v<R, reduction::mean_t>) return mean(std::forward<E>(losses));
+  else if constexpr (std::is_same_v<R, reduction::batchmean_t>)
+    return sum(losses) / static_cast<double>(rank_of<E> > 0 ? losses.shape()[0] : 1);
   else if constexpr (std::is_same_v<R, reduction::sum_t>) return sum(std::forward<E>(losses));
   else return bare<E>(std::forward<E>(losses));
 }
@@ -54446,6 +58864,71 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
     refuse<shape_error>({op, ": prediction of shape ", prediction.shape(), " and target of shape ", target.shape(),
                          " differ; reshape one"});
 }
+
+/// Weights of the losses of a loss, which broadcast to their shape: a tensor of their rank R, or of fewer axes, which
+/// are the last ones.
+template <class T, int R, device D>
+class loss_weights {
+ public:
+  loss_weights() = default;
+  template <auto Shape>
+    requires(tensor<T, Shape, D>::rank <= R)
+  loss_weights(const tensor<T, Shape, D>& w) {  // NOLINT: implicit on purpose
+    constexpr int N = tensor<T, Shape, D>::rank;
+    if (!w.defined()) return;
+    extents<R> shape = ones_extents<R>();
+    for (int d = 0; d < N; ++d) shape[R - N + d] = w.shape()[d];
+    value_ = w.reshape(shape);
+  }
+  bool defined() const { return value_.defined(); }
+  /// They, for losses of a shape.
+  const tensor<T, R, D>& of(const char* op, const char* what, const extents<R>& losses) const {
+    for (int d = 0; d < R; ++d)
+      if (value_.shape()[d] != losses[d] && value_.shape()[d] != 1)
+        refuse<shape_error>({op, ": ", what, " of shape ", value_.shape(), " for losses of shape ", losses,
+                             "; each axis has their extent or 1"});
+    return value_;
+  }
+
+ private:
+  tensor<T, R, D> value_;
+};
+
+/// losses by their weights, if there are such, and reduced.
+template <class R, class E>
+auto weighted(const char* op, const E& losses, const loss_weights<element_of<E>, rank_of<E>, device_of<E>>& weight) {
+  if (!weight.defined()) return eval(reduced<R>(losses));
+  return eval(reduced<R>(losses * weight.of(op, "weight", losses.shape())));
+}
+
+}  // namespace detail
+
+/// What binary_cross_entropy and multilabel_soft_margin_loss take into account.
+template <class T, int R, device D>
+struct loss_options {
+  detail::loss_weights<T, R, D> weight = {};  ///< of each loss; none: all 1
+};
+/// What bce_with_logits takes into account.
+template <class T, int R, device D>
+struct bce_with_logits_options {
+  detail::loss_weights<T, R, D> weight = {};      ///< of each loss; none: all 1
+  detail::loss_weights<T, R, D> pos_weight = {};  ///< of the part that grows with the target; none: all 1
+};
+/// What nll_loss takes into account.
+template <class T, device D>
+struct nll_loss_options {
+  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+};
+
+namespace detail {
+
+template <class E>
+using loss_options_for = loss_options<element_of<E>, rank_of<E>, device_of<E>>;
+template <class E>
+using bce_with_logits_options_for = bce_with_logits_options<element_of<E>, rank_of<E>, device_of<E>>;
+template <class E>
+using nll_loss_options_for = nll_loss_options<element_of<E>, device_of<E>>;
 
 }  // namespace detail
 
@@ -54489,9 +58972,37 @@ auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
+/// The same with weights: each loss times `weight`, and in it t log p times `pos_weight`, which may stand for how rare
+/// a class is. Both broadcast to the losses. Runs at once. Errors: shape_error for weights that do not fit.
+///
+///     variable loss = bce_with_logits(x, target, {.pos_weight = rare});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto bce_with_logits(A&& logits, B&& target, const detail::bce_with_logits_options_for<A>& options, R = {}) {
+  detail::check_loss_shapes("bce_with_logits", logits, target);
+  const auto losses = [&] {
+    if (!options.pos_weight.defined()) return eval((1 - target) * logits - log_sigmoid(logits));
+    const auto& more = options.pos_weight.of("bce_with_logits", "pos_weight", logits.shape());
+    return eval((1 - target) * logits - ((more - 1) * target + 1) * log_sigmoid(logits));
+  }();
+  return detail::weighted<R>("bce_with_logits", losses, options.weight);
+}
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
+/// bce_with_logits.
+///
+///     variable loss = binary_cross_entropy_with_logits(x, target);
+template <class A, class B, class... More>
+auto binary_cross_entropy_with_logits(A&& logits, B&& target, const More&... more) {
+  return bce_with_logits(std::forward<A>(logits), std::forward<B>(target), more...);
+}
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto binary_cross_entropy_with_logits(A&& logits, B&& target, const detail::bce_with_logits_options_for<A>& options,
+                                      R reduce = {}) {
+  return bce_with_logits(std::forward<A>(logits), std::forward<B>(target), options, reduce);
+}
 
 /// -scores[i, labels[i]] for log-probabilities (N,C,…) and labels (N,…) of any integer type; the mean, the sum, or a
 /// loss for each label. cross_entropy is this of log_softmax, in one pass. Runs at once. Errors: shape_error when the
@@ -54500,9 +59011,21 @@ template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
-    detail::check_indices({"nll_loss", "label"}, y, rows.shape()[1]);
-    const auto picked = eval(detail::make_kernel(ops::gather_op("nll_loss", 1), rows, y.unsqueeze(1))).squeeze(1);
-    return eval(detail::reduced<R>(-picked));
+    return eval(detail::reduced<R>(-detail::scores_at("nll_loss", rows, y)));
+  });
+}
+/// The same with class weights and an ignored label; the mean is that of the samples that count, by the weights of
+/// their classes. Errors: shape_error for weights that are not one for each class, index_error for labels outside
+/// [0, C) that are not ignored.
+///
+///     auto loss = nll_loss(log_p, labels, {.weight = rare, .ignore_index = -1});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
+detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels,
+                                              const detail::nll_loss_options_for<A>& options, R = {}) {
+  return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [&](const auto& rows, const auto& y) {
+    const auto samples = detail::weigh_samples("nll_loss", rows, y, options.weight, options.ignore_index);
+    return detail::reduce_losses<R>(samples.losses, eval(sum(samples.counts)));
   });
 }
 template <class A, class B, class R = reduction::mean_t,
@@ -54515,11 +59038,20 @@ void nll_loss(A&&, B&&, R = {}) = delete;
 
 namespace sinter {
 
+template <int, int>
+struct prediction_and_variance_of_ranks;
+
 /// What poisson_nll_loss takes into account.
 struct poisson_nll_options {
   bool log_input = true;  ///< the prediction is the logarithm of the rate
   bool full = false;      ///< adds Stirling's approximation of ln(target!) where the target is above 1
   double eps = 1e-8;      ///< added to a rate before its logarithm
+};
+
+/// What gaussian_nll_loss takes into account.
+struct gaussian_nll_options {
+  bool full = false;  ///< adds ln(2 pi) / 2
+  double eps = 1e-6;  ///< the least variance that counts
 };
 
 namespace detail {
@@ -54543,12 +59075,49 @@ auto huber_of(const E& d, double delta) {
   return where(d < delta, d * d / 2, delta * (d - delta / 2));
 }
 
+template <class R>
+concept divergence_reduction = loss_reduction<R> || std::is_same_v<R, reduction::batchmean_t>;
+
+/// -(t ln p + (1 - t) ln(1 - p)).
+template <class P, class B>
+auto cross_entropy_of_two(const P& p, const B& t) {
+  return (t - 1) * clamp_min(log(1 - p), -100) - t * clamp_min(log(p), -100);
+}
+
+template <class A, class B, class V>
+constexpr auto find_gaussian_mistake() {
+  if constexpr (!is_fitting<loss_mistake<A, B>>) return loss_mistake<A, B>{};
+  else if constexpr (!expression<V>) return no_operands<V>{};
+  else if constexpr (!fits<ops::subtract_op, A, V>) return mistake_of<ops::subtract_op, A, V>{};
+  else if constexpr (rank_of<V> != rank_of<A> && rank_of<V> != rank_of<A> - 1)
+    return mistake<prediction_and_variance_of_ranks<rank_of<A>, rank_of<V>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B, class V>
+using gaussian_mistake = decltype(find_gaussian_mistake<bare<A>, bare<B>, bare<V>>());
+
+/// Variances with a last axis, if they have none.
+template <int R, class V>
+auto with_last_axis(V&& variance) {
+  if constexpr (rank_of<V> == R) return eval_to_read(std::forward<V>(variance));
+  else return eval_to_read(std::forward<V>(variance)).unsqueeze(R - 1);
+}
+/// Whether `part` has the extents of `whole`, or 1 on axes from `least` on.
+template <int R>
+bool fits_but_for_ones(const extents<R>& part, const extents<R>& whole, int least) {
+  bool fits = true;
+  for (int d = 0; d < R; ++d) fits = fits && (part[d] == whole[d] || (d >= least && part[d] == 1));
+  return fits;
+}
+/// max(v, eps), with the derivative of v.
+template <class V>
+auto held_above(const V& v, double eps) {
+  if constexpr (is_tracked_v<V>) return eval(v + clamp_min(eps - constant(v), 0));
+  else return eval(clamp_min(v, eps));
+}
+
 }  // namespace detail
 
-#define SINTER_LOSS_REJECTIONS(name)                                                                       \
-  template <class A, class B, class... More, class Problem = typename detail::loss_mistake<A, B>::problem, \
-            class Fix = typename detail::loss_mistake<A, B>::fix>                                          \
-  void name(A&&, B&&, More&&...) = delete;
 // name(prediction, target, reduction) of a formula of `a` and `b`, both expressions.
 #define SINTER_LOSS(name, ...)                                              \
   template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
@@ -54556,8 +59125,7 @@ auto huber_of(const E& d, double delta) {
   auto name(A&& a, B&& b, R = {}) {                                         \
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
-  }                                                                         \
-  SINTER_LOSS_REJECTIONS(name)
+  }
 // The same with a number behind the target, which is 1 where it is not given.
 #define SINTER_LOSS_WITH(name, number, ...)                                 \
   template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
@@ -54570,30 +59138,48 @@ auto huber_of(const E& d, double delta) {
     requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
   auto name(A&& a, B&& b, R reduce = {}) {                                  \
     return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
-  }                                                                         \
-  SINTER_LOSS_REJECTIONS(name)
+  }
+// Its rejections stand beside, in the file, so that compilers show one macro less.
 
 /// |prediction - target| of equal shapes; reductions and errors as mse_loss.
 ///
 ///     variable loss = l1_loss(prediction, target);
 SINTER_LOSS(l1_loss, abs(std::forward<A>(a) - std::forward<B>(b)))
+SINTER_REJECTIONS_OF_TWO(l1_loss, detail::loss_mistake)
 
 /// log(1 + e^(-target prediction)), of targets 1 and -1, without overflow; reductions and errors as mse_loss.
 ///
 ///     variable loss = soft_margin_loss(scores, signs);
 SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(a)))
+SINTER_REJECTIONS_OF_TWO(soft_margin_loss, detail::loss_mistake)
 
 /// -(t ln p + (1 - t) ln(1 - p)) of probabilities p; logarithms are at least -100, so that no loss is infinite. From
 /// logits take bce_with_logits, which is more accurate. Reductions and errors as mse_loss.
 ///
 ///     variable loss = binary_cross_entropy(sigmoid(x), target);
-SINTER_LOSS(binary_cross_entropy, (b - 1) * clamp_min(log(1 - a), -100) - b * clamp_min(log(a), -100))
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto binary_cross_entropy(A&& a, B&& b, R = {}) {
+  detail::check_loss_shapes("binary_cross_entropy", a, b);
+  return detail::reduced<R>(detail::cross_entropy_of_two(a, b));
+}
+/// The same with weights, which broadcast to the losses. Runs at once. Errors: shape_error for weights that do not.
+///
+///     variable loss = binary_cross_entropy(p, target, {.weight = rare});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto binary_cross_entropy(A&& a, B&& b, const detail::loss_options_for<A>& options, R = {}) {
+  detail::check_loss_shapes("binary_cross_entropy", a, b);
+  return detail::weighted<R>("binary_cross_entropy", detail::cross_entropy_of_two(a, b), options.weight);
+}
+SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
 
 /// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
 /// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
 ///
 ///     variable loss = smooth_l1_loss(prediction, target, 0.5);
 SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
+SINTER_REJECTIONS_OF_TWO(smooth_l1_loss, detail::loss_mistake)
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
@@ -54601,18 +59187,21 @@ SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(
 ///
 ///     variable loss = huber_loss(prediction, target, 2.0);
 SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
+SINTER_REJECTIONS_OF_TWO(huber_loss, detail::loss_mistake)
 
 /// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
 ///
 ///     variable loss = hinge_embedding_loss(distances, signs);
 SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
+SINTER_REJECTIONS_OF_TWO(hinge_embedding_loss, detail::loss_mistake)
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
-/// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's: for the divergence of
-/// distributions divide the sum by their number. Reductions and errors as mse_loss.
+/// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's; the divergence of
+/// distributions is reduction::batchmean, the sum over their number, which is the extent of axis 0. Reductions and
+/// errors as mse_loss.
 ///
-///     variable loss = kl_div(log_softmax(x, 1), target, reduction::sum) / batch;
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+///     variable loss = kl_div(log_softmax(x, 1), target, reduction::batchmean);
+template <class A, class B, detail::divergence_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::loss_mistake<A, B>>)
 auto kl_div(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("kl_div", prediction, target);
@@ -54621,13 +59210,13 @@ auto kl_div(A&& prediction, B&& target, R = {}) {
 /// Behind the operands of kl_div: the target is a logarithm.
 struct log_target_t {};
 inline constexpr log_target_t log_target{};
-template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+template <class A, class B, detail::divergence_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::loss_mistake<A, B>>)
 auto kl_div(A&& prediction, B&& target, log_target_t, R = {}) {
   detail::check_loss_shapes("kl_div", prediction, target);
   return detail::reduced<R>(exp(target) * (target - prediction));
 }
-SINTER_LOSS_REJECTIONS(kl_div)
+SINTER_REJECTIONS_OF_TWO(kl_div, detail::loss_mistake)
 
 /// The negative log-likelihood of a Poisson distribution, rate - target ln rate, without the term ln(target!) unless
 /// `full`. Runs at once. Reductions and errors as mse_loss.
@@ -54644,11 +59233,273 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
   return eval(detail::reduced<R>(
       losses + where(target > 1, above * log(above) - above + log(6.283185307179586 * above) / 2, 0)));
 }
-SINTER_LOSS_REJECTIONS(poisson_nll_loss)
+SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
+
+/// The negative log-likelihood of normal distributions with means that are predicted: (ln v + (prediction - target)^2 /
+/// v) / 2, where v is the variance, or eps if it is smaller; its derivative is taken as that of v there too. `full`
+/// adds ln(2 pi) / 2. The target has the shape of the prediction, or 1 for some extents. The variance has that shape,
+/// or 1 for the last extent, or no last axis. Runs at once, and waits for a GPU. Reductions as mse_loss. Errors:
+/// shape_error, and value_error for a variance below 0. Nix and Weigend, "Estimating the mean and variance of the
+/// target probability distribution", 1994.
+///
+///     variable loss = gaussian_nll_loss(mean, target, variance);
+template <class A, class B, class V, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::gaussian_mistake<A, B, V>>)
+auto gaussian_nll_loss(A&& prediction, B&& target, V&& variance, const gaussian_nll_options& o = {}, R = {}) {
+  constexpr int N = rank_of<A>;
+  detail::check_defined("gaussian_nll_loss", prediction);
+  detail::check_defined("gaussian_nll_loss", target);
+  detail::check_defined("gaussian_nll_loss", variance);
+  if (!detail::fits_but_for_ones(target.shape(), prediction.shape(), 0))
+    detail::refuse<shape_error>({"gaussian_nll_loss: target of shape ", target.shape(), " for a prediction of shape ",
+                                 prediction.shape(), "; each axis has its extent or 1"});
+  const auto v = detail::with_last_axis<N>(variance);
+  if (!detail::fits_but_for_ones(v.shape(), prediction.shape(), N - 1))
+    detail::refuse<shape_error>({"gaussian_nll_loss: variance of shape ", variance.shape(),
+                                 " for a prediction of shape ", prediction.shape(),
+                                 "; it has that shape, or 1 for its last extent, or no last axis"});
+  if (eval(any(v < 0)).item()) throw value_error("gaussian_nll_loss: a variance below 0");
+  const auto held = detail::held_above(v, o.eps);
+  const double more = o.full ? 0.918938533204672742 : 0;  // ln(2 pi) / 2
+  return eval(detail::reduced<R>((log(held) + square(prediction - target) / held) / 2 + more));
+}
+SINTER_REJECTIONS_OF_THREE(gaussian_nll_loss, detail::gaussian_mistake)
 
 #undef SINTER_LOSS
 #undef SINTER_LOSS_WITH
-#undef SINTER_LOSS_REJECTIONS
+
+}  // namespace sinter
+// sinter/nn/margin_losses.hpp: losses that ask one score or distance to exceed another by a margin.
+
+namespace sinter {
+
+struct use_vectors_or_rows_and_a_target_without_the_last_axis;
+struct use_rows_of_scores_and_of_labels;
+
+/// What triplet_margin_loss takes into account.
+struct triplet_margin_options {
+  double margin = 1;
+  double eps = 1e-6;  ///< added to each difference
+  bool swap = false;  ///< takes the distance of positive and negative where it is the smaller one
+};
+/// What multi_margin_loss takes into account.
+template <class T, device D>
+struct multi_margin_options {
+  int p = 1;  ///< the power of what is missing, 1 or 2
+  double margin = 1;
+  tensor<T, 1, D> weight = {};  ///< of each class, (C,); none: all 1
+};
+
+namespace detail {
+
+template <class A, class B, class C>
+constexpr auto find_triple_mistake() {
+  if constexpr (!is_fitting<loss_mistake<A, B>>) return loss_mistake<A, B>{};
+  else return loss_mistake<A, C>{};
+}
+/// Of three operands of one shape.
+template <class A, class B, class C>
+using triple_mistake = decltype(find_triple_mistake<bare<A>, bare<B>, bare<C>>());
+
+template <class A, class B, class C>
+constexpr auto find_pairs_mistake() {
+  if constexpr (!is_fitting<loss_mistake<A, B>>) return loss_mistake<A, B>{};
+  else if constexpr (!expression<C>) return no_operands<C>{};
+  else if constexpr (!fits<ops::subtract_op, A, C>) return mistake_of<ops::subtract_op, A, C>{};
+  else if constexpr (rank_of<A> < 1 || rank_of<C> != rank_of<A> - 1)
+    return mistake<prediction_and_target_of_ranks<rank_of<A>, rank_of<C>>,
+                   use_vectors_or_rows_and_a_target_without_the_last_axis>{};
+  else return fitting<element_of<A>>{};
+}
+/// Of two lists of vectors, and a number for each pair.
+template <class A, class B, class C>
+using pairs_mistake = decltype(find_pairs_mistake<bare<A>, bare<B>, bare<C>>());
+
+template <class E, class L>
+constexpr auto find_label_lists_mistake() {
+  if constexpr (!expression<E> || !expression<L>) return no_operands<E, L>{};
+  else if constexpr (!same_device<E, L>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
+    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
+                   use_floating_logits_and_integer_labels>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<E> > 2 || rank_of<L> != rank_of<E>)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_rows_of_scores_and_of_labels>{};
+  else return fitting<element_of<E>>{};
+}
+/// Of rows of scores, and of labels.
+template <class E, class L>
+using label_lists_mistake = decltype(find_label_lists_mistake<bare<E>, bare<L>>());
+
+/// max(0, x), with the derivative of x at 0 too.
+template <class E>
+auto not_below_zero(const E& x) {
+  return where(x < 0, 0, x);
+}
+
+/// Of each row the distance of a and b.
+template <class A, class B>
+auto row_distance(const A& a, const B& b, double eps) {
+  return eval(norm(a - b + eps, -1));
+}
+
+/// The cosine of the angle of the rows of a and b.
+template <class A, class B>
+auto row_cosine(const A& a, const B& b) {
+  constexpr double eps = 1e-12;
+  return eval(sum(a * b, -1) / (sqrt(sum(a * a, -1) + eps) * sqrt(sum(b * b, -1) + eps)));
+}
+
+template <class C, class E>
+auto cosine_losses(const C& cosine, const E& target, double margin) {
+  return where(target == 1, 1 - cosine, 0) + where(target == -1, not_below_zero(cosine - margin), 0);
+}
+/// Rows have one target each.
+template <class A, class B>
+void check_row_targets(const char* op, const A& rows, const B& target) {
+  check_defined(op, target);
+  bool fits = true;
+  for (int d = 0; d < rank_of<B>; ++d) fits = fits && target.shape()[d] == rows.shape()[d];
+  if (!fits)
+    refuse<shape_error>(
+        {op, ": target of shape ", target.shape(), " for rows of shape ", rows.shape(), "; each row has one"});
+}
+
+/// A row (C,) as a list of one.
+template <class E>
+auto as_rows(const E& x) {
+  if constexpr (E::rank == 1) return x.unsqueeze(0);
+  else return x;
+}
+
+/// sum over the labels l of a row, and the other classes c, of max(0, 1 - x[l] + x[c]), over C. Of rows (M,C).
+template <class E, device D>
+auto label_list_losses(const E& rows, const tensor<std::int64_t, 2, D>& labels) {
+  const index_t classes = rows.shape()[1];
+  const auto columns = arange<std::int64_t, D>(classes);
+  // A label counts unless a negative one stands there or before.
+  const auto counts = eval(!any(labels.unsqueeze(1) < 0 && columns <= columns.reshape({classes, 1}),
+                                2));  // (M, label, before) => (M, label)
+  const auto safe = eval(where(counts, labels, 0));
+  check_indices({"multilabel_margin_loss", "label"}, safe, classes);
+  // Of each class whether it is among them.
+  const auto asked =
+      eval(any(safe.unsqueeze(2) == columns && counts.unsqueeze(2), 1));  // (M, label, class) => (M, class)
+  const auto scores = eval(make_kernel(ops::gather_op("multilabel_margin_loss", 1), rows, safe));
+  const auto missing = relu(1 - scores.unsqueeze(2) + rows.unsqueeze(1));
+  const index_t both[2] = {1, 2};
+  return eval(sum(where(counts.unsqueeze(2) && !asked.unsqueeze(1), missing, 0), both) / static_cast<double>(classes));
+}
+
+}  // namespace detail
+
+// name(a, b, target, margin, reduction), whose margin is 0 where it is not given, of a formula.
+#define SINTER_LOSS_OF_PAIRS(name, judged, shapes, ...)                              \
+  template <class A, class B, class C, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::judged<A, B, C>>)                            \
+  auto name(const A& a, const B& b, const C& target, double margin, R = {}) {        \
+    detail::check_loss_shapes(#name, a, b);                                          \
+    shapes;                                                                          \
+    return eval(detail::reduced<R>(__VA_ARGS__));                                    \
+  }                                                                                  \
+  template <class A, class B, class C, detail::loss_reduction R = reduction::mean_t> \
+    requires(detail::is_fitting<detail::judged<A, B, C>>)                            \
+  auto name(const A& a, const B& b, const C& target, R reduce = {}) {                \
+    return name(a, b, target, 0, reduce);                                            \
+  }                                                                                  \
+  SINTER_REJECTIONS_OF_THREE(name, detail::judged)
+
+/// max(0, margin - target (a - b)), of scores a that should exceed scores b where the target is 1, and b those of a
+/// where it is -1. All have one shape. Runs at once. Reductions and errors as mse_loss.
+///
+///     variable loss = margin_ranking_loss(better, worse, ones_like(worse), 0.5);
+SINTER_LOSS_OF_PAIRS(margin_ranking_loss, triple_mistake, detail::check_loss_shapes("margin_ranking_loss", a, target),
+                     detail::not_below_zero(margin - target * (a - b)))
+
+/// 1 - cos(a, b) where the target is 1, max(0, cos(a, b) - margin) where it is -1, otherwise 0: of two vectors (C,), or
+/// of the rows of (N,C) with targets (N,). Runs at once. Reductions as mse_loss. Errors: shape_error.
+///
+///     variable loss = cosine_embedding_loss(left, right, same, 0.1);
+SINTER_LOSS_OF_PAIRS(cosine_embedding_loss, pairs_mistake,
+                     detail::check_row_targets("cosine_embedding_loss", a, target),
+                     detail::cosine_losses(detail::row_cosine(a, b), target, margin))
+
+/// max(0, |anchor - positive| - |anchor - negative| + margin), of vectors along the last axis, all of one shape:
+/// anchors that should be nearer to the positive than to the negative. Distances are Euclidean, of differences to which
+/// eps is added. Runs at once. Reductions and errors as mse_loss. Balntas et al., "Learning shallow convolutional
+/// feature descriptors with triplet losses", 2016.
+///
+///     variable loss = triplet_margin_loss(anchor, same, other, {.margin = 0.2});
+template <class A, class B, class C, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::triple_mistake<A, B, C>> && rank_of<A> >= 1)
+auto triplet_margin_loss(const A& anchor, const B& positive, const C& negative, const triplet_margin_options& o = {},
+                         R = {}) {
+  detail::check_loss_shapes("triplet_margin_loss", anchor, positive);
+  detail::check_loss_shapes("triplet_margin_loss", anchor, negative);
+  const auto to_same = detail::row_distance(anchor, positive, o.eps);
+  const auto to_other = detail::row_distance(anchor, negative, o.eps);
+  if (!o.swap) return eval(detail::reduced<R>(detail::not_below_zero(to_same - to_other + o.margin)));
+  const auto between = detail::row_distance(positive, negative, o.eps);
+  return eval(detail::reduced<R>(detail::not_below_zero(to_same - minimum(to_other, between) + o.margin)));
+}
+SINTER_REJECTIONS_OF_THREE(triplet_margin_loss, detail::triple_mistake)
+
+/// sum over the classes c other than the label y of max(0, margin - x[y] + x[c])^p over the number of classes, for
+/// scores x (N,C) and labels (N,), or (C,) and one label. With `weight` times that of class y. Runs at once. Reductions
+/// as mse_loss. Errors: shape_error, index_error for a label outside [0, C), value_error for a p other than 1 and 2.
+///
+///     variable loss = multi_margin_loss(scores, labels);
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
+detail::loss_value<A, R, rank_of<B>> multi_margin_loss(A&& scores, const B& labels,
+                                                       const multi_margin_options<element_of<A>, device_of<A>>& o = {},
+                                                       R = {}) {
+  if (o.p != 1 && o.p != 2) detail::refuse<value_error>({"multi_margin_loss: p is ", o.p, "; it must be 1 or 2"});
+  return detail::loss_over_axes<R>(
+      "multi_margin_loss", std::forward<A>(scores), labels, [&](const auto& rows, const auto& y) {
+        const index_t classes = rows.shape()[1];
+        detail::check_class_weights("multi_margin_loss", o.weight, classes);
+        const auto asked = detail::scores_at("multi_margin_loss", rows, y).unsqueeze(1);
+        const auto others = arange<std::int64_t, device_of<A>>(classes) != y.unsqueeze(1);
+        const auto missing = eval(where(others, relu(o.margin - asked + rows), 0));
+        const auto total = o.p == 1 ? eval(sum(missing, 1)) : eval(sum(missing * missing, 1));
+        const auto losses = eval(total / static_cast<double>(classes));
+        if (!o.weight.defined()) return eval(detail::reduced<R>(losses));
+        return eval(detail::reduced<R>(losses * index_select(o.weight, 0, y)));
+      });
+}
+SINTER_REJECTIONS_OF_TWO(multi_margin_loss, detail::classification_mistake)
+
+/// sum over the labels l of a sample, and the classes c that are none of them, of max(0, 1 - x[l] + x[c]), over the
+/// number of classes C: of scores (N,C) and as many labels (N,C), which end where a negative one stands, or of (C,) and
+/// (C,). Runs at once. Reductions as mse_loss. Errors: shape_error, index_error for a label of C or more.
+///
+///     variable loss = multilabel_margin_loss(scores, tensor<int, 2>{{3, 0, -1, -1}});
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::label_lists_mistake<A, B>>)
+detail::loss_value<A, R, rank_of<B> - 1> multilabel_margin_loss(A&& scores, const B& labels, R = {}) {
+  detail::check_loss_shapes("multilabel_margin_loss", scores, labels);
+  const auto rows = detail::as_rows(detail::eval_to_read(std::forward<A>(scores)));
+  const auto losses = detail::label_list_losses(rows, detail::as_rows(detail::int64_labels(labels)));
+  if constexpr (std::is_same_v<R, reduction::none_t> && rank_of<B> == 1) return losses.select(0, 0);
+  else return eval(detail::reduced<R>(losses));
+}
+SINTER_REJECTIONS_OF_TWO(multilabel_margin_loss, detail::label_lists_mistake)
+
+/// The mean over the last axis of bce_with_logits, whose target may be 1 for several classes: (…,C) and (…,C) => (…),
+/// and of these the mean, or as reduced. `weight` of each loss broadcasts to (…,C). Runs at once. Errors as
+/// bce_with_logits.
+///
+///     variable loss = multilabel_soft_margin_loss(scores, tags);
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>> && rank_of<A> >= 1)
+auto multilabel_soft_margin_loss(const A& logits, const B& target, const detail::loss_options_for<A>& o = {}, R = {}) {
+  const auto losses = bce_with_logits(logits, target, {.weight = o.weight}, reduction::none);
+  return eval(detail::reduced<R>(mean(losses, -1)));
+}
+SINTER_REJECTIONS_OF_TWO(multilabel_soft_margin_loss, detail::loss_mistake)
+
+#undef SINTER_LOSS_OF_PAIRS
 
 }  // namespace sinter
 // sinter/nn/mark_written.hpp: tells that memory was written to in a way that is not noticed.
@@ -54837,6 +59688,46 @@ SINTER_ADAPTIVE_POOLING(adaptive_avg_pool3d, 3, adaptive_avg_pool_op)
 #undef SINTER_ADAPTIVE_POOLING
 
 static_assert(is_module<max_pool2d> && is_module<avg_pool1d> && is_module<adaptive_avg_pool2d>);
+
+}  // namespace sinter::nn
+// sinter/nn/prelu.hpp: the rectifier that learns its slopes below 0.
+
+namespace sinter::nn {
+
+/// sinter::prelu with one slope, or one for each channel, as torch.nn.PReLU.
+///
+///     nn::prelu learned(64);
+template <floating_element T = float, device D = cpu, class Kind = tracked>
+struct prelu : module<prelu<T, D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = prelu<T, To, K>;
+
+  prelu() : prelu(1) {}
+  explicit prelu(index_t slopes, double initially = 0.25) {
+    if (slopes < 1) sinter::detail::refuse<shape_error>({"prelu: ", slopes, " slopes; there must be 1 or more"});
+    weight = full<T, D>(extents<1>{{slopes}}, initially);
+  }
+
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::prelu_mistake<X, decltype(weight)>{};
+  }
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::prelu(std::forward<X>(x), weight);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("weight", m.weight...);
+  }
+
+  parameter<T, 1, D, Kind> weight;
+};
+
+static_assert(is_module<prelu<>>);
 
 }  // namespace sinter::nn
 // sinter/nn/rearrange.hpp: modules without parameters that rearrange images: paddings, upsample, pixel_shuffle, unfold.
