@@ -10,6 +10,7 @@ Installs what is missing (with apt-get, as root or with sudo), builds in build/,
 handwritten digits that are in this repository.
 
   --example NAME   run another example; default: 01_digits
+                     00_spirals       the program of the README
                      02_expressions   what expressions are
                      03_convnet       a convolutional network on the same digits, or on MNIST
                      04_cifar         a residual network on CIFAR-10, or on synthetic pictures

@@ -11,6 +11,7 @@
 #include "sinter/io/instances.hpp"
 #include "sinter/io/json.hpp"
 #include "sinter/io/mapping.hpp"
+#include "sinter/io/model_file.hpp"
 #include "sinter/io/npy.hpp"
 #include "sinter/io/png.hpp"
 #include "sinter/io/progress.hpp"

@@ -26,10 +26,10 @@ TEST_CASE("files: the weights of a model") {
   generator gen(1);
   const nn::sequential model{nn::linear(3, 4, gen), nn::relu(), nn::linear(4, 2, gen)};
   // [docs:model]
-  write_safetensors(path, nn::state(model));
+  nn::save(model, path);
   nn::sequential other{nn::linear(3, 4, gen), nn::relu(), nn::linear(4, 2, gen)};
-  nn::load_state(other, read_safetensors(path));
-  nn::load_state(other, read_safetensors(path), {.convert = true});  // also from half, bfloat16 or double
+  nn::load(other, path);
+  nn::load(other, path, {.convert = true});  // also from half, bfloat16 or double
   // [docs:end]
   const tensor x = ones<float>({1, 3});
   CHECK(max(abs(eval(other(x)) - eval(model(x)))).item() == 0);

@@ -1,4 +1,4 @@
-// tests/docs/guide_test.cpp: the snippets of docs/guide.md and README.md, as tests.
+// tests/docs/guide_test.cpp: the snippets of docs/guide.md, as tests.
 #include <cstdio>
 #include <string>
 

@@ -18,28 +18,29 @@ struct write_keepdim_or_list_the_axes_in_braces;
 namespace detail {
 
 // Functions of one name, and what reductions are named, which also take a list of axes.
-#define SINTER_MEMBERS(M)                                                                                              \
-  M(abs)                                                                                                               \
-  M(acos)                                                                                                              \
-  M(add)                                                                                                               \
-  M(allclose)                                                                                                          \
-  M(argsort)                                                                                                           \
-  M(asin) M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cosh)        \
-      M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2)      \
-          M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select) M(isclose) M(isfinite)      \
-              M(isinf) M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(lt)       \
-                  M(matmul) M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow) M(reciprocal)        \
-                      M(relu) M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin) M(sinh)         \
-                          M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) M(tril) \
-                              M(triu) M(trunc) M(unbind) M(unique)
-#define SINTER_MEMBERS_OF_AXES(M)                                                                                     \
-  M(all)                                                                                                              \
-  M(amax)                                                                                                             \
-  M(amin)                                                                                                             \
-  M(any)                                                                                                              \
-  M(argmax)                                                                                                           \
-  M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) \
-      M(var)
+#define SINTER_MEMBERS(M)                                                                                           \
+  M(abs)                                                                                                            \
+  M(acos)                                                                                                           \
+  M(add)                                                                                                            \
+  M(allclose)                                                                                                       \
+  M(argsort)                                                                                                        \
+  M(asin)                                                                                                           \
+  M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cosh) M(cummax)   \
+      M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1)    \
+          M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select) M(isclose) M(isfinite) M(isinf)   \
+              M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(lt) M(matmul)   \
+                  M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow) M(reciprocal) M(relu)       \
+                      M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin) M(sinh) M(softmax)   \
+                          M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) M(tril) M(triu) \
+                              M(trunc) M(unbind) M(unique)
+#define SINTER_MEMBERS_OF_AXES(M) \
+  M(all)                          \
+  M(amax)                         \
+  M(amin)                         \
+  M(any)                          \
+  M(argmax)                       \
+  M(argmin)                       \
+  M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
 
 // The function of that name that belongs to the operands, which a class with a member of that name does not see.
 namespace free_function {
