@@ -48,3 +48,22 @@ TEST_CASE("max_unpool on a GPU", "[cuda]") {
       },
       x);
 }
+
+TEST_CASE("places among sorted elements, of true elements, and at coordinates on a GPU", "[cuda]") {
+  const tensor x = compare::numbers({5, 6}), sorted = sort(compare::numbers({5, 4}, 2), 1).values;
+  const auto same = [&](const auto& f) { CHECK(compare::values(f, x) == 0); };
+  same([&](const auto& a) { return eval(searchsorted(sorted.template to<device_of<decltype(a)>>(), a, true)); });
+  same([&](const auto& a) { return eval(bucketize(a, sorted[0].template to<device_of<decltype(a)>>())); });
+  same([](const auto& a) { return isin(a, a[2]); });
+  same([](const auto& a) { return nonzero(a > 0); });
+  same([](const auto& a) { return nonzero(a > 1000); });
+  same([](const auto& a) { return one_hot(cast<int>(abs(a)), 40); });
+  check([](const auto& a) { return masked_select(a * 2, (a > 0)); }, x);
+  check([](const auto& a) { return masked_select(a, 1, (a[0] > 0)); }, x);
+  check([](const auto& a, const auto& b) { return masked_scatter(a, (a > 1), b); }, x, eval(x * 2));
+  const tensor<int, 1> i{0, -1, 2}, j{1, 5, -3};
+  check([&](const auto& a) { return index_get(a, {beside(i, a), beside(j, a)}); }, x);
+  check([&](const auto& a) { return take(a, beside(j, a)); }, x);
+  check([&](const auto& a) { return index_put(a, {beside(i, a), beside(j, a)}, 4, reduction::sum); }, x);
+  CHECK_THROWS_AS(take(x.to<cuda<0>>(), tensor<int, 1>{30}.to<cuda<0>>()).template to<cpu>(), index_error);
+}

@@ -81,12 +81,12 @@ class call {
     throw form_not_there{"no " + std::string(names)};
   }
   /// The tensors of a list (PyTorch), or all inputs (ONNX).
-  std::vector<array> tensors() const {
+  std::vector<array> tensors(const char* names = "0 tensors") const {
     std::vector<array> list;
     if (onnx()) {
       for (int i = 0; has(std::to_string(i).c_str()); ++i) list.push_back(tensor_of(std::to_string(i).c_str()));
-    } else if (const argument* a = read("0 tensors"); a && a->kind == "Ts") {
-      for (const std::string& name : split(a->value, ',')) list.push_back(tensor_of({"T", name}, "0"));
+    } else if (const argument* a = read(names); a && a->kind == "Ts") {
+      for (const std::string& name : split(a->value, ',')) list.push_back(tensor_of({"T", name}, names));
     }
     if (list.empty()) throw form_not_there{"no tensors"};
     return list;
@@ -110,6 +110,8 @@ class call {
     return value == 1;
   }
   std::string text(const char* names, const char* otherwise) const { return text_of_kind("s", names, otherwise); }
+  /// What is no other kind of argument, as JSON.
+  std::string json(const char* names) const { return text_of_kind("j", names, ""); }
   /// The name of an element type.
   std::string dtype(const char* names, const std::string& otherwise) const {
     return text_of_kind("d", names, otherwise);

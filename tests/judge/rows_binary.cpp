@@ -77,7 +77,8 @@ std::vector<row> binary_rows() {
                      }),
       on<float>("op:masked_fill",
                 [](const auto& in) {
-                  in.give(where(in.template constant<bool, 4>("1"), in.template x<4>("2"), in.template x<4>("0")));
+                  in.give(
+                      masked_fill(in.template x<4>("0"), in.template constant<bool, 4>("1"), in.template x<4>("2")));
                 }),
   };
 }

@@ -33,26 +33,22 @@ std::vector<row> order_rows() {
                                 in.give(found.inverse);
                                 in.give(found.counts);
                               }),
-      on<float>("op:gather onnx:GatherElements",
+      on<float>("op:gather",
                 [](const auto& in) {
-                  in.give(gather(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0),
-                                 in.template constant<std::int64_t, 4>(in.onnx() ? "1" : "2 index")));
+                  in.give(gather(in.template x<4>("0"), in.axis("1 dim", 0),
+                                 in.template constant<std::int64_t, 4>("2 index")));
                 }),
       on<float>("op:index_select onnx:Gather",
                 [](const auto& in) {
                   const char* index = in.onnx() ? "1" : "2 index";
                   if (in.rank(index) != 1) throw form_not_there{"rank of the index"};
+                  if (in.onnx() && in.integer("axis", 0) == 0)  // the indices may count from the end
+                    return by_rank(in, "0", [&](auto rank) {
+                      in.give(index_get(in.template x<decltype(rank)::value>("0"),
+                                        {in.template constant<std::int64_t, 1>(index)}));
+                    });
                   in.give(index_select(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0),
                                        in.template constant<std::int64_t, 1>(index)));
-                }),
-      // x[i], x[[i, j]] and x[indices]; a mask has another meaning.
-      on<float>("op:__getitem__",
-                [](const auto& in) {
-                  const auto x = in.template x<4>("0");
-                  if (in.is("1", "i")) return in.give(x.select(in.shown_axis(0, 4), in.integer("1", 0)));
-                  const shape places = in.integers("1");
-                  const auto index = sinter::from_data<std::int64_t>(places, {static_cast<index_t>(places.size())});
-                  in.give(index_select(x, in.shown_axis(0, 4), index));
                 }),
   };
 }

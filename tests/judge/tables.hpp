@@ -15,6 +15,7 @@ std::vector<row> order_rows();
 std::vector<row> index_rows();
 std::vector<row> quantile_rows();
 std::vector<row> distance_rows();
+std::vector<row> pick_rows();
 std::vector<row> layer_rows();
 std::vector<row> loss_rows();
 std::vector<row> norm_rows();

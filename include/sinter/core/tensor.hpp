@@ -381,6 +381,23 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     return shown_as<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
   }
 
+  /// Windows of `size` neighbours along an axis, each `step` behind the one before: (…,n,…) => (…,(n - size) / step +
+  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading. Errors:
+  /// value_error for a size below 0 or a step below 1, shape_error for windows larger than the axis, index_error for an
+  /// axis that this tensor does not have.
+  [[nodiscard]] tensor<T, rank + 1, D> unfold(detail::whole axis, detail::whole size, detail::whole step) const
+    requires(rank >= 1 && rank < max_rank)
+  {
+    require_value("unfold");
+    extents<rank + 1> shape, strides;
+    for (int i = 0; i < rank; ++i) {
+      shape[i] = shape_[i];
+      strides[i] = strides_[i];
+    }
+    detail::unfold_axes(shape.values, strides.values, rank, axis, size, step);
+    return shown_as<rank + 1>(data_, shape, strides);
+  }
+
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
   template <std::size_t N>
   [[nodiscard]] tensor<T, int{N}, D> broadcast_to(const index_t (&to)[N]) const {

@@ -53,6 +53,24 @@ SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, 
 }
 #endif
 
+/// Of shape and strides with room for one more axis: the axis counts windows of `size` elements, a new last one the
+/// elements of a window.
+SINTER_SHARED void unfold_axes(index_t* shape, index_t* strides, int rank, index_t axis, index_t size, index_t step);
+#if SINTER_DEFINES
+SINTER_SHARED void unfold_axes(index_t* shape, index_t* strides, int rank, index_t axis, index_t size, index_t step) {
+  const int a = checked_axis("unfold", axis, rank);
+  if (size < 0) refuse<value_error>({"unfold: windows of ", size, " elements; they must be of 0 or more"});
+  if (step < 1) refuse<value_error>({"unfold: step ", step, " must be at least 1"});
+  if (size > shape[a])
+    refuse<shape_error>(
+        {"unfold: a window of ", size, " elements is larger than axis ", a, " of shape ", shape_piece{shape, rank}});
+  shape[rank] = size;
+  strides[rank] = strides[a];
+  shape[a] = (shape[a] - size) / step + 1;
+  strides[a] *= step;
+}
+#endif
+
 /// Offset of index `i` (negative from the end) on an axis.
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];

@@ -13,9 +13,11 @@
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/matmul.hpp"
 #include "sinter/cuda/moments.hpp"
+#include "sinter/cuda/nonzero.hpp"
 #include "sinter/cuda/pooling.hpp"
 #include "sinter/cuda/resample.hpp"
 #include "sinter/cuda/rows.hpp"
+#include "sinter/cuda/searchsorted.hpp"
 #include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/unfold.hpp"
 #if SINTER_WITH_SEQUENCES

@@ -129,6 +129,10 @@ struct expression_base : members<Self> {
   [[nodiscard]] auto diagonal(A... a) const {
     return computed().diagonal(a...);
   }
+  template <class... A>
+  [[nodiscard]] auto unfold(A... a) const {
+    return computed().unfold(a...);
+  }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return computed().reshape(to);

@@ -188,6 +188,21 @@ struct select_view {
   }
 };
 
+struct unfold_view {
+  index_t axis, size, step;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.unfold(axis, size, step);
+  }
+  /// to += g, window by window: windows share elements.
+  template <class G, class To>
+  void add(const G& g, const To& to) const {
+    const int a = static_cast<int>(axis < 0 ? axis + To::rank : axis);
+    const index_t reach = (g.shape()[a] - 1) * step + 1;
+    for (index_t i = 0; i < size; ++i) to.slice(a, i, i + reach, step) += g.select(-1, i);
+  }
+};
+
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
@@ -390,6 +405,12 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return viewed([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
   }
 
+  [[nodiscard]] auto unfold(detail::whole axis, detail::whole size, detail::whole step) const
+    requires(rank >= 1 && rank < max_rank)
+  {
+    return viewed(detail::unfold_view{axis, size, step});
+  }
+
   /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
   [[nodiscard]] variable contiguous() const { return to_memory_format(memory_format::contiguous); }
   [[nodiscard]] variable to_memory_format(memory_format f) const {
@@ -404,6 +425,7 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>
+    requires(N >= rank)
   [[nodiscard]] variable<T, N, D, Order> broadcast_to(const extents<N>& to) const {
     const auto shown = value_.broadcast_to(to);
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());

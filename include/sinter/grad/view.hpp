@@ -34,8 +34,12 @@ struct view_backward final : one_input_backward {
   void backward(grad_state& y) override {
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
     const auto& g = static_cast<typed_state<T, ViewR, D>&>(y).grad;
-    if (to.has_grad ? write_beside(to, g) : write_first(to, g)) return;
-    view(to.sum()) += g;
+    if constexpr (requires { view.add(g, to.sum()); }) {
+      view.add(g, to.sum());
+    } else {
+      if (to.has_grad ? write_beside(to, g) : write_first(to, g)) return;
+      view(to.sum()) += g;
+    }
   }
 
  private:

@@ -67,7 +67,7 @@ auto unpooled(const char* op, X&& x, const I& indices, const per_axis<N>& kernel
   const auto index = eval(indices).reshape({shape[0], shape[1], taken});
   return scattered<ops::scatter_rule::replace, false>(
              op, base, 2, index, eval_to_read(std::forward<X>(x)).reshape({shape[0], shape[1], taken}))
-      .reshape(result.values);
+      .reshape(result);
 }
 
 }  // namespace detail

@@ -105,7 +105,8 @@ auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
 ///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
 template <class X, class I, class S, detail::reduces_scatter How>
   requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
-auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
+auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
+                    bool include_self = true) {
   return detail::scatter_reduced<false, How>("scatter_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
                                              include_self);
 }
@@ -152,7 +153,8 @@ auto index_add(X&& x, detail::whole axis, const I& index, S&& src,
 ///     tensor means = index_reduce(zeros<float>({10, 4}), 0, labels, x, reduction::mean, false);
 template <class X, class I, class S, detail::reduces_scatter How>
   requires(expression<S> && detail::scatters<X, I, S, true, detail::reduced_elements<How>>)
-auto index_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
+auto index_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
+                  bool include_self = true) {
   return detail::scatter_reduced<true, How>("index_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
                                             include_self);
 }

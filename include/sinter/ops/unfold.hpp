@@ -1,7 +1,10 @@
-// sinter/ops/unfold.hpp: unfold and fold: the windows of an image as columns, and columns added up to an image.
+// sinter/ops/unfold.hpp: unfold and fold: the windows of an image as columns, and columns added up to an image; and the
+// windows along an axis.
 #pragma once
 
 #include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/detail/lines.hpp"
+#include "sinter/ops/in_place.hpp"
 #include "sinter/ops/window.hpp"
 
 namespace sinter {
@@ -150,6 +153,21 @@ detail::kernel_of<ops::unfold_op, X> unfold(X&& x, const per_axis<2>& kernel_siz
 template <class X, class Problem = typename detail::kernel_check<ops::unfold_op, X>::problem,
           class Fix = typename detail::kernel_check<ops::unfold_op, X>::fix>
 void unfold(X&&, const per_axis<2>&, const unfold_options& = {}) = delete;
+
+/// Windows of `size` neighbours along an axis, each `step` behind the one before, as a view of x: (…,n,…) => (…,(n -
+/// size) / step + 1,…,size), where the last axis is a window; PyTorch's Tensor.unfold. Every element type. Derivative:
+/// each element's g, from all windows that it is in. Errors: value_error for a size below 0 or a step below 1,
+/// shape_error for windows larger than the axis, index_error for an axis that x does not have.
+///
+///     tensor smooth = mean(unfold(signal, 0, 5, 1), -1);
+template <class X>
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
+auto unfold(X&& x, detail::whole axis, detail::whole size, detail::whole step) {
+  return detail::eval_to_read(std::forward<X>(x)).unfold(axis, size, step);
+}
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void unfold(X&&, index_t, index_t, index_t) = delete;
 
 /// Columns added up to an image of `output_size`, as torch.nn.functional.fold (col2im): (N, C KH KW, windows) =>
 /// (N,C,H,W), and (C KH KW, windows) => (C,H,W). Each element is the sum over the windows that it is in; options are

@@ -231,8 +231,7 @@ auto scatter_source(S&& src, const extents<R>& places) {
 
 /// The index along axis a with x's rank: as it is given, or with OneAxis the places of whole slices.
 template <bool OneAxis, class X, class I, class S>
-tensor<std::int64_t, rank_of<X>, device_of<X>> scatter_places(const char* op, const X& x, int a, const I& index,
-                                                              const S& src) {
+auto scatter_places(const char* op, const X& x, int a, const I& index, const S& src) {
   constexpr int R = rank_of<X>;
   const auto i = checked_indices(op, index, x.shape()[a]);
   const extents<R> shape = x.shape();

@@ -1,0 +1,90 @@
+// sinter/ops/nonzero.hpp: nonzero and argwhere, where elements are that are not 0.
+#pragma once
+
+#include "sinter/ops/cumsum.hpp"
+#include "sinter/ops/floor_divide.hpp"
+#include "sinter/ops/not_equal.hpp"
+#include "sinter/ops/remainder.hpp"
+
+namespace sinter {
+
+namespace ops {
+
+/// kernels<true_places_op, D>::run(op, mask): the places of a dense mask, in row-major order, at which it is true.
+struct true_places_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Where e, of bool, is true: places in row-major order, ascending. Waits for their number.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> true_places(const E& e) {
+  const no_grad guard;
+  const auto mask = plain(eval(e)).contiguous().flatten();
+  if (mask.numel() == 0) return zeros<std::int64_t, device_of<E>>({0});
+  return kernels<ops::true_places_op, device_of<E>>::run({}, mask);
+}
+
+template <class E>
+tensor<std::int64_t, 2, device_of<E>> coordinates_of_nonzero(const char* op, const E& x) {
+  constexpr int R = rank_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const no_grad guard;
+  const auto places = [&] {
+    if constexpr (std::is_same_v<element_of<E>, bool>) return true_places(x);
+    else return true_places(x != 0);
+  }();
+  const auto result = tensor<std::int64_t, 2, D>::uninitialized({{places.numel(), R}});
+  const extents<R> shape = x.shape();
+  index_t step = 1;
+  for (int d = R - 1; d >= 0; --d) {
+    result.select(1, d) = remainder(floor_divide(places, step), shape[d]);
+    step *= shape[d];
+  }
+  return result;
+}
+
+template <class E>
+constexpr auto find_nonzero_mistake() {
+  if constexpr (is_assignment<E>) return operand_check<E>{};
+  else if constexpr (!expression<E>) return no_operands<E>{};
+  else if constexpr (reads_name<E>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// The coordinates of the elements that are not 0, in row-major order: int64, (k, rank of x). NaN is not 0. Their
+/// columns, unbind(nonzero(x), 1), are indices for index_get. Every element type and rank. Runs at once; it waits for
+/// their number, on a GPU for all work before. No derivative.
+///
+///     tensor places = nonzero(x > 0);
+template <class X>
+  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
+  return detail::coordinates_of_nonzero("nonzero", x);
+}
+/// nonzero under its other name.
+///
+///     tensor places = argwhere(x);
+template <class X>
+  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+tensor<std::int64_t, 2, device_of<X>> argwhere(const X& x) {
+  return detail::coordinates_of_nonzero("argwhere", x);
+}
+template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
+          class Fix = typename detail::nonzero_mistake<X>::fix>
+void nonzero(X&&) = delete;
+template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
+          class Fix = typename detail::nonzero_mistake<X>::fix>
+void argwhere(X&&) = delete;
+
+}  // namespace sinter
