@@ -39,6 +39,22 @@ TEST_CASE("scatters on a GPU", "[cuda]") {
                   index_error);
 }
 
+TEST_CASE("few long lines are written in order of their indices on a GPU, with the same results", "[cuda]") {
+  const tensor x = compare::numbers({7, 3}), src = compare::numbers({3000, 3}, 2) * 0.03 + 1;
+  const tensor<int, 1> rows = cast<int>(remainder(arange<std::int64_t>(3000) * 5, 7));
+  const tensor<int, 2> index = cast<int>(remainder(arange<std::int64_t>(9000).reshape({3000, 3}) * 4, 7));
+  const auto same = [&](const auto& f) {
+    CHECK(compare::values(f, x, src) <= compare::rounding);
+    CHECK(compare::gradients(f, x, src) <= 1e-6);
+  };
+  same([&](const auto& a, const auto& b) { return index_add(a, 0, beside(rows, a), b); });
+  same([&](const auto& a, const auto& b) { return scatter_add(a, 0, beside(index, a), b); });
+  same([&](const auto& a, const auto& b) { return scatter(a, 0, beside(index, a), b); });
+  same([&](const auto& a, const auto& b) { return scatter_reduce(a, 0, beside(index, a), b, reduction::max); });
+  same([&](const auto& a, const auto& b) { return index_reduce(a, 0, beside(rows, a), sigmoid(b), reduction::prod); });
+  same([&](const auto& a, const auto& b) { return gather(a * b.slice(0, 0, 7), 0, beside(index, a).slice(0, 0, 7)); });
+}
+
 TEST_CASE("max_unpool on a GPU", "[cuda]") {
   const tensor x = compare::numbers({2, 3, 5, 6});
   check(

@@ -214,6 +214,25 @@ TEST_CASE("gradients of zeros in products, of equals in extremes, and of what wa
   CHECK(same_bits(src.grad(), tensor<float, 1>{1, 1, 1, 10, 10, 100}));
 }
 
+TEST_CASE("a tensor without axes is a line of one element for scatters") {
+  const variable<double, 0> x(full<double>(2)), src(full<double>(5));
+  const tensor<int, 0> at = zeros<int>();
+  CHECK(scatter(x, 0, at, src).item() == 5);
+  CHECK(scatter(x.value(), -1, at, 7).item() == 7);
+  CHECK(index_copy(x, 0, zeros<int>({1}), src).item() == 5);
+  CHECK(index_fill(x, 0, at, 1).item() == 1);
+  CHECK(index_add(x, 0, zeros<int>({1}), src, -1).item() == -3);
+  variable mean = scatter_reduce(x, 0, at, src, reduction::mean);
+  CHECK(mean.item() == 3.5);
+  variable product = index_reduce(mean, 0, at, src, reduction::prod);
+  product.backward();
+  CHECK(x.grad().item() == 2.5);
+  CHECK(src.grad().item() == 6);
+  CHECK_THROWS_WITH(scatter(x, 1, at, src), "scatter: axis 1 is out of range for rank 1; use -1 to 0");
+  CHECK_THROWS_WITH(index_copy(x, 0, zeros<int>({2}), src),
+                    "index_copy: a source of shape (1,); x and the index on axis 0 ask for (2,)");
+}
+
 TEST_CASE("scatters say what does not fit") {
   const tensor x = zeros<float>({2, 3});
   const ids index = zeros<std::int64_t>({2, 2});

@@ -3,6 +3,7 @@
 
 #include "sinter/cuda/backend.hpp"
 #include "sinter/ops/gather.hpp"
+#include "sinter/ops/sort.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -157,6 +158,7 @@ struct kernels<ops::scatter_by<Rule>, D> {
   static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
+    if (op.order == index_order::any && has_few_long_lines(index, op.axis)) return run_sorted(op, x, index, y);
     const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
     const cuda_impl::work what{"writing at indices", index.shape()};
     if (op.order == index_order::runs)
@@ -165,6 +167,31 @@ struct kernels<ops::scatter_by<Rule>, D> {
     else
       cuda_impl::launch_on<D>(what, cuda_impl::scatter_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+  }
+
+ private:
+  /// Would a thread per line leave most of the GPU idle? Lines of one index count as one, as they are sorted once.
+  template <int R>
+  static bool has_few_long_lines(const tensor<std::int64_t, R, D>& index, int axis) {
+    const index_t along = index.shape()[axis];
+    index_t lines = 1;
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index.strides()[d] != 0) lines *= index.shape()[d];
+    return along >= 1024 && lines <= 256 && along <= std::numeric_limits<std::uint32_t>::max();
+  }
+  /// The same result by indices in order, each line's equal ones side by side and still in their order.
+  template <class T, int R>
+  static void run_sorted(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x,
+                         const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    tensor<std::int64_t, R, D> once = index;
+    for (int d = 0; d < R; ++d)
+      if (d != op.axis && index.strides()[d] == 0) once = once.slice(d, 0, 1);
+    const auto [sorted, places] = sort(once, op.axis);
+    const auto from = places.broadcast_to(index.shape());
+    const tensor<T, R, D> moved = make_kernel(ops::gather_op("scatter", op.axis), y, from);
+    run({op.axis, index_order::runs}, x, sorted.broadcast_to(index.shape()), moved);
+    if constexpr (std::is_same_v<Rule, ops::scatter_rule::multiply_and_tell>)
+      kernels<ops::scatter_by<ops::scatter_rule::replace>, D>::run({op.axis, index_order::runs}, y, from, moved);
   }
 };
 

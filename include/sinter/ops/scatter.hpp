@@ -43,7 +43,11 @@ template <bool OneAxis, class How, class X, class I, class S>
 auto scatter_reduced(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self) {
   using rule = typename scatter_how<How>::rule;
   using T = element_of<X>;
-  if constexpr (!std::is_same_v<How, reduction::mean_t>) {
+  if constexpr (rank_of<X> == 0) {
+    return scatter_reduced<OneAxis, How>(op, as_line(op, std::forward<X>(x)), axis, as_line(op, index),
+                                         as_line(op, std::forward<S>(src)), include_self)
+        .reshape(extents<0>{});
+  } else if constexpr (!std::is_same_v<How, reduction::mean_t>) {
     return scattered<rule, OneAxis>(op, std::forward<X>(x), axis, index, std::forward<S>(src), include_self);
   } else if constexpr (narrow_element<T>) {
     const auto wide = [](const auto& e) {
@@ -72,9 +76,10 @@ auto scatter_reduced(const char* op, X&& x, index_t axis, const I& index, S&& sr
 /// x with elements of src in place of others: y[index[i][j]][j] = src[i][j] for axis 0, y[i][index[i][j]] = src[i][j]
 /// for axis 1, and so on, as torch.scatter. index has x's rank, any integer type, and extents at most x's on the other
 /// axes and at most those of src; src has x's element type, or is a number, which then stands at every index. Of equal
-/// indices the last one counts, on every device. Every element type. Runs at once. Derivative: g to x, but 0 at the
-/// indices; to each element of src the g at its index, as in PyTorch also where another one was written over it.
-/// Errors: shape_error, value_error for a number that the elements do not hold, index_error as gather.
+/// indices the last one counts, on every device. Every element type; x of rank 0 is a line of one element. Runs at
+/// once. Derivative: g to x, but 0 at the indices; to each element of src the g at its index, as in PyTorch also where
+/// another one was written over it. Errors: shape_error, value_error for a number that the elements do not hold,
+/// index_error as gather.
 ///
 ///     tensor one_hot = scatter(zeros<float>({n, 10}), 1, labels.unsqueeze(1), 1);
 template <class X, class I, class S>

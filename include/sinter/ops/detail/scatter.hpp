@@ -158,12 +158,37 @@ struct kernels<ops::scatter_op<Rule>, D> {
   }
 };
 
+/// A number is a line of one element where PyTorch counts axes.
+template <class X, class I, bool OneAxis>
+constexpr auto find_scatter_index_mistake() {
+  if constexpr (expression<X> && expression<I>) {
+    if constexpr (rank_of<X> == 0 && (rank_of<I> == 0 || (OneAxis && rank_of<I> == 1)) && same_device<X, I> &&
+                  !reads_name<X> && !reads_name<I> && integer_element<element_of<I>>)
+      return fitting<element_of<X>>{};
+    else return find_index_mistake<X, I, OneAxis>();
+  } else {
+    return find_index_mistake<X, I, OneAxis>();
+  }
+}
+/// e, where it has no axes with one.
+template <class E>
+auto as_line(const char* op, E&& e) {
+  if constexpr (literal<E>) {
+    return e;
+  } else {
+    check_defined(op, e);
+    auto value = eval_to_read(std::forward<E>(e));
+    if constexpr (rank_of<E> == 0) return value.reshape({1});
+    else return value;
+  }
+}
+
 /// Which elements a function of scatter_op takes.
 enum class scatter_elements { all, numbers, reals };
 
 template <class X, class I, class S, bool OneAxis, scatter_elements Elements>
 constexpr auto find_scatter_mistake() {
-  using index_check = decltype(find_index_mistake<X, I, OneAxis>());
+  using index_check = decltype(find_scatter_index_mistake<X, I, OneAxis>());
   if constexpr (!is_fitting<index_check>) {
     return index_check{};
   } else if constexpr (Elements == scatter_elements::reals     ? !floating_element<element_of<X>>
@@ -257,12 +282,18 @@ auto scatter_places(const char* op, const X& x, int a, const I& index, const S& 
 /// x with src written to it along the axis.
 template <class Rule, bool OneAxis, class X, class I, class S>
 auto scattered(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self = true) {
-  check_defined(op, x);
-  if constexpr (expression<S>) check_defined(op, src);
-  const int a = checked_axis(op, axis, rank_of<X>);
-  const auto at = scatter_places<OneAxis>(op, x, a, index, src);
-  return eval(make_kernel(ops::scatter_op<Rule>(op, a, include_self), std::forward<X>(x),
-                          scatter_source<element_of<X>, device_of<X>>(std::forward<S>(src), at.shape()), at));
+  if constexpr (rank_of<X> == 0) {
+    return scattered<Rule, OneAxis>(op, as_line(op, std::forward<X>(x)), axis, as_line(op, index),
+                                    as_line(op, std::forward<S>(src)), include_self)
+        .reshape(extents<0>{});
+  } else {
+    check_defined(op, x);
+    if constexpr (expression<S>) check_defined(op, src);
+    const int a = checked_axis(op, axis, rank_of<X>);
+    const auto at = scatter_places<OneAxis>(op, x, a, index, src);
+    return eval(make_kernel(ops::scatter_op<Rule>(op, a, include_self), std::forward<X>(x),
+                            scatter_source<element_of<X>, device_of<X>>(std::forward<S>(src), at.shape()), at));
+  }
 }
 
 }  // namespace detail
