@@ -13,32 +13,35 @@ namespace sinter::cpu_impl {
 class true_places {
  public:
   true_places(const bool* mask, index_t n, thread_pool& pool) : mask_(mask), n_(n), pool_(pool) {
-    counts_.resize(static_cast<std::size_t>((n + part - 1) / part));
-    each_part([&](index_t& count, index_t begin, index_t end) { count = std::count(mask + begin, mask + end, true); });
-    for (index_t& count : counts_) count_ += std::exchange(count, count_);
+    begins_.resize(static_cast<std::size_t>((n + part - 1) / part) + 1);
+    each_part([&](std::size_t t, index_t begin, index_t end) {
+      begins_[t + 1] = std::count(mask + begin, mask + end, true);
+    });
+    for (std::size_t t = 1; t < begins_.size(); ++t) begins_[t] += begins_[t - 1];
   }
-  index_t count() const { return count_; }
-  void write(std::int64_t* to) {
-    each_part([&](index_t& first, index_t begin, index_t end) {
-      std::int64_t* at = to + first;
-      for (index_t i = begin; i < end; ++i)
-        if (mask_[i]) *at++ = i;
+  index_t count() const { return begins_.back(); }
+  void write(std::int64_t* to) const {
+    each_part([&](std::size_t t, index_t i, index_t) {
+      // each place is written, and counts if it is one: masks are hard to foresee
+      for (index_t at = begins_[t]; at < begins_[t + 1]; ++i) {
+        to[at] = i;
+        at += mask_[i] ? 1 : 0;
+      }
     });
   }
 
  private:
   static constexpr index_t part = 65536;
   template <class F>
-  void each_part(const F& f) {
-    pool_.parallel_for(static_cast<index_t>(counts_.size()), [&](index_t t) {
-      f(counts_[static_cast<std::size_t>(t)], t * part, std::min(n_, (t + 1) * part));
-    });
+  void each_part(const F& f) const {
+    pool_.parallel_for(static_cast<index_t>(begins_.size()) - 1,
+                       [&](index_t t) { f(static_cast<std::size_t>(t), t * part, std::min(n_, (t + 1) * part)); });
   }
 
   const bool* mask_;
-  index_t n_, count_ = 0;
+  index_t n_;
   thread_pool& pool_;
-  std::vector<index_t> counts_;  ///< then where each part begins in the result
+  std::vector<index_t> begins_;  ///< of the parts in the result, and its end
 };
 
 }  // namespace sinter::cpu_impl

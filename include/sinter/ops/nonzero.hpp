@@ -3,8 +3,9 @@
 
 #include "sinter/ops/cumsum.hpp"
 #include "sinter/ops/floor_divide.hpp"
+#include "sinter/ops/multiply.hpp"
 #include "sinter/ops/not_equal.hpp"
-#include "sinter/ops/remainder.hpp"
+#include "sinter/ops/subtract.hpp"
 
 namespace sinter {
 
@@ -41,10 +42,15 @@ tensor<std::int64_t, 2, device_of<E>> coordinates_of_nonzero(const char* op, con
   }();
   const auto result = tensor<std::int64_t, 2, D>::uninitialized({{places.numel(), R}});
   const extents<R> shape = x.shape();
-  index_t step = 1;
+  tensor<std::int64_t, 1, D> rest = places;  // rows of the axes so far
   for (int d = R - 1; d >= 0; --d) {
-    result.select(1, d) = remainder(floor_divide(places, step), shape[d]);
-    step *= shape[d];
+    if (d == 0) {
+      result.select(1, 0) = rest;
+    } else {
+      const tensor<std::int64_t, 1, D> outer = floor_divide(rest, shape[d]);
+      result.select(1, d) = rest - outer * shape[d];
+      rest = outer;
+    }
   }
   return result;
 }
