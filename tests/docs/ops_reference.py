@@ -32,6 +32,9 @@ def forms_of_macro(kind, name):
         return [f"a {operator} b" if operator else f"{name}(a, b)"]
     if kind == "TERNARY_FUNCTION":
         return [f"{name}(a, b, c)"]
+    if kind == "REDUCTION_WITH":
+        return [f"{name}(x, options)", f"{name}(x, axis, options)", f"{name}(x, {{axis, ...}}, options)",
+                f"{name}(x, axis, keepdim, options)"]
     if kind.endswith("REDUCTION"):
         return [f"{name}(x)", f"{name}(x, axis)", f"{name}(x, {{axis, ...}})", f"{name}(x, axis, keepdim)"]
     return [f"{name}(x)"]
@@ -142,7 +145,7 @@ def entries_of(path):
             continue
         elif spaces == ["sinter"]:
             macro = MACRO.match(line)
-            if macro and macro.group(1).endswith(("_FUNCTION", "REDUCTION", "_OP")):
+            if macro and macro.group(1).endswith(("_FUNCTION", "REDUCTION", "REDUCTION_WITH", "_OP")):
                 forms = forms_of_macro(macro.group(1), macro.group(2))
                 if doc:
                     entries.append((forms, doc))

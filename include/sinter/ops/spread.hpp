@@ -100,11 +100,11 @@ SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
 ///     tensor spread = stddev(x, 0, {.correction = 0});
 SINTER_REDUCTION_WITH(stddev, ops::var_op, detail::stddev_of, const var_options& o)
 
-/// The variance as `spread`, and the mean as `mean`; runs at once.
+/// The variance as `spread`, and the mean as `mean`; runs at once. The options may be left out.
 ///
 ///     const auto [spread, centre] = var_mean(x, 1, keepdim);
 SINTER_REDUCTION_WITH(var_mean, ops::var_op, detail::var_mean_of, const var_options& o = {})
-/// The standard deviation as `spread`, and the mean as `mean`; runs at once.
+/// The standard deviation as `spread`, and the mean as `mean`; runs at once. The options may be left out.
 ///
 ///     const auto [spread, centre] = std_mean(x, 1, keepdim, {.correction = 0});
 SINTER_REDUCTION_WITH(std_mean, ops::var_op, detail::std_mean_of, const var_options& o = {})
