@@ -35,6 +35,10 @@ def forms_of_macro(kind, name):
     if kind == "REDUCTION_WITH":
         return [f"{name}(x, options)", f"{name}(x, axis, options)", f"{name}(x, {{axis, ...}}, options)",
                 f"{name}(x, axis, keepdim, options)"]
+    if kind == "STACK_FUNCTION":
+        return [f"{name}(parts...)", f"{name}(vector)"]
+    if kind == "SPLIT_FUNCTION":
+        return [f"{name}(x, count)", f"{name}(x, cuts)"]
     if kind.endswith("REDUCTION"):
         return [f"{name}(x)", f"{name}(x, axis)", f"{name}(x, {{axis, ...}})", f"{name}(x, axis, keepdim)"]
     return [f"{name}(x)"]

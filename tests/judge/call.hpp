@@ -109,6 +109,11 @@ class call {
     if (value != 0 && value != 1) throw form_not_there{std::string(names) + " is no bool"};
     return value == 1;
   }
+  /// An attribute as it is written.
+  std::string attribute(const char* names) const {
+    const argument* a = read(names);
+    return a ? a->value : "";
+  }
   std::string text(const char* names, const char* otherwise) const { return text_of_kind("s", names, otherwise); }
   /// What is no other kind of argument, as JSON.
   std::string json(const char* names) const { return text_of_kind("j", names, ""); }

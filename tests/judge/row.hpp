@@ -77,6 +77,12 @@ row along(const char* names, F) {
   });
 }
 
+/// Several results, one for each part.
+template <class In, class Parts>
+void each(const In& in, const Parts& parts) {
+  for (const auto& part : parts) in.give(part);
+}
+
 /// f of the rank of an argument, from Least to Most, as a type.
 template <int Least = 1, int Most = 5, class In, class F>
 void by_rank(const In& in, const char* names, F f) {

@@ -52,12 +52,6 @@ row joined(const char* names) {
   });
 }
 
-/// Several results, one for each part.
-template <class In, class Parts>
-void each(const In& in, const Parts& parts) {
-  for (const auto& part : parts) in.give(part);
-}
-
 /// How often, or how far, for each of the last axes; 1s, or 0s, for those in front.
 inline void of_all_axes(index_t (&all)[4], const shape& last, index_t otherwise) {
   if (last.size() > 4) throw form_not_there{"rank " + std::to_string(last.size())};
@@ -155,11 +149,6 @@ std::vector<row> shape_rows() {
                   of_all_axes(times, in.integers("1 dims repeats"), 1);
                   in.give(sinter::tile(in.template x<4>("0"), times));
                 }),
-      on<float>("op:repeat_interleave",
-                [](const auto& in) {
-                  in.give(
-                      sinter::repeat_interleave(in.template x<4>("0"), in.integer("1 repeats", 1), in.axis("2 dim")));
-                }),
       on<float>("op:roll",
                 [](const auto& in) {
                   auto x = in.template x<4>("0");
@@ -192,12 +181,6 @@ std::vector<row> shape_rows() {
                 [](const auto& in) {
                   if (in.rank("0") == 1) in.give(sinter::diag(in.template x<1>("0"), in.integer("1 diagonal", 0)));
                   else in.give(sinter::diag(in.template x<2>("0"), in.integer("1 diagonal", 0)));
-                }),
-      on<float>("op:diag_embed",
-                [](const auto& in) {
-                  const index_t a = in.integer("2 dim1", -2), b = in.integer("3 dim2", -1), r = in.rank("0") + 1;
-                  if ((a + r) % r != r - 2 || (b + r) % r != r - 1) throw form_not_there{"other axes than the last"};
-                  in.give(sinter::diag_embed(in.template x<3>("0"), in.integer("1 offset", 0)));
                 }),
       on<float>("op:trace", [](const auto& in) { in.give(sinter::trace(in.template x<2>("0"))); }),
       on<float>("op:tril",

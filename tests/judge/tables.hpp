@@ -17,6 +17,7 @@ std::vector<row> quantile_rows();
 std::vector<row> distance_rows();
 std::vector<row> pick_rows();
 std::vector<row> layer_rows();
+std::vector<row> layout_rows();
 std::vector<row> loss_rows();
 std::vector<row> norm_rows();
 std::vector<row> pool_rows();

@@ -102,6 +102,17 @@
             class Fix = typename judged<A, B, C>::fix>                                                   \
   void name(A&&, B&&, C&&, More&&...) = delete;
 
+// The rejections of a function of an operand that needs at least so many axes, whatever its other parameters, and where
+// those are lists of N numbers, or begin with such.
+#define SINTER_AXES_REJECTIONS(name, least)                                                                     \
+  template <class E, class... More, class Problem = typename ::sinter::detail::axes_mistake<E, least>::problem, \
+            class Fix = typename ::sinter::detail::axes_mistake<E, least>::fix>                                 \
+  void name(E&&, More&&...) = delete;
+#define SINTER_AXES_LIST_REJECTIONS(name, least, ...)                                                           \
+  template <class E, std::size_t N, class Problem = typename ::sinter::detail::axes_mistake<E, least>::problem, \
+            class Fix = typename ::sinter::detail::axes_mistake<E, least>::fix>                                 \
+  void name(E&&, __VA_ARGS__) = delete;
+
 // The rejection of a call without the axis, of a function that has no default for it.
 #define SINTER_AXIS_REJECTION(name)                                                   \
   template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \

@@ -1,5 +1,5 @@
-// sinter/ops/diagonal.hpp: diagonal, diag, diag_embed, trace, and tril and triu, the elements on, below and above a
-// diagonal.
+// sinter/ops/diagonal.hpp: diagonal, diag, diagflat, diag_embed, trace, and tril and triu, the elements on, below and
+// above a diagonal.
 #pragma once
 
 #include "sinter/core/create.hpp"
@@ -78,6 +78,33 @@ auto diag_embed(X&& x, detail::whole offset = 0) {
   return o > 0 ? concat(R - 1, lines, zeros_beside) : concat(R - 1, zeros_beside, lines);
 }
 
+/// The same with the matrices on two axes of the result, their rows on the first, their columns on the second: (n,m) at
+/// 0 and 1 => (m,m,n). A view of that. Errors: index_error for axes that the result does not have, value_error for one
+/// axis twice.
+///
+///     tensor matrices = diag_embed(x, 0, 0, 1);
+template <class X>
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
+auto diag_embed(X&& x, detail::whole offset, detail::whole axis_a, detail::whole axis_b) {
+  constexpr int R = rank_of<X> + 1;
+  const int a = detail::checked_axis("diag_embed", axis_a, R), b = detail::checked_axis("diag_embed", axis_b, R);
+  if (a == b) detail::refuse<value_error>({"diag_embed: axis ", a, " is named twice"});
+  index_t order[std::size_t{R}] = {};
+  int next = 0;
+  for (int d = 0; d < R; ++d) order[d] = d == a ? R - 2 : d == b ? R - 1 : next++;
+  return diag_embed(std::forward<X>(x), offset).permute(order);
+}
+
+/// The elements of x, in row-major order, on a diagonal of a matrix.
+///
+///     tensor d = diagflat(x, 1);
+template <class X>
+  requires(detail::has_axes<X, 0>)
+auto diagflat(X&& x, detail::whole offset = 0) {
+  detail::check_defined("diagflat", x);
+  return diag_embed(detail::eval_to_read(std::forward<X>(x)).flatten(), offset);
+}
+
 /// Of a vector the matrix with it on a diagonal, of a matrix that diagonal: (n) => (n+|offset|,n+|offset|), and
 /// (n,m) => the view diagonal(x, offset).
 ///
@@ -109,23 +136,12 @@ detail::evaluated<X> triu(X&& x, detail::whole offset = 0) {
                           [](const auto& column, const auto& row) { return column >= row; });
 }
 
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void diagonal(X&&, index_t = 0, index_t = 0, index_t = 1) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void trace(X&&) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void tril(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void triu(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void diag_embed(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void diag(X&&, index_t = 0) = delete;
+SINTER_AXES_REJECTIONS(diagonal, 2)
+SINTER_AXES_REJECTIONS(trace, 2)
+SINTER_AXES_REJECTIONS(tril, 2)
+SINTER_AXES_REJECTIONS(triu, 2)
+SINTER_AXES_REJECTIONS(diag_embed, 1)
+SINTER_AXES_REJECTIONS(diagflat, 0)
+SINTER_AXES_REJECTIONS(diag, 1)
 
 }  // namespace sinter

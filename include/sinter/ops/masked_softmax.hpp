@@ -19,7 +19,7 @@ auto where_masked(X&& x, M&& mask) {
   return where(std::forward<M>(mask), std::forward<X>(x), -std::numeric_limits<double>::infinity());
 }
 template <class X, class M, class Op>
-concept takes_mask = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, double>;
+concept takes_mask_beside = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, double>;
 
 }  // namespace detail
 
@@ -28,7 +28,7 @@ concept takes_mask = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, doubl
 ///
 ///     tensor p = masked_softmax(scores, is_word, -1);
 template <class X, class M>
-  requires(detail::takes_mask<X, M, ops::softmax_op>)
+  requires(detail::takes_mask_beside<X, M, ops::softmax_op>)
 auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
   return softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
 }
@@ -36,7 +36,7 @@ auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
 ///
 ///     tensor logarithms = masked_log_softmax(scores, is_word, -1);
 template <class X, class M>
-  requires(detail::takes_mask<X, M, ops::log_softmax_op>)
+  requires(detail::takes_mask_beside<X, M, ops::log_softmax_op>)
 auto masked_log_softmax(X&& x, M&& mask, detail::whole axis) {
   return log_softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
 }

@@ -1,8 +1,11 @@
 // sinter/ops/repeat.hpp: repeat, tile, repeat_interleave and roll, tensors whose slices come again or lie elsewhere.
 #pragma once
 
+#include "sinter/core/create.hpp"
+#include "sinter/ops/cast.hpp"
 #include "sinter/ops/concat.hpp"
 #include "sinter/ops/detail/lines.hpp"
+#include "sinter/ops/gather.hpp"
 
 namespace sinter {
 namespace detail {
@@ -26,6 +29,32 @@ auto repeated(const char* op, E&& e, const extents<N>& times) {
   }
   return eval(x.reshape(spread.values).broadcast_to(shown.values)).reshape(result.values);
 }
+
+/// Numbers 0, 1, ..., each as often as `times` says; one number stands for all n.
+SINTER_SHARED std::vector<std::int64_t> repeated_places(const std::int64_t* times, index_t count, index_t n);
+#if SINTER_DEFINES
+SINTER_SHARED std::vector<std::int64_t> repeated_places(const std::int64_t* times, index_t count, index_t n) {
+  if (count != 1 && count != n)
+    refuse<shape_error>({"repeat_interleave: ", count, " numbers for ", n, " slices; each has one"});
+  std::vector<std::int64_t> places;
+  for (index_t i = 0; i < n; ++i) {
+    const std::int64_t t = times[count == 1 ? 0 : i];
+    if (t < 0) refuse<value_error>({"repeat_interleave: ", t, " times; it must be 0 or more"});
+    places.insert(places.end(), static_cast<std::size_t>(t), i);
+  }
+  return places;
+}
+#endif
+
+/// Of an operand that needs at least so many axes, and a vector of integers.
+template <class X, class C, int Least>
+constexpr auto find_repeats_mistake() {
+  if constexpr (!expression<C>) return not_operands{};
+  else if constexpr (!has_axes<X, Least>) return axes_mistake<X, Least>{};
+  else return index_select_mistake<tensor<element_of<X>, 1, device_of<X>>, C>{};
+}
+template <class X, class C, int Least = 1>
+using repeats_mistake = decltype(find_repeats_mistake<bare<X>, bare<C>, Least>());
 
 }  // namespace detail
 
@@ -69,6 +98,40 @@ detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole
   return eval(value.unsqueeze(a + 1).broadcast_to(shown.values)).reshape(result.values);
 }
 
+/// Each element `times` times, in row-major order, as a vector.
+///
+///     tensor longer = repeat_interleave(x, 2);
+template <class X>
+  requires(detail::has_axes<X, 0>)
+auto repeat_interleave(X&& x, detail::whole times) {
+  detail::check_defined("repeat_interleave", x);
+  return repeat_interleave(detail::eval_to_read(std::forward<X>(x)).flatten(), times, 0);
+}
+
+/// Each slice along an axis as often as its number in a vector of integers says. It waits for a GPU. Errors: also
+/// shape_error for another number of numbers.
+///
+///     tensor longer = repeat_interleave(x, tensor<int, 1>{1, 0, 3}, 0);
+template <class X, class C>
+  requires(detail::is_fitting<detail::repeats_mistake<X, C>>)
+detail::evaluated<X> repeat_interleave(const X& x, const C& times, detail::whole axis) {
+  detail::check_defined("repeat_interleave", x);
+  detail::check_defined("repeat_interleave", times);
+  const int a = detail::checked_axis("repeat_interleave", axis, rank_of<X>);
+  const auto counts = eval(cast<std::int64_t>(times)).contiguous().template to<cpu>();
+  const auto places = detail::repeated_places(counts.data(), counts.numel(), x.shape()[a]);
+  return index_select(x, a, from_data<device_of<X>>(places, {static_cast<index_t>(places.size())}));
+}
+/// Each element as often as its number says, in row-major order, as a vector.
+///
+///     tensor longer = repeat_interleave(x, tensor<int, 1>{1, 0, 3});
+template <class X, class C>
+  requires(detail::is_fitting<detail::repeats_mistake<X, C, 0>>)
+auto repeat_interleave(const X& x, const C& times) {
+  detail::check_defined("repeat_interleave", x);
+  return repeat_interleave(detail::eval_to_read(x).flatten(), times, 0);
+}
+
 /// The slices along an axis, moved on by `shift`; those that leave it come in again at the other end. Runs at once.
 /// Derivative: the gradient, moved back. Errors: index_error for an axis that x does not have.
 ///
@@ -94,17 +157,14 @@ detail::evaluated<X> roll(X&& x, detail::whole shift) {
   return roll(value.flatten(), shift, 0).reshape(value.shape().values);
 }
 
-template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void repeat(X&&, const index_t (&)[N]) = delete;
-template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void tile(X&&, const index_t (&)[N]) = delete;
+template <class X, class C, class... Axis, class Problem = typename detail::repeats_mistake<X, C, 0>::problem,
+          class Fix = typename detail::repeats_mistake<X, C, 0>::fix>
+void repeat_interleave(X&&, C&&, Axis...) = delete;
 template <class X, class Problem = typename detail::axes_mistake<X>::problem,
           class Fix = typename detail::axes_mistake<X>::fix>
 void repeat_interleave(X&&, index_t, index_t) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void roll(X&&, index_t, index_t = 0) = delete;
+SINTER_AXES_LIST_REJECTIONS(repeat, 1, const index_t (&)[N])
+SINTER_AXES_LIST_REJECTIONS(tile, 1, const index_t (&)[N])
+SINTER_AXES_REJECTIONS(roll, 1)
 
 }  // namespace sinter
