@@ -114,6 +114,29 @@ std::vector<row> layer_rows() {
       norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
                          [](const auto&... a) { return sinter::layer_norm(a...); }),
       norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
+      on<float>("op:nn.functional.embedding_bag",
+                [](const auto& in) {
+                  const auto table = in.template x<2>("0");
+                  sinter::embedding_bag_options o;
+                  const std::string mode = in.text("mode", "mean");
+                  if (mode == "sum") o.mode = sinter::bag_mode::sum;
+                  else if (mode == "max") o.mode = sinter::bag_mode::max;
+                  else if (mode != "mean") throw form_not_there{mode};
+                  if (in.has("padding_idx None")) o.padding_idx = in.integer("padding_idx", 0);
+                  o.include_last_offset = in.flag("include_last_offset", false);
+                  o.scale_grad_by_freq = in.flag("scale_grad_by_freq", false);
+                  const char* weights = "per_sample_weights None";
+                  if (in.has("offsets None")) {
+                    const auto ids = in.template constant<std::int64_t, 1>("1"),
+                               offsets = in.template constant<std::int64_t, 1>("offsets");
+                    if (in.has(weights)) in.give(embedding_bag(ids, offsets, table, in.template x<1>(weights), o));
+                    else in.give(embedding_bag(ids, offsets, table, o));
+                  } else {
+                    const auto ids = in.template constant<std::int64_t, 2>("1");
+                    if (in.has(weights)) in.give(embedding_bag(ids, table, in.template x<2>(weights), o));
+                    else in.give(embedding_bag(ids, table, o));
+                  }
+                }),
   };
 }
 

@@ -71,6 +71,21 @@ std::vector<row> norm_rows() {
                                 [&](const auto&... w) { in.give(sinter::batch_norm(x, mean, variance, w..., o)); });
                   });
                 }),
+      on<float>("op:native_batch_norm",
+                [](const auto& in) {
+                  with_rank(in, [&](auto rank) {
+                    const auto x = in.template x<decltype(rank)::value>("0");
+                    const auto mean = moments(in, "3 None"), variance = moments(in, "4 None");
+                    sinter::batch_norm_options o;
+                    in.only_flag("5", false);
+                    o.momentum = in.number("6", 0.1);
+                    o.eps = in.number("7", 1e-5);
+                    with_affine(in, "1 None", "2 None",
+                                [&](const auto&... w) { in.give(sinter::batch_norm(x, mean, variance, w..., o)); });
+                    in.skip();  // what it keeps for backward
+                    in.skip();
+                  });
+                }),
       batch_norm_module<sinter::nn::batch_norm2d<>, 4>("nn:BatchNorm2d"),
       batch_norm_module<sinter::nn::batch_norm3d<>, 5>("nn:BatchNorm3d"),
       on<float>("onnx:BatchNormalization",
