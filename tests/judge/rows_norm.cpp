@@ -121,14 +121,20 @@ std::vector<row> norm_rows() {
                 [](const auto& in) {
                   with_rank(in, [&](auto rank) {
                     constexpr int R = decltype(rank)::value;
+                    const double eps = in.number("7 eps epsilon", 1e-5);
+                    const auto x = in.template x<R>("0 input");
+                    if (!in.onnx() && (in.has("1 running_mean None") || in.has("2 running_var None"))) {
+                      const auto mean = moments(in, "1 running_mean"), variance = moments(in, "2 running_var");
+                      const sinter::instance_norm_options o{in.flag("5 use_input_stats", true),
+                                                            in.number("6 momentum", 0.1), eps};
+                      return with_affine(in, "3 weight None", "4 bias None", [&](const auto&... w) {
+                        in.give(sinter::instance_norm(x, mean, variance, w..., o));
+                      });
+                    }
                     if (!in.onnx()) {
-                      in.absent("1 running_mean");  // the library has none to move
-                      in.absent("2 running_var");
                       in.only_flag("5 use_input_stats", true);
                       in.number("6 momentum", 0.1);
                     }
-                    const double eps = in.number("eps epsilon", 1e-5);
-                    const auto x = in.template x<R>("0 input");
                     with_affine(in, in.onnx() ? "1" : "3 weight None", in.onnx() ? "2" : "4 bias None",
                                 [&](const auto&... w) { in.give(sinter::instance_norm(x, w..., eps)); });
                   });

@@ -193,3 +193,48 @@ TEST_CASE("norms of channels name what does not fit", "[norm]") {
   CHECK(message_of<value_error>([&] { eval(batch_norm(x, none, none, {.eps = -1})); }).find("eps is -1") !=
         std::string::npos);
 }
+
+TEST_CASE("instance_norm moves running moments towards the means of those of all samples", "[norm]") {
+  const auto [x, gain, shift] = some_operands();
+  const numbers<1> mean = arange<double>(6), variance = full<double>({6}, 2);
+  const numbers<4> plain = instance_norm(x, gain, shift);
+  const instance_norm_options o{.momentum = 0.25};
+  CHECK(distance(instance_norm(x, mean, variance, gain, shift, o), plain) == 0);
+  for (index_t c = 0; c < 6; ++c) {
+    double means = 0, variances = 0;
+    for (index_t n = 0; n < 3; ++n) {
+      double m = 0, v = 0;
+      for (index_t i = 0; i < 20; ++i) m += x(n, c, i / 4, i % 4) / 20;
+      for (index_t i = 0; i < 20; ++i) v += (x(n, c, i / 4, i % 4) - m) * (x(n, c, i / 4, i % 4) - m) / 19;
+      means += m / 3;
+      variances += v / 3;
+    }
+    CHECK(mean(c) == Approx(0.75 * static_cast<double>(c) + 0.25 * means));
+    CHECK(variance(c) == Approx(0.75 * 2 + 0.25 * variances));
+  }
+  // A variable, without a bias, without both.
+  const variable<double, 4> v(x);
+  variable y = instance_norm(v, mean.clone(), variance.clone(), gain);
+  CHECK(distance(y.value() + shift.reshape({6, 1, 1}), plain) < 1e-13);
+  y.backward(x);
+  const variable<double, 4> w(x);
+  variable z = instance_norm(w, gain);
+  z.backward(x);
+  CHECK(distance(v.grad(), w.grad()) < 1e-13);
+  CHECK(distance(instance_norm(x, mean.clone(), variance.clone(), o), instance_norm(x)) == 0);
+  // The running moments in place of those of the samples.
+  const numbers<1> kept = mean.clone();
+  const instance_norm_options stored{.use_input_stats = false, .eps = 0.5};
+  CHECK(distance(instance_norm(x, mean, variance, gain, shift, stored),
+                 batch_norm(x, mean, variance, gain, shift, {.eps = 0.5})) == 0);
+  CHECK(distance(mean, kept) == 0);
+
+  CHECK(message_of<shape_error>([&] { instance_norm(zeros<double>({3, 6, 1}), mean, variance, o); }) ==
+        "instance_norm: x of shape (3, 6, 1) has one value for each channel of a sample, which has no variance");
+  CHECK(message_of<shape_error>([&] { instance_norm(x, zeros<double>({5}), variance, o); }) ==
+        "instance_norm: a running mean of shape (5,) for the 6 channels of x of shape (3, 6, 5, 4); it needs one value "
+        "for each");
+  CHECK(distance(mean, kept) == 0);
+  CHECK(instance_norm(zeros<double>({0, 6, 2}), mean, variance, o).numel() == 0);
+  CHECK(distance(mean, kept) == 0);
+}

@@ -2,8 +2,16 @@
 #pragma once
 
 #include "sinter/ops/batch_norm.hpp"
+#include "sinter/ops/mean.hpp"
 
 namespace sinter {
+
+/// Where instance_norm with running moments takes mean and variance from.
+struct instance_norm_options {
+  bool use_input_stats = true;  ///< from each sample, and the running ones move towards the means of these
+  double momentum = 0.1;        ///< the part of the batch in the new running ones
+  double eps = 1e-5;            ///< added to the variance
+};
 
 namespace ops {
 
@@ -34,6 +42,33 @@ auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W
   auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
   if constexpr (sizeof...(W) == 0) return y;
   else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
+}
+
+template <class X, class Running, class... W>
+evaluated<X> instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
+                              const W&... affine) {
+  check_defined("instance_norm", operand);
+  checked_eps("instance_norm", o.eps);
+  const auto x = eval_to_read(std::forward<X>(operand));
+  constexpr int R = rank_of<X>;
+  const extents<R> shape = x.shape();
+  check_channel_operand("instance_norm", "running mean", x, mean);
+  check_channel_operand("instance_norm", "running variance", x, variance);
+  if (!o.use_input_stats) return eval(apply_batch_norm(x, mean, variance, {.eps = o.eps}, affine...));
+  extents<R> apart = shape;  // each channel of each sample as a channel
+  apart[0] = 1;
+  apart[1] = shape[0] * shape[1];
+  const index_t count = channel_size(apart);
+  if (count == 1)
+    refuse<shape_error>(
+        {"instance_norm: x of shape ", shape, " has one value for each channel of a sample, which has no variance"});
+  const auto y = eval(apply_group_norm("instance_norm", x, shape[1], o.eps, affine...));
+  if (x.numel() > 0) {  // at the end, so that a call that throws has moved nothing
+    const no_grad untracked;
+    const auto each = eval(batch_moments(untrack(x).reshape(apart.values)));
+    move_running(mean, variance, eval(sinter::mean(each.reshape({2, shape[0], shape[1]}), 1)), o.momentum, count);
+  }
+  return y;
 }
 
 }  // namespace detail
@@ -82,6 +117,29 @@ template <class X>
   requires detail::takes_channel_operands<X>
 auto instance_norm(X&& x, double eps = 1e-5) {
   return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps);
+}
+/// The same with running moments, tensors (C) of float or double: each sample is normalised by its own moments, and the
+/// running ones move towards the means of these, the variances unbiased, as those of batch_norm do; without
+/// use_input_stats the running ones take their place. Weight, or weight and bias, may be left out. Runs at once.
+/// Errors: also shape_error for one value a channel of a sample, where the running moments move.
+///
+///     auto y = instance_norm(pictures, running_mean, running_var, gain, shift, {.momentum = 0.01});
+template <class X, class M, class V, class W, class B>
+  requires detail::takes_channel_operands<X, M, V, W, B>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const W& weight, const B& bias,
+                   const instance_norm_options& options = {}) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options, weight, bias);
+}
+template <class X, class M, class V, class W>
+  requires detail::takes_channel_operands<X, M, V, W>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const W& weight,
+                   const instance_norm_options& options = {}) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options, weight);
+}
+template <class X, class M, class V>
+  requires detail::takes_channel_operands<X, M, V>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const instance_norm_options& options) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options);
 }
 template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
           class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
