@@ -96,6 +96,31 @@ TEST_CASE("losses have weights that broadcast") {
                     "extent or 1");
 }
 
+TEST_CASE("sigmoid_focal_loss counts little what is right") {
+  const tensor<double, 1> x = {-3, -0.5, 0, 2, 40}, t = {1, 0, 1, 0, 1};
+  for (const double alpha : {0.25, -1.})
+    for (const double gamma : {0., 0.5, 2.}) {
+      const focal_options o{.alpha = alpha, .gamma = gamma};
+      const auto formula = [&](double logit, double target) {
+        const double p = 1 / (1 + std::exp(target == 1 ? -logit : logit)),
+                     q = 1 / (1 + std::exp(target == 1 ? logit : -logit));
+        return -std::log(p) * std::pow(q, gamma) * (alpha < 0 ? 1 : target == 1 ? alpha : 1 - alpha);
+      };
+      const variable<double, 1> v(x);
+      variable losses = sigmoid_focal_loss(v, t, o, reduction::none);
+      losses.backward(ones<double>({5}));
+      double total = 0;
+      for (index_t i = 0; i < 5; ++i) {
+        CHECK(losses(i) == Approx(formula(x(i), t(i))).margin(1e-15));
+        const double slope = (formula(x(i) + 1e-6, t(i)) - formula(x(i) - 1e-6, t(i))) / 2e-6;
+        CHECK(v.grad()(i) == Approx(slope).margin(1e-8));
+        total += formula(x(i), t(i));
+      }
+      CHECK(sigmoid_focal_loss(x, t, o).item() == Approx(total / 5));
+    }
+  CHECK_THROWS_WITH(sigmoid_focal_loss(x, t, {.gamma = -1}), "sigmoid_focal_loss: gamma is -1; it must be 0 or more");
+}
+
 TEST_CASE("batchmean divides by the extent of axis 0") {
   const tensor<double, 2> x = {{-1, -2, -0.5}, {-3, -0.1, -1}}, t = {{0.2, 0.3, 0.5}, {0, 1, 0}};
   CHECK(eval(kl_div(x, t, reduction::batchmean)).item() == Approx(eval(kl_div(x, t, reduction::sum)).item() / 2));

@@ -231,7 +231,7 @@ TEST_CASE("instance_norm moves running moments towards the means of those of all
 
   CHECK(message_of<shape_error>([&] { instance_norm(zeros<double>({3, 6, 1}), mean, variance, o); }) ==
         "instance_norm: x of shape (3, 6, 1) has one value for each channel of a sample, which has no variance");
-  CHECK(message_of<shape_error>([&] { instance_norm(x, zeros<double>({5}), variance, o); }) ==
+  CHECK(message_of<shape_error>([&, &x = x] { instance_norm(x, zeros<double>({5}), variance, o); }) ==
         "instance_norm: a running mean of shape (5,) for the 6 channels of x of shape (3, 6, 5, 4); it needs one value "
         "for each");
   CHECK(distance(mean, kept) == 0);

@@ -12,6 +12,8 @@
 #include "sinter/ops/less.hpp"
 #include "sinter/ops/log.hpp"
 #include "sinter/ops/not_equal.hpp"
+#include "sinter/ops/pow.hpp"
+#include "sinter/ops/sigmoid.hpp"
 #include "sinter/ops/where.hpp"
 #include "sinter/ops/xlogy.hpp"
 
@@ -27,6 +29,11 @@ struct poisson_nll_options {
   double eps = 1e-8;      ///< added to a rate before its logarithm
 };
 
+/// What sigmoid_focal_loss takes into account.
+struct focal_options {
+  double alpha = 0.25;  ///< the weight of targets of 1, and 1 - alpha that of 0; below 0: no weights
+  double gamma = 2;     ///< the power of how wrong a probability is
+};
 /// What gaussian_nll_loss takes into account.
 struct gaussian_nll_options {
   bool full = false;  ///< adds ln(2 pi) / 2
@@ -213,6 +220,24 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
       losses + where(target > 1, above * log(above) - above + log(6.283185307179586 * above) / 2, 0)));
 }
 SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
+
+/// bce_with_logits times (1 - p)^gamma, where p is the probability of the target, so that what is right already counts
+/// little, and times alpha or 1 - alpha; the formula of torchvision.ops.sigmoid_focal_loss. Runs at once. Reductions
+/// and errors as mse_loss, and value_error for a gamma below 0. Lin et al., "Focal loss for dense object detection",
+/// 2017.
+///
+///     variable loss = sigmoid_focal_loss(logits, target, {.gamma = 1.5}, reduction::sum);
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto sigmoid_focal_loss(const A& logits, const B& target, const focal_options& o = {}, R = {}) {
+  detail::check_not_negative("sigmoid_focal_loss", "gamma", o.gamma);
+  const auto losses = bce_with_logits(logits, target, reduction::none);
+  const auto wrong = sigmoid(logits) * (1 - target) + sigmoid(-logits) * target;
+  const auto focused = eval(losses * pow(wrong, o.gamma));
+  if (o.alpha < 0) return eval(detail::reduced<R>(focused));
+  return eval(detail::reduced<R>(focused * (o.alpha * target + (1 - o.alpha) * (1 - target))));
+}
+SINTER_REJECTIONS_OF_TWO(sigmoid_focal_loss, detail::loss_mistake)
 
 /// The negative log-likelihood of normal distributions with means that are predicted: (ln v + (prediction - target)^2 /
 /// v) / 2, where v is the variance, or eps if it is smaller; its derivative is taken as that of v there too. `full`
