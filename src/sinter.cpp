@@ -4,6 +4,7 @@
 #define SINTER_IMPLEMENTATION
 #include <sinter/data.hpp>
 #include <sinter/io.hpp>
+#include <sinter/linalg/matrices.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/ranks.hpp>
 #include <sinter/sequences.hpp>

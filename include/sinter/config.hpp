@@ -63,6 +63,10 @@
 #ifndef SINTER_WITH_RANKS
 #define SINTER_WITH_RANKS 0
 #endif
+// The same for linalg.hpp, linear algebra.
+#ifndef SINTER_WITH_LINALG
+#define SINTER_WITH_LINALG 0
+#endif
 // The same for sequences.hpp, recurrent layers, attention and what they need.
 #ifndef SINTER_WITH_SEQUENCES
 #define SINTER_WITH_SEQUENCES 0

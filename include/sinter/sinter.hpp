@@ -1,5 +1,5 @@
 // sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp), ranks
-// (ranks.hpp), recurrence and attention (sequences.hpp).
+// (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
 #pragma once
 
 #include "sinter/config.hpp"
@@ -34,6 +34,9 @@
 #endif
 #if SINTER_WITH_RANKS
 #include "sinter/ranks.hpp"
+#endif
+#if SINTER_WITH_LINALG
+#include "sinter/linalg.hpp"
 #endif
 #if SINTER_WITH_SEQUENCES
 #include "sinter/sequences.hpp"

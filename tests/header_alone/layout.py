@@ -23,12 +23,13 @@ MAY_INCLUDE = {
     "optim": "core math expr ops grad random nn",
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
     "ranks": "core math expr ops grad cpu cuda random nn optim data io parallel",
+    "linalg": "core math expr ops grad cpu",
     "sequences": "core math expr ops grad cpu cuda random nn",
 }
 ANYONE = {"config.hpp"}
 # what -> the places that alone may include it
 GUARDED = {
-    r"Eigen/": r"math/packet\w*\.hpp|cpu/",
+    r"Eigen/": r"math/packet\w*\.hpp|cpu/|linalg/",
     r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|ranks/nccl/",
     r"mpi\.h": r"ranks/mpi/",
     r"openssl/": r"ranks/socket/",

@@ -16,6 +16,7 @@ std::vector<row> index_rows();
 std::vector<row> quantile_rows();
 std::vector<row> distance_rows();
 std::vector<row> pick_rows();
+std::vector<row> linalg_rows();
 std::vector<row> layer_rows();
 std::vector<row> layout_rows();
 std::vector<row> loss_rows();
