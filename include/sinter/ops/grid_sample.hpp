@@ -250,7 +250,7 @@ static_assert(is_kernel_op<grid_sample_op>);
 /// place. Errors: shape_error for a grid that does not fit, or an axis of x without elements, value_error for a mode
 /// that is not there.
 ///
-///     tensor turned = grid_sample(pictures, affine_grid(theta, {n, 3, 64, 64}));
+///     tensor turned = grid_sample(pictures, affine_grid(spread, {8, 3, 64, 64}));
 template <class X, class G>
   requires detail::takes_operands<ops::grid_sample_op, X, G>
 detail::kernel_of<ops::grid_sample_op, X, G> grid_sample(X&& x, G&& grid, const grid_sample_options& options = {}) {
@@ -294,7 +294,7 @@ tensor<T, 1, D> places_of_elements(index_t n, bool corners) {
 /// As torch.nn.functional.affine_grid. Runs at once. Errors: shape_error for theta of another shape, value_error for a
 /// negative extent.
 ///
-///     tensor grid = affine_grid(theta, {8, 3, 64, 64});
+///     tensor grid = affine_grid(spread, {8, 3, 64, 64});
 template <class Theta, std::size_t N>
   requires(detail::is_fitting<detail::affine_mistake<int{N}, Theta>>)
 auto affine_grid(Theta&& theta, const index_t (&size)[N], bool align_corners = false) {

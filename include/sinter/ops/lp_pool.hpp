@@ -31,7 +31,7 @@ auto norms_of_windows(const char* op, const X& x, double p, const per_axis<N>& k
 /// are padded. A last window in ceil mode counts as if its elements were the mean of all. Floating point. Derivative:
 /// as of the formula; NaN for a window of zeros. Errors: as avg_pool2d, and value_error for a p that is not above 0.
 ///
-///     tensor y = lp_pool2d(x, 2, 3, {.stride = 2});
+///     tensor y = lp_pool2d(pictures, 2, 3, {.stride = 2});
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<2>, X>
 auto lp_pool2d(const X& x, double norm_type, const per_axis<2>& kernel, const max_pool_options<2>& options = {}) {
@@ -40,7 +40,7 @@ auto lp_pool2d(const X& x, double norm_type, const per_axis<2>& kernel, const ma
 }
 /// The norm of each window of x (N,C,L); see lp_pool2d.
 ///
-///     tensor y = lp_pool1d(x, 2, 3);
+///     tensor y = lp_pool1d(signals, 2, 3);
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<1>, X>
 auto lp_pool1d(const X& x, double norm_type, const per_axis<1>& kernel, const max_pool_options<1>& options = {}) {
@@ -49,7 +49,7 @@ auto lp_pool1d(const X& x, double norm_type, const per_axis<1>& kernel, const ma
 }
 /// The norm of each window of x (N,C,D,H,W); see lp_pool2d.
 ///
-///     tensor y = lp_pool3d(x, 2, 3);
+///     tensor y = lp_pool3d(volumes, 2, 3);
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<3>, X>
 auto lp_pool3d(const X& x, double norm_type, const per_axis<3>& kernel, const max_pool_options<3>& options = {}) {

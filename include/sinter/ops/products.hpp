@@ -153,7 +153,7 @@ auto mm(A&& a, B&& b) {
 }
 /// matmul of two batches of matrices, (B,M,K) x (B,K,N) => (B,M,N), and of nothing else.
 ///
-///     tensor y = bmm(a, b);
+///     tensor y = bmm(signals, spread);
 template <class A, class B>
   requires(detail::has_product<3, 3, A, B>)
 auto bmm(A&& a, B&& b) {
@@ -162,7 +162,7 @@ auto bmm(A&& a, B&& b) {
 
 /// Each element of a times each of b: (N) x (M) => (N,M). Elementwise, in one pass with what stands around it.
 ///
-///     tensor table = outer(a, b);
+///     tensor table = outer(gain, direction);
 template <class A, class B>
   requires(detail::has_product<1, 1, A, B>)
 auto outer(A&& a, B&& b) {
@@ -171,6 +171,8 @@ auto outer(A&& a, B&& b) {
   return detail::eval_to_read(std::forward<A>(a)).unsqueeze(1) * detail::eval_to_read(std::forward<B>(b)).unsqueeze(0);
 }
 /// outer by its other name.
+///
+///     tensor table = ger(gain, direction);
 template <class A, class B>
   requires(detail::has_product<1, 1, A, B>)
 auto ger(A&& a, B&& b) {
@@ -190,7 +192,7 @@ auto addmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
 ///
-///     tensor y = baddbmm(x, a, b, 0.5);
+///     tensor y = baddbmm(x, signals, spread, 0.5);
 template <class X, class A, class B>
   requires(detail::is_added<3, 3, 3, X, A, B>)
 auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -199,7 +201,7 @@ auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 /// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
 /// is one product of (M,B K) x (B K,N).
 ///
-///     tensor y = addbmm(x, a, b);
+///     tensor y = addbmm(x, signals, spread);
 template <class X, class A, class B>
   requires(detail::is_added<2, 3, 3, X, A, B>)
 auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -218,7 +220,7 @@ auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
 ///
-///     tensor y = addmv(x, a, b);
+///     tensor y = addmv(bias, a, gain);
 template <class X, class A, class B>
   requires(detail::is_added<1, 2, 1, X, A, B>)
 auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -226,7 +228,7 @@ auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
 ///
-///     tensor y = addr(x, a, b);
+///     tensor y = addr(x, gain, direction);
 template <class X, class A, class B>
   requires(detail::is_added<2, 1, 1, X, A, B>)
 auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -237,7 +239,7 @@ auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 /// broadcast along the others. Runs at once. Errors: shape_error for another extent, index_error for an axis that is
 /// not there.
 ///
-///     tensor normals = cross(u, v);  // (N,3) x (N,3) => (N,3)
+///     tensor normals = cross(x, y);  // (N,3) x (N,3) => (N,3)
 template <class A, class B>
   requires(detail::is_fitting<detail::cross_mistake<A, B>>)
 auto cross(A&& a, B&& b, detail::whole axis = -1) {
@@ -284,7 +286,7 @@ auto kron(A&& a, B&& b) {
 /// (out,I,J) and (out,) => (…,out). Runs at once: all products x1[i] x2[j] are multiplied with w in one product.
 /// Errors: shape_error where extents do not fit.
 ///
-///     tensor y = bilinear(x1, x2, w, b);
+///     tensor y = bilinear(a, b, taps, bias);
 template <class A, class B, class W, class... Bias>
   requires(sizeof...(Bias) <= 1 && detail::is_fitting<detail::bilinear_mistake<A, B, W, Bias...>>)
 auto bilinear(A&& x1, B&& x2, W&& w, Bias&&... bias) {

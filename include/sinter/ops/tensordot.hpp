@@ -177,7 +177,7 @@ auto multiply_all(std::integer_sequence<int, I...>, A&&... a) {
 /// where the extents of a pair differ, index_error for axes that are not there, value_error for one that is named
 /// twice.
 ///
-///     tensor y = tensordot(a, b, {1, 2}, {0, 1});  // (N,H,W) x (H,W,M) => (N,M)
+///     tensor y = tensordot(signals, spread, {1, 2}, {0, 1});  // (N,C,L) x (C,L,M) => (N,M)
 template <std::size_t N, class A, class B>
   requires(detail::is_fitting<detail::tensordot_mistake<int{N}, A, B>>)
 auto tensordot(A&& a, B&& b, const index_t (&axes_of_a)[N], const index_t (&axes_of_b)[N]) {
@@ -208,7 +208,7 @@ auto tensordot(A&& a, B&& b) {
 /// The first may be a vector, which is a row, and the last one, which is a column; the result lacks that axis. Runs at
 /// once. Errors: shape_error where extents do not fit.
 ///
-///     tensor y = multi_dot(a, b, c);  // (2,1000) x (1000,3) x (3,500)
+///     tensor y = multi_dot(a, b, w);  // (2,1000) x (1000,3) x (3,500)
 template <class... A>
   requires(detail::is_fitting<detail::chain_mistake<A...>>)
 auto multi_dot(A&&... a) {
