@@ -69,6 +69,8 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct index_that_is_a_tensor;
+struct write_index_select_masked_select_or_where;
 struct axes_that_are_known_when_the_program_runs;
 struct write_reshape_with_the_shape;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;

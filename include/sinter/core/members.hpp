@@ -18,21 +18,22 @@ struct write_keepdim_or_list_the_axes_in_braces;
 namespace detail {
 
 // Functions of one name, and what reductions are named, which also take a list of axes.
-#define SINTER_MEMBERS(M)                                                                                           \
-  M(abs)                                                                                                            \
-  M(acos)                                                                                                           \
-  M(add)                                                                                                            \
-  M(allclose)                                                                                                       \
-  M(argsort)                                                                                                        \
-  M(asin)                                                                                                           \
-  M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cosh) M(cummax)   \
-      M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1)    \
-          M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select) M(isclose) M(isfinite) M(isinf)   \
-              M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(lt) M(matmul)   \
-                  M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow) M(reciprocal) M(relu)       \
-                      M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin) M(sinh) M(softmax)   \
-                          M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) M(tril) M(triu) \
-                              M(trunc) M(unbind) M(unique)
+#define SINTER_MEMBERS(M)                                                                                            \
+  M(abs)                                                                                                             \
+  M(acos) M(add) M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm)         \
+      M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh)      \
+          M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) \
+              M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add)           \
+                  M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan) M(kthvalue)   \
+                      M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(logcumsumexp)     \
+                          M(logical_and) M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill)            \
+                              M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm)     \
+                                  M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow)      \
+                                      M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave) M(roll)    \
+                                          M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu)     \
+                                              M(sin) M(sinc) M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square)   \
+                                                  M(sub) M(take) M(tan) M(tanh) M(tensor_split) M(topk) M(trace)     \
+                                                      M(tril) M(triu) M(trunc) M(unbind) M(unique) M(xlogy)
 #define SINTER_MEMBERS_OF_AXES(M) \
   M(all)                          \
   M(amax)                         \
@@ -53,6 +54,7 @@ SINTER_MEMBERS(SINTER_CALLED)
 SINTER_MEMBERS_OF_AXES(SINTER_CALLED)
 SINTER_CALLED(repeat)
 SINTER_CALLED(tile)
+SINTER_CALLED(unflatten)
 #undef SINTER_CALLED
 template <class To, class X>
 auto call_cast(const X& x) {
@@ -92,6 +94,11 @@ struct members {
     return free_function::call_stddev(self_of_members(), std::forward<A>(a)...);
   }
 
+  /// unflatten(x, axis, sizes).
+  template <std::size_t N>
+  [[nodiscard]] auto unflatten(whole axis, const index_t (&sizes)[N]) const {
+    return free_function::call_unflatten(self_of_members(), axis, sizes);
+  }
   template <class To>
   [[nodiscard]] auto cast() const {
     return free_function::call_cast<To>(self_of_members());

@@ -285,6 +285,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     return select(0, i);
   }
 
+  template <expression E, class Problem = index_that_is_a_tensor, class Fix = write_index_select_masked_select_or_where>
+  void operator[](const E&) const = delete;
+
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <std::size_t N>
   [[nodiscard]] tensor<T, int{N}, D> reshape(const index_t (&to)[N]) const {
