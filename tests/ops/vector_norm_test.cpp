@@ -102,6 +102,15 @@ TEST_CASE("gradients of norms agree with differences, and of equal sizes share")
   CHECK((v.grad()(0) == 0.5f && v.grad()(1) == -0.5f && v.grad()(2) == 0));
 }
 
+TEST_CASE("norms can be differentiated twice") {  // as PyTorch 2.15 does it
+  const variable<double, 1, cpu, 2> v(tensor<double, 1>{1, 2, 0});
+  const variable slope = grad(vector_norm(v, 3), v);
+  eval(sum(slope)).backward();
+  const double expected[] = {0.20544037758537326, -0.10272018879268652, 0};
+  for (index_t i = 0; i < 3; ++i) CHECK(v.grad()(i) == Approx(expected[i]).margin(1e-12));
+  CHECK_THROWS_WITH(vector_norm(v, infinity), "vector_norm: the order inf has no second derivative");
+}
+
 TEST_CASE("matrix_norm sums rows or columns") {
   const tensor<double, 2> x = {{1, -2, 3}, {-4, 5, 6}};
   CHECK(matrix_norm(x).item() == Approx(std::sqrt(91.)));

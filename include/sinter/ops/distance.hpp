@@ -5,6 +5,7 @@
 
 #include "sinter/core/create.hpp"
 #include "sinter/ops/add.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/gather.hpp"
 #include "sinter/ops/matmul.hpp"
 #include "sinter/ops/matmul_axes.hpp"

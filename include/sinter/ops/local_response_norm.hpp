@@ -3,6 +3,7 @@
 
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/avg_pool.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/multiply.hpp"
 #include "sinter/ops/pad.hpp"

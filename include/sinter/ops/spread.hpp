@@ -3,6 +3,7 @@
 
 #include "sinter/core/create.hpp"
 #include "sinter/ops/clamp.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/diagonal.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/matmul.hpp"

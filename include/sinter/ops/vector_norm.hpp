@@ -5,6 +5,7 @@
 
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/clamp_min.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/greater.hpp"
