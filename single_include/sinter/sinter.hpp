@@ -27,7 +27,7 @@
 #pragma once
 
 // sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp), ranks
-// (ranks.hpp), recurrence and attention (sequences.hpp).
+// (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -92,6 +92,10 @@
 #endif
 #ifndef SINTER_WITH_RANKS
 #define SINTER_WITH_RANKS 0
+#endif
+// The same for linalg.hpp, linear algebra.
+#ifndef SINTER_WITH_LINALG
+#define SINTER_WITH_LINALG 0
 #endif
 // The same for sequences.hpp, recurrent layers, attention and what they need.
 #ifndef SINTER_WITH_SEQUENCES
@@ -1286,6 +1290,8 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct index_that_is_a_tensor;
+struct write_index_select_masked_select_or_where;
 struct axes_that_are_known_when_the_program_runs;
 struct write_reshape_with_the_shape;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;
@@ -1494,28 +1500,30 @@ struct write_keepdim_or_list_the_axes_in_braces;
 namespace detail {
 
 // Functions of one name, and what reductions are named, which also take a list of axes.
-#define SINTER_MEMBERS(M)                                                                                              \
-  M(abs)                                                                                                               \
-  M(acos)                                                                                                              \
-  M(add)                                                                                                               \
-  M(allclose)                                                                                                          \
-  M(argsort)                                                                                                           \
-  M(asin) M(atan) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cosh)        \
-      M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2)      \
-          M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_select) M(isclose) M(isfinite)      \
-              M(isinf) M(isnan) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(lt)       \
-                  M(matmul) M(maximum) M(minimum) M(mm) M(mul) M(mv) M(ne) M(neg) M(outer) M(pow) M(reciprocal)        \
-                      M(relu) M(remainder) M(roll) M(round) M(rsqrt) M(sigmoid) M(sign) M(silu) M(sin) M(sinh)         \
-                          M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(tan) M(tanh) M(topk) M(trace) M(tril) \
-                              M(triu) M(trunc) M(unbind) M(unique)
-#define SINTER_MEMBERS_OF_AXES(M)                                                                                     \
-  M(all)                                                                                                              \
-  M(amax)                                                                                                             \
-  M(amin)                                                                                                             \
-  M(any)                                                                                                              \
-  M(argmax)                                                                                                           \
-  M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) \
-      M(var)
+#define SINTER_MEMBERS(M)                                                                                            \
+  M(abs)                                                                                                             \
+  M(acos) M(add) M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm)         \
+      M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh)      \
+          M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) \
+              M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add)           \
+                  M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan) M(kthvalue)   \
+                      M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(logcumsumexp)     \
+                          M(logical_and) M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill)            \
+                              M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm)     \
+                                  M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow)      \
+                                      M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave) M(roll)    \
+                                          M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu)     \
+                                              M(sin) M(sinc) M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square)   \
+                                                  M(sub) M(take) M(tan) M(tanh) M(tensor_split) M(topk) M(trace)     \
+                                                      M(tril) M(triu) M(trunc) M(unbind) M(unique) M(xlogy)
+#define SINTER_MEMBERS_OF_AXES(M) \
+  M(all)                          \
+  M(amax)                         \
+  M(amin)                         \
+  M(any)                          \
+  M(argmax)                       \
+  M(argmin)                       \
+  M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
 
 // The function of that name that belongs to the operands, which a class with a member of that name does not see.
 namespace free_function {
@@ -1528,6 +1536,7 @@ SINTER_MEMBERS(SINTER_CALLED)
 SINTER_MEMBERS_OF_AXES(SINTER_CALLED)
 SINTER_CALLED(repeat)
 SINTER_CALLED(tile)
+SINTER_CALLED(unflatten)
 #undef SINTER_CALLED
 template <class To, class X>
 auto call_cast(const X& x) {
@@ -1567,6 +1576,11 @@ struct members {
     return free_function::call_stddev(self_of_members(), std::forward<A>(a)...);
   }
 
+  /// unflatten(x, axis, sizes).
+  template <std::size_t N>
+  [[nodiscard]] auto unflatten(whole axis, const index_t (&sizes)[N]) const {
+    return free_function::call_unflatten(self_of_members(), axis, sizes);
+  }
   template <class To>
   [[nodiscard]] auto cast() const {
     return free_function::call_cast<To>(self_of_members());
@@ -2869,6 +2883,24 @@ SINTER_SHARED index_t diagonal_axes(index_t* shape, index_t* strides, int rank, 
 }
 #endif
 
+/// Of shape and strides with room for one more axis: the axis counts windows of `size` elements, a new last one the
+/// elements of a window.
+SINTER_SHARED void unfold_axes(index_t* shape, index_t* strides, int rank, index_t axis, index_t size, index_t step);
+#if SINTER_DEFINES
+SINTER_SHARED void unfold_axes(index_t* shape, index_t* strides, int rank, index_t axis, index_t size, index_t step) {
+  const int a = checked_axis("unfold", axis, rank);
+  if (size < 0) refuse<value_error>({"unfold: windows of ", size, " elements; they must be of 0 or more"});
+  if (step < 1) refuse<value_error>({"unfold: step ", step, " must be at least 1"});
+  if (size > shape[a])
+    refuse<shape_error>(
+        {"unfold: a window of ", size, " elements is larger than axis ", a, " of shape ", shape_piece{shape, rank}});
+  shape[rank] = size;
+  strides[rank] = strides[a];
+  shape[a] = (shape[a] - size) / step + 1;
+  strides[a] *= step;
+}
+#endif
+
 /// Offset of index `i` (negative from the end) on an axis.
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];
@@ -3258,6 +3290,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     return select(0, i);
   }
 
+  template <expression E, class Problem = index_that_is_a_tensor, class Fix = write_index_select_masked_select_or_where>
+  void operator[](const E&) const = delete;
+
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <std::size_t N>
   [[nodiscard]] tensor<T, int{N}, D> reshape(const index_t (&to)[N]) const {
@@ -3352,6 +3387,23 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
       strides_of_view[i] = strides[i];
     }
     return shown_as<(rank > 2 ? rank - 1 : 1)>(first, shape_of_view, strides_of_view);
+  }
+
+  /// Windows of `size` neighbours along an axis, each `step` behind the one before: (…,n,…) => (…,(n - size) / step +
+  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading. Errors:
+  /// value_error for a size below 0 or a step below 1, shape_error for windows larger than the axis, index_error for an
+  /// axis that this tensor does not have.
+  [[nodiscard]] tensor<T, rank + 1, D> unfold(detail::whole axis, detail::whole size, detail::whole step) const
+    requires(rank >= 1 && rank < max_rank)
+  {
+    require_value("unfold");
+    extents<rank + 1> shape, strides;
+    for (int i = 0; i < rank; ++i) {
+      shape[i] = shape_[i];
+      strides[i] = strides_[i];
+    }
+    detail::unfold_axes(shape.values, strides.values, rank, axis, size, step);
+    return shown_as<rank + 1>(data_, shape, strides);
   }
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
@@ -3823,6 +3875,10 @@ struct expression_base : members<Self> {
   [[nodiscard]] auto diagonal(A... a) const {
     return computed().diagonal(a...);
   }
+  template <class... A>
+  [[nodiscard]] auto unfold(A... a) const {
+    return computed().unfold(a...);
+  }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return computed().reshape(to);
@@ -4211,6 +4267,17 @@ concept has_grad_uses = requires {
   template <class A, class B, class C, class... More, class Problem = typename judged<A, B, C>::problem, \
             class Fix = typename judged<A, B, C>::fix>                                                   \
   void name(A&&, B&&, C&&, More&&...) = delete;
+
+// The rejections of a function of an operand that needs at least so many axes, whatever its other parameters, and where
+// those are lists of N numbers, or begin with such.
+#define SINTER_AXES_REJECTIONS(name, least)                                                                     \
+  template <class E, class... More, class Problem = typename ::sinter::detail::axes_mistake<E, least>::problem, \
+            class Fix = typename ::sinter::detail::axes_mistake<E, least>::fix>                                 \
+  void name(E&&, More&&...) = delete;
+#define SINTER_AXES_LIST_REJECTIONS(name, least, ...)                                                           \
+  template <class E, std::size_t N, class Problem = typename ::sinter::detail::axes_mistake<E, least>::problem, \
+            class Fix = typename ::sinter::detail::axes_mistake<E, least>::fix>                                 \
+  void name(E&&, __VA_ARGS__) = delete;
 
 // The rejection of a call without the axis, of a function that has no default for it.
 #define SINTER_AXIS_REJECTION(name)                                                   \
@@ -7033,6 +7100,21 @@ struct select_view {
   }
 };
 
+struct unfold_view {
+  index_t axis, size, step;
+  template <class X>
+  auto operator()(const X& x) const {
+    return x.unfold(axis, size, step);
+  }
+  /// to += g, window by window: windows share elements.
+  template <class G, class To>
+  void add(const G& g, const To& to) const {
+    const int a = static_cast<int>(axis < 0 ? axis + To::rank : axis);
+    const index_t reach = (g.shape()[a] - 1) * step + 1;
+    for (index_t i = 0; i < size; ++i) to.slice(a, i, i + reach, step) += g.select(-1, i);
+  }
+};
+
 /// grad += g; the first g is taken itself if it is the only handle to its elements, else copied.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
@@ -7235,6 +7317,12 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return viewed([=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
   }
 
+  [[nodiscard]] auto unfold(detail::whole axis, detail::whole size, detail::whole step) const
+    requires(rank >= 1 && rank < max_rank)
+  {
+    return viewed(detail::unfold_view{axis, size, step});
+  }
+
   /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
   [[nodiscard]] variable contiguous() const { return to_memory_format(memory_format::contiguous); }
   [[nodiscard]] variable to_memory_format(memory_format f) const {
@@ -7249,6 +7337,7 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>
+    requires(N >= rank)
   [[nodiscard]] variable<T, N, D, Order> broadcast_to(const extents<N>& to) const {
     const auto shown = value_.broadcast_to(to);
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
@@ -10194,8 +10283,12 @@ struct view_backward final : one_input_backward {
   void backward(grad_state& y) override {
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
     const auto& g = static_cast<typed_state<T, ViewR, D>&>(y).grad;
-    if (to.has_grad ? write_beside(to, g) : write_first(to, g)) return;
-    view(to.sum()) += g;
+    if constexpr (requires { view.add(g, to.sum()); }) {
+      view.add(g, to.sum());
+    } else {
+      if (to.has_grad ? write_beside(to, g) : write_first(to, g)) return;
+      view(to.sum()) += g;
+    }
   }
 
  private:
@@ -17328,8 +17421,8 @@ SINTER_REAL_ONLY(deg2rad)
 SINTER_REAL_ONLY(rad2deg)
 
 }  // namespace sinter
-// sinter/ops/diagonal.hpp: diagonal, diag, diag_embed, trace, and tril and triu, the elements on, below and above a
-// diagonal.
+// sinter/ops/diagonal.hpp: diagonal, diag, diagflat, diag_embed, trace, and tril and triu, the elements on, below and
+// above a diagonal.
 
 // sinter/ops/equal.hpp: a == b.
 
@@ -17419,6 +17512,33 @@ auto diag_embed(X&& x, detail::whole offset = 0) {
   return o > 0 ? concat(R - 1, lines, zeros_beside) : concat(R - 1, zeros_beside, lines);
 }
 
+/// The same with the matrices on two axes of the result, their rows on the first, their columns on the second: (n,m) at
+/// 0 and 1 => (m,m,n). A view of that. Errors: index_error for axes that the result does not have, value_error for one
+/// axis twice.
+///
+///     tensor matrices = diag_embed(x, 0, 0, 1);
+template <class X>
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
+auto diag_embed(X&& x, detail::whole offset, detail::whole axis_a, detail::whole axis_b) {
+  constexpr int R = rank_of<X> + 1;
+  const int a = detail::checked_axis("diag_embed", axis_a, R), b = detail::checked_axis("diag_embed", axis_b, R);
+  if (a == b) detail::refuse<value_error>({"diag_embed: axis ", a, " is named twice"});
+  index_t order[std::size_t{R}] = {};
+  int next = 0;
+  for (int d = 0; d < R; ++d) order[d] = d == a ? R - 2 : d == b ? R - 1 : next++;
+  return diag_embed(std::forward<X>(x), offset).permute(order);
+}
+
+/// The elements of x, in row-major order, on a diagonal of a matrix.
+///
+///     tensor d = diagflat(x, 1);
+template <class X>
+  requires(detail::has_axes<X, 0>)
+auto diagflat(X&& x, detail::whole offset = 0) {
+  detail::check_defined("diagflat", x);
+  return diag_embed(detail::eval_to_read(std::forward<X>(x)).flatten(), offset);
+}
+
 /// Of a vector the matrix with it on a diagonal, of a matrix that diagonal: (n) => (n+|offset|,n+|offset|), and
 /// (n,m) => the view diagonal(x, offset).
 ///
@@ -17450,24 +17570,13 @@ detail::evaluated<X> triu(X&& x, detail::whole offset = 0) {
                           [](const auto& column, const auto& row) { return column >= row; });
 }
 
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void diagonal(X&&, index_t = 0, index_t = 0, index_t = 1) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void trace(X&&) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void tril(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X, 2>::problem,
-          class Fix = typename detail::axes_mistake<X, 2>::fix>
-void triu(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void diag_embed(X&&, index_t = 0) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void diag(X&&, index_t = 0) = delete;
+SINTER_AXES_REJECTIONS(diagonal, 2)
+SINTER_AXES_REJECTIONS(trace, 2)
+SINTER_AXES_REJECTIONS(tril, 2)
+SINTER_AXES_REJECTIONS(triu, 2)
+SINTER_AXES_REJECTIONS(diag_embed, 1)
+SINTER_AXES_REJECTIONS(diagflat, 0)
+SINTER_AXES_REJECTIONS(diag, 1)
 
 }  // namespace sinter
 // sinter/ops/diff.hpp: differences of neighbours.
@@ -18824,7 +18933,7 @@ auto mm(A&& a, B&& b) {
 }
 /// matmul of two batches of matrices, (B,M,K) x (B,K,N) => (B,M,N), and of nothing else.
 ///
-///     tensor y = bmm(a, b);
+///     tensor y = bmm(signals, spread);
 template <class A, class B>
   requires(detail::has_product<3, 3, A, B>)
 auto bmm(A&& a, B&& b) {
@@ -18833,7 +18942,7 @@ auto bmm(A&& a, B&& b) {
 
 /// Each element of a times each of b: (N) x (M) => (N,M). Elementwise, in one pass with what stands around it.
 ///
-///     tensor table = outer(a, b);
+///     tensor table = outer(gain, direction);
 template <class A, class B>
   requires(detail::has_product<1, 1, A, B>)
 auto outer(A&& a, B&& b) {
@@ -18842,6 +18951,8 @@ auto outer(A&& a, B&& b) {
   return detail::eval_to_read(std::forward<A>(a)).unsqueeze(1) * detail::eval_to_read(std::forward<B>(b)).unsqueeze(0);
 }
 /// outer by its other name.
+///
+///     tensor table = ger(gain, direction);
 template <class A, class B>
   requires(detail::has_product<1, 1, A, B>)
 auto ger(A&& a, B&& b) {
@@ -18861,7 +18972,7 @@ auto addmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
 ///
-///     tensor y = baddbmm(x, a, b, 0.5);
+///     tensor y = baddbmm(x, signals, spread, 0.5);
 template <class X, class A, class B>
   requires(detail::is_added<3, 3, 3, X, A, B>)
 auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -18870,7 +18981,7 @@ auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 /// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
 /// is one product of (M,B K) x (B K,N).
 ///
-///     tensor y = addbmm(x, a, b);
+///     tensor y = addbmm(x, signals, spread);
 template <class X, class A, class B>
   requires(detail::is_added<2, 3, 3, X, A, B>)
 auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -18889,7 +19000,7 @@ auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
 ///
-///     tensor y = addmv(x, a, b);
+///     tensor y = addmv(bias, a, gain);
 template <class X, class A, class B>
   requires(detail::is_added<1, 2, 1, X, A, B>)
 auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -18897,7 +19008,7 @@ auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 }
 /// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
 ///
-///     tensor y = addr(x, a, b);
+///     tensor y = addr(x, gain, direction);
 template <class X, class A, class B>
   requires(detail::is_added<2, 1, 1, X, A, B>)
 auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
@@ -18908,7 +19019,7 @@ auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
 /// broadcast along the others. Runs at once. Errors: shape_error for another extent, index_error for an axis that is
 /// not there.
 ///
-///     tensor normals = cross(u, v);  // (N,3) x (N,3) => (N,3)
+///     tensor normals = cross(x, y);  // (N,3) x (N,3) => (N,3)
 template <class A, class B>
   requires(detail::is_fitting<detail::cross_mistake<A, B>>)
 auto cross(A&& a, B&& b, detail::whole axis = -1) {
@@ -18955,7 +19066,7 @@ auto kron(A&& a, B&& b) {
 /// (out,I,J) and (out,) => (…,out). Runs at once: all products x1[i] x2[j] are multiplied with w in one product.
 /// Errors: shape_error where extents do not fit.
 ///
-///     tensor y = bilinear(x1, x2, w, b);
+///     tensor y = bilinear(a, b, taps, bias);
 template <class A, class B, class W, class... Bias>
   requires(sizeof...(Bias) <= 1 && detail::is_fitting<detail::bilinear_mistake<A, B, W, Bias...>>)
 auto bilinear(A&& x1, B&& x2, W&& w, Bias&&... bias) {
@@ -19183,7 +19294,7 @@ auto multiply_all(std::integer_sequence<int, I...>, A&&... a) {
 /// where the extents of a pair differ, index_error for axes that are not there, value_error for one that is named
 /// twice.
 ///
-///     tensor y = tensordot(a, b, {1, 2}, {0, 1});  // (N,H,W) x (H,W,M) => (N,M)
+///     tensor y = tensordot(signals, spread, {1, 2}, {0, 1});  // (N,C,L) x (C,L,M) => (N,M)
 template <std::size_t N, class A, class B>
   requires(detail::is_fitting<detail::tensordot_mistake<int{N}, A, B>>)
 auto tensordot(A&& a, B&& b, const index_t (&axes_of_a)[N], const index_t (&axes_of_b)[N]) {
@@ -19214,7 +19325,7 @@ auto tensordot(A&& a, B&& b) {
 /// The first may be a vector, which is a row, and the last one, which is a column; the result lacks that axis. Runs at
 /// once. Errors: shape_error where extents do not fit.
 ///
-///     tensor y = multi_dot(a, b, c);  // (2,1000) x (1000,3) x (3,500)
+///     tensor y = multi_dot(a, b, w);  // (2,1000) x (1000,3) x (3,500)
 template <class... A>
   requires(detail::is_fitting<detail::chain_mistake<A...>>)
 auto multi_dot(A&&... a) {
@@ -21229,7 +21340,7 @@ static_assert(is_kernel_op<grid_sample_op>);
 /// place. Errors: shape_error for a grid that does not fit, or an axis of x without elements, value_error for a mode
 /// that is not there.
 ///
-///     tensor turned = grid_sample(pictures, affine_grid(theta, {n, 3, 64, 64}));
+///     tensor turned = grid_sample(pictures, affine_grid(spread, {8, 3, 64, 64}));
 template <class X, class G>
   requires detail::takes_operands<ops::grid_sample_op, X, G>
 detail::kernel_of<ops::grid_sample_op, X, G> grid_sample(X&& x, G&& grid, const grid_sample_options& options = {}) {
@@ -21273,7 +21384,7 @@ tensor<T, 1, D> places_of_elements(index_t n, bool corners) {
 /// As torch.nn.functional.affine_grid. Runs at once. Errors: shape_error for theta of another shape, value_error for a
 /// negative extent.
 ///
-///     tensor grid = affine_grid(theta, {8, 3, 64, 64});
+///     tensor grid = affine_grid(spread, {8, 3, 64, 64});
 template <class Theta, std::size_t N>
   requires(detail::is_fitting<detail::affine_mistake<int{N}, Theta>>)
 auto affine_grid(Theta&& theta, const index_t (&size)[N], bool align_corners = false) {
@@ -21309,9 +21420,164 @@ template <class Theta, std::size_t N, class Problem = typename detail::affine_mi
 void affine_grid(Theta&&, const index_t (&)[N], bool = false) = delete;
 
 }  // namespace sinter
+// sinter/ops/grids.hpp: meshgrid, cartesian_prod, broadcast_tensors and block_diag, tensors laid out against each
+// other.
+
+namespace sinter {
+
+template <int Most>
+struct use_operands_of_rank_up_to;
+
+/// Which axis of a meshgrid belongs to which of the first two tensors: ij, axis 0 to the first, or xy, axis 1, as in
+/// pictures.
+enum class indexing { ij, xy };
+
+namespace detail {
+
+/// Of operands of one element type and device, of rank Most or less.
+template <int Most, class... E>
+constexpr auto find_grid_mistake() {
+  if constexpr (sizeof...(E) == 0 || sizeof...(E) > max_rank || !(expression<E> && ...)) return no_operands<E...>{};
+  else if constexpr (!is_fitting<operand_check<E...>>) return operand_check<E...>{};
+  else if constexpr ((reads_name<E> || ...))
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (((rank_of<E> > Most) || ...))
+    return mistake<operands_of_ranks<rank_of<E>...>, use_operands_of_rank_up_to<Most>>{};
+  else return fitting<literals_type<E...>>{};
+}
+template <int Most, class... E>
+using grid_mistake = decltype(find_grid_mistake<Most, bare<E>...>());
+
+/// The type of rank R that holds any of E: variables where one is tracked.
+template <int R, class... E>
+using common_value = typename result_of_point<typename literal_target<E...>::type, R,
+                                              typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
+
+template <class... E>
+auto mesh(const char* op, indexing by, const E&... e) {
+  constexpr int N = sizeof...(E);
+  using Part = common_value<N, E...>;
+  (check_defined(op, e), ...);
+  const index_t extents_of[] = {e.shape().numel()...};
+  const auto axis_of = [&](int i) { return by == indexing::xy && N > 1 && i < 2 ? 1 - i : i; };
+  extents<N> whole;
+  for (int i = 0; i < N; ++i) whole[axis_of(i)] = extents_of[i];
+  int i = 0;
+  const auto one = [&](const auto& x) {
+    extents<N> line = ones_extents<N>();
+    line[axis_of(i)] = extents_of[i];
+    ++i;
+    return value_as<Part>(eval_to_read(x).reshape(line.values).broadcast_to(whole.values));
+  };
+  return std::array<Part, std::size_t{N}>{one(e)...};
+}
+
+}  // namespace detail
+
+/// Vectors of n, m, ... elements, each along its own axis of tensors (n,m,…), and the same everywhere along the others:
+/// views of a tensor, copies of a variable. An operand of rank 0 is a vector of one. Derivative: the gradients are
+/// added along the other axes. Up to 8 vectors.
+///
+///     const auto [rows, columns] = meshgrid(arange<float>(3), arange<float>(4));
+template <class... E>
+  requires(detail::is_fitting<detail::grid_mistake<1, E...>>)
+auto meshgrid(const E&... e) {
+  return detail::mesh("meshgrid", indexing::ij, e...);
+}
+/// The same with axis 1 for the first vector and axis 0 for the second one where that is asked for: (n) and (m) =>
+/// (m,n).
+///
+///     const auto [x, y] = meshgrid(indexing::xy, linspace(0, 1, 5), linspace(0, 1, 9));
+template <class... E>
+  requires(detail::is_fitting<detail::grid_mistake<1, E...>>)
+auto meshgrid(indexing by, const E&... e) {
+  return detail::mesh("meshgrid", by, e...);
+}
+
+/// All combinations of elements of vectors, one from each, as rows, the last one changing fastest: (n), (m), ... =>
+/// (n m …, number of vectors); of one vector it is that. Runs at once. Derivative: the gradients of all places are
+/// added.
+///
+///     tensor pairs = cartesian_prod(a, b);
+template <class... E>
+  requires(detail::is_fitting<detail::grid_mistake<1, E...>>)
+auto cartesian_prod(const E&... e) {
+  const auto grids = detail::mesh("cartesian_prod", indexing::ij, e...);
+  if constexpr (sizeof...(E) == 1) {
+    return grids[0];
+  } else {
+    using Column = decltype(grids[0].flatten());
+    std::vector<Column> columns;
+    for (const auto& g : grids) columns.push_back(g.flatten());
+    return stack(1, columns);
+  }
+}
+
+/// Tensors of one element type in the shape to which all broadcast: views of tensors, copies of variables. Errors:
+/// shape_error where shapes do not broadcast.
+///
+///     const auto [a, b] = broadcast_tensors(x, y);
+template <class... E>
+  requires(detail::is_fitting<detail::grid_mistake<max_rank, E...>>)
+auto broadcast_tensors(const E&... e) {
+  constexpr int R = detail::larger(rank_of<E>...);
+  (detail::check_defined("broadcast_tensors", e), ...);
+  extents<R> shape = detail::ones_extents<R>();
+  ((shape = detail::broadcast_shapes("broadcast_tensors", shape, e.shape())), ...);
+  return std::tuple{detail::eval_to_read(e).broadcast_to(shape.values)...};
+}
+
+/// Matrices along the diagonal of one, which is 0 beside them: (n,m), (k,l), ... => (n+k+…,m+l+…). Vectors are rows,
+/// elements of rank 0 matrices of one. Runs at once. Derivative: each gets its block of g.
+///
+///     tensor both = block_diag(a, b);
+template <class... E>
+  requires(detail::is_fitting<detail::grid_mistake<2, E...>>)
+auto block_diag(const E&... e) {
+  using Part = detail::common_value<2, E...>;
+  using T = element_of<Part>;
+  using D = device_of<Part>;
+  (detail::check_defined("block_diag", e), ...);
+  const auto matrix = [](const auto& x) {
+    const auto value = detail::eval_to_read(x);
+    if constexpr (rank_of<decltype(value)> < 2) return detail::value_as<Part>(value.reshape({1, value.numel()}));
+    else return detail::value_as<Part>(value);
+  };
+  const std::vector<Part> blocks{matrix(e)...};
+  index_t columns = 0, before = 0;
+  for (const Part& b : blocks) columns += b.shape()[1];
+  std::vector<Part> rows;
+  for (const Part& b : blocks) {
+    const index_t n = b.shape()[0], m = b.shape()[1];
+    rows.push_back(concat(1, std::vector<Part>{detail::value_as<Part>(zeros<T, D>({n, before})), b,
+                                               detail::value_as<Part>(zeros<T, D>({n, columns - before - m}))}));
+    before += m;
+  }
+  return concat(0, rows);
+}
+
+// What a function of such operands rejects.
+#define SINTER_GRID_REJECTIONS(name, most)                                                  \
+  template <class... E, class Problem = typename detail::grid_mistake<most, E...>::problem, \
+            class Fix = typename detail::grid_mistake<most, E...>::fix>                     \
+  void name(const E&...) = delete;
+SINTER_GRID_REJECTIONS(meshgrid, 1)
+SINTER_GRID_REJECTIONS(cartesian_prod, 1)
+SINTER_GRID_REJECTIONS(broadcast_tensors, max_rank)
+SINTER_GRID_REJECTIONS(block_diag, 2)
+#undef SINTER_GRID_REJECTIONS
+
+}  // namespace sinter
 // sinter/ops/group_norm.hpp: groups of channels of mean 0 and variance 1, in every sample.
 
 namespace sinter {
+
+/// Where instance_norm with running moments takes mean and variance from.
+struct instance_norm_options {
+  bool use_input_stats = true;  ///< from each sample, and the running ones move towards the means of these
+  double momentum = 0.1;        ///< the part of the batch in the new running ones
+  double eps = 1e-5;            ///< added to the variance
+};
 
 namespace ops {
 
@@ -21342,6 +21608,33 @@ auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W
   auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
   if constexpr (sizeof...(W) == 0) return y;
   else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
+}
+
+template <class X, class Running, class... W>
+evaluated<X> instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
+                              const W&... affine) {
+  check_defined("instance_norm", operand);
+  checked_eps("instance_norm", o.eps);
+  const auto x = eval_to_read(std::forward<X>(operand));
+  constexpr int R = rank_of<X>;
+  const extents<R> shape = x.shape();
+  check_channel_operand("instance_norm", "running mean", x, mean);
+  check_channel_operand("instance_norm", "running variance", x, variance);
+  if (!o.use_input_stats) return eval(apply_batch_norm(x, mean, variance, {.eps = o.eps}, affine...));
+  extents<R> apart = shape;  // each channel of each sample as a channel
+  apart[0] = 1;
+  apart[1] = shape[0] * shape[1];
+  const index_t count = channel_size(apart);
+  if (count == 1)
+    refuse<shape_error>(
+        {"instance_norm: x of shape ", shape, " has one value for each channel of a sample, which has no variance"});
+  const auto y = eval(apply_group_norm("instance_norm", x, shape[1], o.eps, affine...));
+  if (x.numel() > 0) {  // at the end, so that a call that throws has moved nothing
+    const no_grad untracked;
+    const auto each = eval(batch_moments(untrack(x).reshape(apart.values)));
+    move_running(mean, variance, eval(sinter::mean(each.reshape({2, shape[0], shape[1]}), 1)), o.momentum, count);
+  }
+  return y;
 }
 
 }  // namespace detail
@@ -21390,6 +21683,29 @@ template <class X>
   requires detail::takes_channel_operands<X>
 auto instance_norm(X&& x, double eps = 1e-5) {
   return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps);
+}
+/// The same with running moments, tensors (C) of float or double: each sample is normalised by its own moments, and the
+/// running ones move towards the means of these, the variances unbiased, as those of batch_norm do; without
+/// use_input_stats the running ones take their place. Weight, or weight and bias, may be left out. Runs at once.
+/// Errors: also shape_error for one value a channel of a sample, where the running moments move.
+///
+///     auto y = instance_norm(pictures, running_mean, running_var, gain, shift, {.momentum = 0.01});
+template <class X, class M, class V, class W, class B>
+  requires detail::takes_channel_operands<X, M, V, W, B>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const W& weight, const B& bias,
+                   const instance_norm_options& options = {}) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options, weight, bias);
+}
+template <class X, class M, class V, class W>
+  requires detail::takes_channel_operands<X, M, V, W>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const W& weight,
+                   const instance_norm_options& options = {}) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options, weight);
+}
+template <class X, class M, class V>
+  requires detail::takes_channel_operands<X, M, V>
+auto instance_norm(X&& x, const M& running_mean, const V& running_var, const instance_norm_options& options) {
+  return detail::instance_norm_of(std::forward<X>(x), running_mean, running_var, options);
 }
 template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
           class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
@@ -21636,6 +21952,864 @@ struct hypot_op : real_op {
 ///
 ///     tensor radius = hypot(x, y);
 SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
+
+}  // namespace sinter
+// sinter/ops/index_put.hpp: index_get and index_put read and write at coordinates, take and take_along_dim pick
+// elements by indices that may count from the end.
+
+// sinter/ops/nonzero.hpp: nonzero and argwhere, where elements are that are not 0.
+
+namespace sinter {
+
+namespace ops {
+
+/// kernels<true_places_op, D>::run(op, mask): the places of a dense mask, in row-major order, at which it is true.
+struct true_places_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Where e, of bool, is true: places in row-major order, ascending. Waits for their number.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> true_places(const E& e) {
+  const no_grad guard;
+  const auto mask = plain(eval(e)).contiguous().flatten();
+  if (mask.numel() == 0) return zeros<std::int64_t, device_of<E>>({0});
+  return kernels<ops::true_places_op, device_of<E>>::run({}, mask);
+}
+
+template <class E>
+tensor<std::int64_t, 2, device_of<E>> coordinates_of_nonzero(const char* op, const E& x) {
+  constexpr int R = rank_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const no_grad guard;
+  const auto places = [&] {
+    if constexpr (std::is_same_v<element_of<E>, bool>) return true_places(x);
+    else return true_places(x != 0);
+  }();
+  const auto result = tensor<std::int64_t, 2, D>::uninitialized({{places.numel(), R}});
+  const extents<R> shape = x.shape();
+  tensor<std::int64_t, 1, D> rest = places;  // rows of the axes so far
+  for (int d = R - 1; d >= 0; --d) {
+    if (d == 0) {
+      result.select(1, 0) = rest;
+    } else {
+      const tensor<std::int64_t, 1, D> outer = floor_divide(rest, shape[d]);
+      result.select(1, d) = rest - outer * shape[d];
+      rest = outer;
+    }
+  }
+  return result;
+}
+
+template <class E>
+constexpr auto find_nonzero_mistake() {
+  if constexpr (is_assignment<E>) return operand_check<E>{};
+  else if constexpr (!expression<E>) return no_operands<E>{};
+  else if constexpr (reads_name<E>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// The coordinates of the elements that are not 0, in row-major order: int64, (k, rank of x). NaN is not 0. Their
+/// columns, unbind(nonzero(x), 1), are indices for index_get. Every element type and rank. Runs at once; it waits for
+/// their number, on a GPU for all work before. No derivative.
+///
+///     tensor places = nonzero(x > 0);
+template <class X>
+  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
+  return detail::coordinates_of_nonzero("nonzero", x);
+}
+/// nonzero under its other name.
+///
+///     tensor places = argwhere(x);
+template <class X>
+  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+tensor<std::int64_t, 2, device_of<X>> argwhere(const X& x) {
+  return detail::coordinates_of_nonzero("argwhere", x);
+}
+template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
+          class Fix = typename detail::nonzero_mistake<X>::fix>
+void nonzero(X&&) = delete;
+template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
+          class Fix = typename detail::nonzero_mistake<X>::fix>
+void argwhere(X&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/scatter.hpp: scatter, scatter_add and scatter_reduce write elements at indices, index_copy, index_fill,
+// index_add and index_reduce whole slices.
+
+// sinter/ops/detail/scatter.hpp: the op that writes elements along an axis at indices, its derivatives, and what may be
+// given to the functions that are made of it.
+
+namespace sinter {
+
+// Names in messages.
+struct use_a_source_of_the_rank_of_the_elements;
+
+namespace ops {
+
+/// x where no index points; there what a rule makes of x and of the elements of src that go there, in order. Without
+/// include_self x has no part in it. Indices are checked before.
+template <class Rule>
+struct scatter_op : kernel_op {
+  static constexpr const char* name = "scatter";
+  static constexpr bool moves = std::is_same_v<Rule, scatter_rule::replace> || std::is_same_v<Rule, scatter_rule::add>;
+  static constexpr bool multiplies = std::is_same_v<Rule, scatter_rule::multiply>;
+  static constexpr unsigned reads =
+      uses::third | (moves ? 0 : uses::first | uses::second) | (moves || multiplies ? 0 : uses::result);
+  static constexpr unsigned grad_uses[2] = {reads, reads};
+  static constexpr take takes(int) { return take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  const char* called;
+  int axis;
+  bool include_self;
+  scatter_op(const char* by, int along, bool self) : called(by), axis(along), include_self(self) {}
+
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>&, const extents<R>&) const {
+    return x;
+  }
+  template <class X, class S, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::fitting<element_of<X>>{};
+  }
+
+  /// y(index) = value
+  template <class T, int R, device D>
+  void fill(const tensor<T, R, D>& y, const tensor<std::int64_t, R, D>& index, T value) const {
+    const auto one = full<T, D>(sinter::detail::ones_extents<R>(), value).broadcast_to(index.shape());
+    sinter::detail::kernels<scatter_by<scatter_rule::replace>, D>::run({axis}, y, index, one);
+  }
+  /// What stands for x at indices without include_self.
+  template <class T>
+  static constexpr T neutral() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<Rule, scatter_rule::largest>)
+      return limits::has_infinity ? T(-limits::infinity()) : limits::lowest();
+    else if constexpr (std::is_same_v<Rule, scatter_rule::smallest>)
+      return limits::has_infinity ? limits::infinity() : limits::max();
+    else return T(multiplies ? 1 : 0);
+  }
+
+  template <int I, class T, int R, device D, class X, class S, class Y>
+  tensor<T, R, D> grad(const tensor<T, R, D>& g, const X& x, const S& src, const tensor<std::int64_t, R, D>& index,
+                       const Y& y) const {
+    constexpr bool adds = std::is_same_v<Rule, scatter_rule::add>;
+    if constexpr (I == 0 && (adds || multiplies)) {
+      if (!include_self) return without_places(g, index);
+      if constexpr (adds) return g;
+      else return eval(g * cast<T>(products(ones<double, D>(x.shape()), src, index)));
+    } else if constexpr (I == 0 && moves) {
+      return without_places(g, index);
+    } else if constexpr (moves) {
+      return picked_from(g, index);
+    } else if constexpr (multiplies) {
+      return eval(picked_from(g, index) * cast<T>(products_of_others(x, src, index)));
+    } else {
+      return shared<I>(g, x, src, index, y);
+    }
+  }
+
+ private:
+  template <class T, int R, device D>
+  tensor<T, R, D> picked_from(const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index) const {
+    return eval(sinter::detail::make_kernel(gather_op(called, axis), x, index));
+  }
+  template <class T, int R, device D>
+  tensor<T, R, D> without_places(const tensor<T, R, D>& g, const tensor<std::int64_t, R, D>& index) const {
+    const tensor<T, R, D> rest = g.clone();
+    fill(rest, index, T(0));
+    return rest;
+  }
+
+  /// start, times the elements of src that go to each place.
+  template <class T, int R, device D>
+  tensor<double, R, D> products(const tensor<double, R, D>& start, const tensor<T, R, D>& src,
+                                const tensor<std::int64_t, R, D>& index) const {
+    sinter::detail::kernels<scatter_by<scatter_rule::multiply>, D>::run({axis}, start, index, eval(cast<double>(src)));
+    return start;
+  }
+  /// Of each element of src the product of all others that go to its place: those before it times those behind it. No
+  /// element is divided by.
+  template <class T, int R, device D>
+  tensor<double, R, D> products_of_others(const tensor<T, R, D>& x, const tensor<T, R, D>& src,
+                                          const tensor<std::int64_t, R, D>& index) const {
+    const auto so_far = [&](const tensor<double, R, D>& start, const tensor<T, R, D>& of, const auto& at) {
+      const auto factors = copy_of(of);
+      sinter::detail::kernels<scatter_by<scatter_rule::multiply_and_tell>, D>::run({axis}, start, at, factors);
+      return factors;
+    };
+    const auto start = include_self ? copy_of(x) : ones<double, D>(x.shape());
+    const auto before = so_far(start, src, index);
+    return eval(before * so_far(ones<double, D>(x.shape()), src.flip(axis), index.flip(axis)).flip(axis));
+  }
+  template <class T, int R, device D>
+  static tensor<double, R, D> copy_of(const tensor<T, R, D>& x) {
+    const auto copy = tensor<double, R, D>::uninitialized(x.shape());
+    sinter::detail::write(cast<double>(x), copy);
+    return copy;
+  }
+
+  /// g in equal parts to the elements that are the result.
+  template <int I, class T, int R, device D>
+  tensor<T, R, D> shared(const tensor<T, R, D>& g, const tensor<T, R, D>& x, const tensor<T, R, D>& src,
+                         const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) const {
+    const auto wins = [](const auto& one, const auto& best) { return sinter::detail::make_map(wins_op{}, one, best); };
+    const tensor<float, R, D> winners = cast<float>(wins(x, y));
+    if (!include_self) fill(winners, index, 0.f);
+    const tensor<bool, R, D> chosen = wins(src, picked_from(y, index));
+    sinter::detail::add_picked(winners, axis, index, eval(cast<float>(chosen)), sinter::detail::index_order::any);
+    const tensor<T, R, D> part = g / cast<T>(winners);
+    if constexpr (I == 1) return eval(where(chosen, picked_from(part, index), 0));
+    const tensor<T, R, D> own = where(wins(x, y), part, 0);
+    if (!include_self) fill(own, index, T(0));
+    return own;
+  }
+};
+static_assert(is_kernel_op<scatter_op<scatter_rule::add>>);
+
+}  // namespace ops
+
+namespace detail {
+
+template <class Rule, device D>
+struct kernels<ops::scatter_op<Rule>, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::scatter_op<Rule>& op, const tensor<T, R, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x, const tensor<T, R, D>& src, const tensor<std::int64_t, R, D>& index) {
+    write(x, y);
+    if (!op.include_self) op.fill(y, index, ops::scatter_op<Rule>::template neutral<T>());
+    if constexpr (std::is_same_v<Rule, ops::scatter_rule::add>) {
+      add_picked(y, op.axis, index, src, index_order::any);
+    } else if constexpr (ops::scatter_op<Rule>::multiplies && narrow_element<T>) {
+      const tensor<float, R, D> wide = cast<float>(y);
+      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, wide, index, eval(cast<float>(src)));
+      write(cast<T>(wide), y);
+    } else {
+      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, y, index, src);
+    }
+  }
+};
+
+/// A number is a line of one element where PyTorch counts axes.
+template <class X, class I, bool OneAxis>
+constexpr auto find_scatter_index_mistake() {
+  if constexpr (expression<X> && expression<I>) {
+    if constexpr (rank_of<X> == 0 && (rank_of<I> == 0 || (OneAxis && rank_of<I> == 1)) && same_device<X, I> &&
+                  !reads_name<X> && !reads_name<I> && integer_element<element_of<I>>)
+      return fitting<element_of<X>>{};
+    else return find_index_mistake<X, I, OneAxis>();
+  } else {
+    return find_index_mistake<X, I, OneAxis>();
+  }
+}
+/// e, where it has no axes with one.
+template <class E>
+auto as_line(const char* op, E&& e) {
+  if constexpr (literal<E>) {
+    return e;
+  } else {
+    check_defined(op, e);
+    auto value = eval_to_read(std::forward<E>(e));
+    if constexpr (rank_of<E> == 0) return value.reshape({1});
+    else return value;
+  }
+}
+
+/// Which elements a function of scatter_op takes.
+enum class scatter_elements { all, numbers, reals };
+
+template <class X, class I, class S, bool OneAxis, scatter_elements Elements>
+constexpr auto find_scatter_mistake() {
+  using index_check = decltype(find_scatter_index_mistake<X, I, OneAxis>());
+  if constexpr (!is_fitting<index_check>) {
+    return index_check{};
+  } else if constexpr (Elements == scatter_elements::reals     ? !floating_element<element_of<X>>
+                       : Elements == scatter_elements::numbers ? std::is_same_v<element_of<X>, bool>
+                                                               : false) {
+    return mistake<element_type_without_this_op<element_of<X>>, use_another_element_type_or_cast>{};
+  } else if constexpr (literal<S>) {
+    if constexpr (!literal_fits<S, element_of<X>>)
+      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
+                     write_an_integer_literal_or_cast_the_tensor>{};
+    else return fitting<element_of<X>>{};
+  } else if constexpr (!expression<S>) {
+    return no_operands<S>{};
+  } else if constexpr (!same_device<X, S>) {
+    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
+  } else if constexpr (reads_name<S>) {
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  } else if constexpr (rank_of<X> != rank_of<S>) {
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_source_of_the_rank_of_the_elements>{};
+  } else {
+    return fitting<element_of<X>>{};
+  }
+}
+template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
+using scatter_mistake = decltype(find_scatter_mistake<bare<X>, bare<I>, bare<S>, OneAxis, Elements>());
+template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
+concept scatters = is_fitting<scatter_mistake<X, I, S, OneAxis, Elements>>;
+
+// Errors of shapes.
+SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
+                                        const shape_piece* src);
+SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src);
+#if SINTER_DEFINES
+SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
+                                        const shape_piece* src) {
+  for (int d = 0; d < x.rank; ++d) {
+    if (d != axis && index.extents[d] > x.extents[d])
+      refuse<shape_error>({op, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    if (src != nullptr && index.extents[d] > src->extents[d])
+      refuse<shape_error>(
+          {op, ": index of shape ", index, " is larger than the source of shape ", *src, " on axis ", d});
+  }
+}
+SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src) {
+  for (int d = 0; d < expected.rank; ++d)
+    if (expected.extents[d] != src.extents[d])
+      refuse<shape_error>({op, ": a source of shape ", src, "; x and the index on axis ", axis, " ask for ", expected});
+}
+#endif
+
+/// The elements that go to places of this shape, of a source that is a number or has them.
+template <class T, device D, class S, int R>
+auto scatter_source(S&& src, const extents<R>& places) {
+  if constexpr (literal<S>) {
+    return full<T, D>(ones_extents<R>(), number<T>(src)).broadcast_to(places);
+  } else {
+    auto from = eval_to_read(std::forward<S>(src));
+    for (int d = 0; d < R; ++d)
+      if (from.shape()[d] != places[d]) from = from.slice(d, 0, places[d]);
+    return from;
+  }
+}
+
+/// The index along axis a with x's rank: as it is given, or with OneAxis the places of whole slices.
+template <bool OneAxis, class X, class I, class S>
+auto scatter_places(const char* op, const X& x, int a, const I& index, const S& src) {
+  constexpr int R = rank_of<X>;
+  const auto i = checked_indices(op, index, x.shape()[a]);
+  const extents<R> shape = x.shape();
+  if constexpr (OneAxis) {
+    extents<R> line = ones_extents<R>(), places = shape;
+    line[a] = places[a] = i.numel();
+    if constexpr (expression<S>) {
+      const extents<R> given = src.shape();
+      check_slices_shape(op, a, {places.data(), R}, {given.data(), R});
+    }
+    return i.reshape(line).broadcast_to(places);
+  } else if constexpr (literal<S>) {
+    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, nullptr);
+    return i;
+  } else {
+    const extents<R> given = src.shape();
+    const shape_piece source{given.data(), R};
+    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, &source);
+    return i;
+  }
+}
+
+/// x with src written to it along the axis.
+template <class Rule, bool OneAxis, class X, class I, class S>
+auto scattered(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self = true) {
+  if constexpr (rank_of<X> == 0) {
+    return scattered<Rule, OneAxis>(op, as_line(op, std::forward<X>(x)), axis, as_line(op, index),
+                                    as_line(op, std::forward<S>(src)), include_self)
+        .reshape(extents<0>{});
+  } else {
+    check_defined(op, x);
+    if constexpr (expression<S>) check_defined(op, src);
+    const int a = checked_axis(op, axis, rank_of<X>);
+    const auto at = scatter_places<OneAxis>(op, x, a, index, src);
+    return eval(make_kernel(ops::scatter_op<Rule>(op, a, include_self), std::forward<X>(x),
+                            scatter_source<element_of<X>, device_of<X>>(std::forward<S>(src), at.shape()), at));
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace detail {
+
+/// How a scatter reduces. The mean is the sum, divided by how many there are.
+template <class How>
+struct scatter_how;
+template <>
+struct scatter_how<reduction::sum_t> {
+  using rule = ops::scatter_rule::add;
+};
+template <>
+struct scatter_how<reduction::mean_t> {
+  using rule = ops::scatter_rule::add;
+};
+template <>
+struct scatter_how<reduction::prod_t> {
+  using rule = ops::scatter_rule::multiply;
+};
+template <>
+struct scatter_how<reduction::max_t> {
+  using rule = ops::scatter_rule::largest;
+};
+template <>
+struct scatter_how<reduction::min_t> {
+  using rule = ops::scatter_rule::smallest;
+};
+template <class How>
+concept reduces_scatter = requires { typename scatter_how<How>::rule; };
+template <class How>
+inline constexpr scatter_elements reduced_elements =
+    std::is_same_v<How, reduction::mean_t> ? scatter_elements::reals : scatter_elements::numbers;
+
+template <bool OneAxis, class How, class X, class I, class S>
+auto scatter_reduced(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self) {
+  using rule = typename scatter_how<How>::rule;
+  using T = element_of<X>;
+  if constexpr (rank_of<X> == 0) {
+    return scatter_reduced<OneAxis, How>(op, as_line(op, std::forward<X>(x)), axis, as_line(op, index),
+                                         as_line(op, std::forward<S>(src)), include_self)
+        .reshape(extents<0>{});
+  } else if constexpr (!std::is_same_v<How, reduction::mean_t>) {
+    return scattered<rule, OneAxis>(op, std::forward<X>(x), axis, index, std::forward<S>(src), include_self);
+  } else if constexpr (narrow_element<T>) {
+    const auto wide = [](const auto& e) {
+      if constexpr (literal<decltype(e)>) return static_cast<float>(e);
+      else return eval(cast<float>(e));
+    };
+    return eval(cast<T>(scatter_reduced<OneAxis, How>(op, wide(x), axis, index, wide(src), include_self)));
+  } else {
+    constexpr int R = rank_of<X>;
+    using D = device_of<X>;
+    check_defined(op, x);
+    if constexpr (expression<S>) check_defined(op, src);
+    const int a = checked_axis(op, axis, R);
+    const ops::scatter_op<rule> adding(op, a, include_self);
+    const auto at = scatter_places<OneAxis>(op, x, a, index, src);
+    const auto counts = ones<T, D>(x.shape());
+    if (!include_self) adding.fill(counts, at, T(0));
+    add_picked(counts, a, at, ones<T, D>(ones_extents<R>()).broadcast_to(at.shape()), index_order::any);
+    const auto from = scatter_source<T, D>(std::forward<S>(src), at.shape());
+    return eval(make_kernel(adding, std::forward<X>(x), from, at) / counts);
+  }
+}
+
+}  // namespace detail
+
+/// x with elements of src in place of others: y[index[i][j]][j] = src[i][j] for axis 0, y[i][index[i][j]] = src[i][j]
+/// for axis 1, and so on, as torch.scatter. index has x's rank, any integer type, and extents at most x's on the other
+/// axes and at most those of src; src has x's element type, or is a number, which then stands at every index. Of equal
+/// indices the last one counts, on every device. Every element type; x of rank 0 is a line of one element. Runs at
+/// once. Derivative: g to x, but 0 at the indices; to each element of src the g at its index, as in PyTorch also where
+/// another one was written over it. Errors: shape_error, value_error for a number that the elements do not hold,
+/// index_error as gather.
+///
+///     tensor one_hot = scatter(zeros<float>({n, 10}), 1, labels.unsqueeze(1), 1);
+template <class X, class I, class S>
+  requires detail::scatters<X, I, S>
+auto scatter(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::replace, false>("scatter", std::forward<X>(x), axis, index,
+                                                              std::forward<S>(src));
+}
+
+/// x with elements of src added at indices: as scatter, but all that go to one place are added to it, in order, so that
+/// a sum is the same for any number of threads. Every element type but bool; half and bfloat16 sum in float.
+/// Derivative: g to x; to each element of src the g at its index.
+///
+///     tensor per_class = scatter_add(zeros<float>({10}), 0, labels, losses);
+template <class X, class I, class S>
+  requires detail::scatters<X, I, S, false, detail::scatter_elements::numbers>
+auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::add, false>("scatter_add", std::forward<X>(x), axis, index,
+                                                          std::forward<S>(src));
+}
+
+/// x with elements of src folded into others, as scatter_add adds them: `how` is reduction::sum, prod, mean, max or
+/// min. With include_self = false the elements of x at the indices have no part in it; the others stay. NaN goes on in
+/// max and min, which PyTorch calls amax and amin. Every element type but bool, the mean of floating point alone.
+/// Derivative: that of the fold, for each of its elements; in equal parts to elements that are equal and largest or
+/// smallest; for prod the product of the others, whatever they are, zeros too.
+///
+///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
+template <class X, class I, class S, detail::reduces_scatter How>
+  requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
+auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
+                    bool include_self = true) {
+  return detail::scatter_reduced<false, How>("scatter_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
+                                             include_self);
+}
+
+/// x with the slices of src at index[0], index[1], ... along an axis: x (…,n,…), index (m,) of any integer type, src
+/// (…,m,…) of x's element type. Of equal indices the last one counts. Runs at once. Derivative: as scatter. Errors:
+/// shape_error, index_error as gather.
+///
+///     tensor patched = index_copy(table, 0, rows, values);
+template <class X, class I, class S>
+  requires(expression<S> && detail::scatters<X, I, S, true>)
+auto index_copy(X&& x, detail::whole axis, const I& index, S&& src) {
+  return detail::scattered<ops::scatter_rule::replace, true>("index_copy", std::forward<X>(x), axis, index,
+                                                             std::forward<S>(src));
+}
+/// x with a number in its slices at index[0], index[1], ... along an axis. Derivative: g, but 0 in these slices.
+/// Errors: value_error for a number that the elements do not hold, index_error as gather.
+///
+///     tensor without = index_fill(x, 1, columns, 0);
+template <class X, class I, class S>
+  requires(literal<S> && detail::scatters<X, I, S, true>)
+auto index_fill(X&& x, detail::whole axis, const I& index, S value) {
+  return detail::scattered<ops::scatter_rule::replace, true>("index_fill", std::forward<X>(x), axis, index, value);
+}
+
+/// x with alpha times the slices of src added to those at index[0], index[1], ... along an axis; in order, as
+/// scatter_add. Every element type but bool. Runs at once. Derivative: g to x; alpha times the slices of g at the
+/// indices to src. Errors: shape_error, value_error for an alpha that the elements do not hold, index_error as gather.
+///
+///     tensor sums = index_add(zeros<float>({10, 4}), 0, labels, x);
+template <class X, class I, class S>
+  requires(expression<S> && detail::scatters<X, I, S, true, detail::scatter_elements::numbers>)
+auto index_add(X&& x, detail::whole axis, const I& index, S&& src,
+               detail::number<compute_type<element_of<X>>> alpha = 1) {
+  detail::check_defined("index_add", src);
+  const compute_type<element_of<X>> by = alpha;
+  const auto scaled = by == 1 ? detail::eval_to_read(src) : eval(src * by);
+  return detail::scattered<ops::scatter_rule::add, true>("index_add", std::forward<X>(x), axis, index, scaled);
+}
+
+/// x with the slices of src folded into those at index[0], index[1], ... along an axis, as scatter_reduce folds
+/// elements. Errors: shape_error, index_error as gather.
+///
+///     tensor means = index_reduce(zeros<float>({10, 4}), 0, labels, x, reduction::mean, false);
+template <class X, class I, class S, detail::reduces_scatter How>
+  requires(expression<S> && detail::scatters<X, I, S, true, detail::reduced_elements<How>>)
+auto index_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
+                  bool include_self = true) {
+  return detail::scatter_reduced<true, How>("index_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
+                                            include_self);
+}
+
+// Rejections.
+#define SINTER_SCATTER_REJECTIONS(name, one_axis, elements)                                         \
+  template <class X, class I, class S,                                                              \
+            class Problem = typename detail::scatter_mistake<X, I, S, one_axis, elements>::problem, \
+            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, elements>::fix>         \
+  void name(X&&, index_t, I&&, S&&, auto&&...) = delete;
+#define SINTER_SCATTER_REDUCE_REJECTIONS(name, one_axis)                                                         \
+  template <class X, class I, class S, detail::reduces_scatter How,                                              \
+            class Problem =                                                                                      \
+                typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::problem,     \
+            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::fix> \
+  void name(X&&, index_t, I&&, S&&, How, bool = true) = delete;
+SINTER_SCATTER_REJECTIONS(scatter, false, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(scatter_add, false, detail::scatter_elements::numbers)
+SINTER_SCATTER_REJECTIONS(index_copy, true, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(index_fill, true, detail::scatter_elements::all)
+SINTER_SCATTER_REJECTIONS(index_add, true, detail::scatter_elements::numbers)
+SINTER_SCATTER_REDUCE_REJECTIONS(scatter_reduce, false)
+SINTER_SCATTER_REDUCE_REJECTIONS(index_reduce, true)
+#undef SINTER_SCATTER_REJECTIONS
+#undef SINTER_SCATTER_REDUCE_REJECTIONS
+
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <int Indices, int Rank>
+struct indices_of_axes_for_a_rank;
+struct give_at_most_an_index_for_each_axis;
+template <int>
+struct result_of_rank;
+struct flatten_the_indices_or_x;
+
+namespace detail {
+
+/// Indices as int64, those below 0 from the end of n.
+template <class I>
+auto from_the_end(const I& index, index_t n) {
+  const auto i = cast<std::int64_t>(index);
+  return tensor<std::int64_t, rank_of<I>, device_of<I>>(where(i < 0 && i >= -n, i + n, i));
+}
+
+/// The places of x's first N axes as one axis at which coordinates are, one index tensor for each, broadcast. Errors:
+/// index_error.
+template <int R, class I, std::size_t N>
+auto places_of(const char* op, const extents<R>& x, const I (&indices)[N]) {
+  const no_grad guard;
+  for (const I& one : indices) check_defined(op, one);
+  tensor<std::int64_t, rank_of<I>, device_of<I>> places;
+  for (int d = 0; d < int{N}; ++d) {
+    const auto i = from_the_end(plain(eval(indices[d])), x[d]);
+    check_indices({op, "index"}, i, x[d]);
+    if (d == 0) places = i;
+    else places = eval(places * x[d] + i);
+  }
+  return places;
+}
+/// x's first N axes as one.
+template <int N, int R>
+extents<R - N + 1> joined_axes(const extents<R>& x) {
+  extents<R - N + 1> shape;
+  shape[0] = 1;
+  for (int d = 0; d < R; ++d) {
+    if (d < N) shape[0] *= x[d];
+    else shape[d - N + 1] = x[d];
+  }
+  return shape;
+}
+/// The shape of what lies at `places`.
+template <int N, int K, int R>
+extents<K + R - N> shape_at(const extents<K>& places, const extents<R>& x) {
+  extents<K + R - N> shape;
+  for (int d = 0; d < K; ++d) shape[d] = places[d];
+  for (int d = N; d < R; ++d) shape[K + d - N] = x[d];
+  return shape;
+}
+
+/// Of x at coordinates of its first N axes, whose places have rank K.
+template <class X, class I, int N, int K>
+constexpr auto find_coordinates_mistake() {
+  if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (reads_name<X> || reads_name<I>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (!integer_element<element_of<I>> && !std::is_same_v<element_of<I>, bool>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr ((rank_of<X>) < N)
+    return mistake<indices_of_axes_for_a_rank<N, rank_of<X>>, give_at_most_an_index_for_each_axis>{};
+  else if constexpr (K + rank_of<X> - N > max_rank)
+    return mistake<result_of_rank<K + rank_of<X> - N>, flatten_the_indices_or_x>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I, int N>
+constexpr auto find_indices_mistake() {
+  if constexpr (!expression<I>) return no_operands<X, I>{};
+  else if constexpr (std::is_same_v<element_of<I>, bool>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else return find_coordinates_mistake<X, I, N, rank_of<I>>();
+}
+/// Of x at N index tensors, one for each of its first axes.
+template <class X, class I, int N>
+using indices_mistake = decltype(find_indices_mistake<bare<X>, bare<I>, N>());
+
+template <class X, class M>
+constexpr auto find_axes_mask_mistake() {
+  if constexpr (!expression<M>) return no_operands<X, M>{};
+  else if constexpr (!std::is_same_v<element_of<M>, bool>)
+    return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
+  else return find_coordinates_mistake<X, M, rank_of<M>, 1>();
+}
+/// Of x at a mask of its first axes.
+template <class X, class M>
+using axes_mask_mistake = decltype(find_axes_mask_mistake<bare<X>, bare<M>>());
+
+template <class X, class I, class V, int N>
+constexpr auto find_put_mistake() {
+  using at = indices_mistake<X, I, N>;
+  if constexpr (!is_fitting<at>) return at{};
+  else if constexpr (literal<V>) {
+    if constexpr (literal_fits<V, element_of<X>>) return at{};
+    else
+      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
+                     write_an_integer_literal_or_cast_the_tensor>{};
+  } else if constexpr (!expression<V>) return no_operands<V>{};
+  else if constexpr (!same_device<X, V>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<V>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<X>, element_of<V>>)
+    return mistake<mixed_element_types<element_of<X>, element_of<V>>, convert_one_operand_with_cast>{};
+  else if constexpr ((rank_of<V>) > rank_of<I> + rank_of<X> - N)
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<I>, rank_of<V>>,
+                   use_an_operand_of_rank<0, rank_of<I> + rank_of<X> - N>>{};
+  else return at{};
+}
+template <class X, class I, class V, int N>
+using put_mistake = decltype(find_put_mistake<bare<X>, bare<I>, bare<V>, N>());
+
+template <class X, class I>
+constexpr auto find_flat_index_mistake() {
+  if constexpr (!expression<I>) return no_operands<X, I>{};
+  else if constexpr (std::is_same_v<element_of<I>, bool>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else return find_coordinates_mistake<X, I, 0, 0>();
+}
+/// Of x, flattened, at indices of any rank.
+template <class X, class I>
+using index_mistake = decltype(find_flat_index_mistake<bare<X>, bare<I>>());
+
+/// The slices of x, whose first axes are joined, at places: (places..., rest...).
+template <int N, class X, int K, device D>
+auto read_at(const char* op, X&& x, const tensor<std::int64_t, K, D>& places) {
+  const auto value = eval_to_read(std::forward<X>(x));
+  const extents<rank_of<X>> shape = value.shape();
+  const auto rows = value.reshape(joined_axes<N>(shape));
+  constexpr int L = rank_of<X> - N + 1;
+  extents<L> line = ones_extents<L>(), all = rows.shape();
+  line[0] = all[0] = places.numel();
+  return eval(make_kernel(ops::gather_op(op, 0), rows, places.reshape(line).broadcast_to(all)))
+      .reshape(shape_at<N>(places.shape(), shape));
+}
+/// x with values, broadcast to (places..., rest...), at places.
+template <class Rule, int N, class X, int K, device D, class V>
+auto write_at(const char* op, X&& x, const tensor<std::int64_t, K, D>& places, V&& values) {
+  constexpr int L = rank_of<X> - N + 1;
+  const auto value = eval_to_read(std::forward<X>(x));
+  const extents<rank_of<X>> shape = value.shape();
+  const auto rows = value.reshape(joined_axes<N>(shape));
+  extents<L> all = rows.shape(), line = ones_extents<L>();
+  line[0] = all[0] = places.numel();
+  const auto index = places.reshape(line).broadcast_to(all);
+  const ops::scatter_op<Rule> writing(op, 0, true);
+  if constexpr (literal<V>) {
+    return eval(make_kernel(writing, rows, scatter_source<element_of<X>, D>(values, all), index)).reshape(shape);
+  } else {
+    const auto wanted = shape_at<N>(places.shape(), shape);
+    const auto given = eval_to_read(std::forward<V>(values));
+    extents<rank_of<X> - N + K> merged = wanted;
+    if (!broadcast_into(merged.values, merged.size(), given.shape().data(), rank_of<V>) || !(merged == wanted))
+      refuse<shape_error>(
+          {op, ": values of shape ", given.shape(), " do not broadcast to ", wanted, ", which the indices ask for"});
+    return eval(make_kernel(writing, rows, eval(given.broadcast_to(wanted)).reshape(all), index)).reshape(shape);
+  }
+}
+
+template <class Rule, class X, class I, std::size_t N, class V>
+auto put_at(X&& x, const I (&indices)[N], V&& values) {
+  check_defined("index_put", x);
+  const auto places = places_of("index_put", extents<rank_of<X>>(x.shape()), indices);
+  return write_at<Rule, int{N}>("index_put", std::forward<X>(x), places, std::forward<V>(values));
+}
+
+}  // namespace detail
+
+/// The slices of x at coordinates, x[i, j] in PyTorch: index tensors of one type, of any integers, for as many of the
+/// first axes as there are of them; their shapes broadcast. Shape: that of the indices, then the axes of x that have
+/// none. Indices below 0 count from the end. Every element type. Runs at once. Derivative: g is added at the elements
+/// that were read. Errors: index_error for an index outside of its axis, on a GPU as for gather.
+///
+///     tensor corners = index_get(x, {rows, columns});
+template <class X, class I, std::size_t N>
+  requires(detail::is_fitting<detail::indices_mistake<X, I, int{N}>>)
+auto index_get(X&& x, const I (&indices)[N]) {
+  detail::check_defined("index_get", x);
+  const auto places = detail::places_of("index_get", extents<rank_of<X>>(x.shape()), indices);
+  return detail::read_at<int{N}>("index_get", std::forward<X>(x), places);
+}
+/// The slices of x at which a mask of its first axes is true, in row-major order, x[mask] in PyTorch: of x (n,m,c) and
+/// a mask (n,m) with k elements that are true => (k,c). Runs at once; it waits for their number, on a GPU for all work
+/// before. Derivative: g at the slices that were read. Errors: shape_error for a mask of other extents.
+///
+///     tensor chosen = index_get(x, mask);
+template <class X, class M>
+  requires(detail::is_fitting<detail::axes_mask_mistake<X, M>>)
+auto index_get(X&& x, const M& mask) {
+  constexpr int N = rank_of<M>;
+  detail::check_defined("index_get", x);
+  detail::check_defined("index_get", mask);
+  for (int d = 0; d < N; ++d)
+    if (mask.shape()[d] != x.shape()[d])
+      detail::refuse<shape_error>({"index_get: a mask of shape ", mask.shape(), " for x of shape ", x.shape()});
+  return detail::read_at<N>("index_get", std::forward<X>(x), detail::true_places(mask));
+}
+
+/// x with values at coordinates, which are those of index_get; the values have x's element type and broadcast to the
+/// shape that index_get gives, or are a number. Of equal coordinates the last one counts. Runs at once. Derivative: g
+/// to x, but 0 at the coordinates; the g there to the values. Errors: shape_error, index_error for an index outside of
+/// its axis, on a GPU as for gather.
+///
+///     tensor y = index_put(x, {rows, columns}, 0);
+template <class X, class I, std::size_t N, class V>
+  requires(detail::is_fitting<detail::put_mistake<X, I, V, int{N}>>)
+auto index_put(X&& x, const I (&indices)[N], V&& values) {
+  return detail::put_at<ops::scatter_rule::replace>(std::forward<X>(x), indices, std::forward<V>(values));
+}
+/// The same with values that are folded into what is there, in order, as scatter_reduce does: `how` is reduction::sum,
+/// PyTorch's accumulate, or prod, max or min. Not for bool.
+///
+///     tensor y = index_put(x, {rows}, values, reduction::sum);
+template <class X, class I, std::size_t N, class V, detail::reduces_scatter How>
+  requires(detail::is_fitting<detail::put_mistake<X, I, V, int{N}>> && !std::is_same_v<element_of<X>, bool> &&
+           !std::is_same_v<How, reduction::mean_t>)
+auto index_put(X&& x, const I (&indices)[N], V&& values, [[maybe_unused]] How how) {
+  return detail::put_at<typename detail::scatter_how<How>::rule>(std::forward<X>(x), indices, std::forward<V>(values));
+}
+
+template <class X, class I, std::size_t N, class Problem = typename detail::indices_mistake<X, I, int{N}>::problem,
+          class Fix = typename detail::indices_mistake<X, I, int{N}>::fix>
+void index_get(X&&, const I (&)[N]) = delete;
+template <class X, class M, class Problem = typename detail::axes_mask_mistake<X, M>::problem,
+          class Fix = typename detail::axes_mask_mistake<X, M>::fix>
+void index_get(X&&, const M&) = delete;
+template <class X, class I, std::size_t N, class V,
+          class Problem = typename detail::put_mistake<X, I, V, int{N}>::problem,
+          class Fix = typename detail::put_mistake<X, I, V, int{N}>::fix>
+void index_put(X&&, const I (&)[N], V&&, auto&&...) = delete;
+
+/// The elements of x, taken as one axis in row-major order, at indices of any shape and integer type; those below 0
+/// count from the end. The result has the shape of index. Runs at once. Derivative: g is added at the elements that
+/// were read. Errors: index_error for an index outside of x, on a GPU as for gather.
+///
+///     tensor y = take(x, indices);
+template <class X, class I>
+  requires(detail::is_fitting<detail::index_mistake<X, I>>)
+auto take(X&& x, const I& index) {
+  detail::check_defined("take", x);
+  const auto flat = detail::eval_to_read(std::forward<X>(x)).flatten();
+  return detail::read_at<1>("take", flat, detail::places_of("take", flat.shape(), {index}));
+}
+
+/// gather by indices that may count from the end, of x and an index whose other axes broadcast: y[i][j] =
+/// x[i][index[i][j]] for axis 1, and so on. Without an axis both are flattened. Runs at once. Derivative: g is added at
+/// the elements that were read. Errors: shape_error, index_error for an index outside of the axis, on a GPU as for
+/// gather.
+///
+///     tensor ordered = take_along_dim(x, 1, argsort(x, 1));
+template <class X, class I>
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
+detail::evaluated<X> take_along_dim(X&& x, detail::whole axis, const I& index) {
+  constexpr int R = rank_of<X>;
+  detail::check_defined("take_along_dim", x);
+  detail::check_defined("take_along_dim", index);
+  const int a = detail::checked_axis("take_along_dim", axis, R);
+  detail::evaluated<X> value = detail::eval_to_read(std::forward<X>(x));
+  auto i = detail::from_the_end(detail::plain(eval(index)), value.shape()[a]);
+  detail::check_indices({"take_along_dim", "index"}, i, value.shape()[a]);
+  extents<R> from = value.shape(), to = i.shape();
+  from[a] = to[a] = 1;
+  const extents<R> both = detail::broadcast_shapes("take_along_dim", from, to);
+  for (int d = 0; d < R; ++d) {
+    from[d] = d == a ? value.shape()[d] : both[d];
+    to[d] = d == a ? i.shape()[d] : both[d];
+  }
+  if (!(from == value.shape())) value = value.broadcast_to(from);
+  return eval(detail::make_kernel(ops::gather_op("take_along_dim", a), value, i.broadcast_to(to)));
+}
+template <class X, class I>
+  requires(detail::is_fitting<detail::index_mistake<X, I>>)
+auto take_along_dim(X&& x, const I& index) {
+  return take(std::forward<X>(x), eval(index).flatten());
+}
+
+template <class X, class I, class Problem = typename detail::index_mistake<X, I>::problem,
+          class Fix = typename detail::index_mistake<X, I>::fix>
+void take(X&&, I&&) = delete;
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void take_along_dim(X&&, index_t, I&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/isclose.hpp: isclose and allclose, for tests of numbers that are rounded.
@@ -22301,7 +23475,7 @@ auto norms_of_windows(const char* op, const X& x, double p, const per_axis<N>& k
 /// are padded. A last window in ceil mode counts as if its elements were the mean of all. Floating point. Derivative:
 /// as of the formula; NaN for a window of zeros. Errors: as avg_pool2d, and value_error for a p that is not above 0.
 ///
-///     tensor y = lp_pool2d(x, 2, 3, {.stride = 2});
+///     tensor y = lp_pool2d(pictures, 2, 3, {.stride = 2});
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<2>, X>
 auto lp_pool2d(const X& x, double norm_type, const per_axis<2>& kernel, const max_pool_options<2>& options = {}) {
@@ -22310,7 +23484,7 @@ auto lp_pool2d(const X& x, double norm_type, const per_axis<2>& kernel, const ma
 }
 /// The norm of each window of x (N,C,L); see lp_pool2d.
 ///
-///     tensor y = lp_pool1d(x, 2, 3);
+///     tensor y = lp_pool1d(signals, 2, 3);
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<1>, X>
 auto lp_pool1d(const X& x, double norm_type, const per_axis<1>& kernel, const max_pool_options<1>& options = {}) {
@@ -22319,7 +23493,7 @@ auto lp_pool1d(const X& x, double norm_type, const per_axis<1>& kernel, const ma
 }
 /// The norm of each window of x (N,C,D,H,W); see lp_pool2d.
 ///
-///     tensor y = lp_pool3d(x, 2, 3);
+///     tensor y = lp_pool3d(volumes, 2, 3);
 template <class X>
   requires detail::takes_operands<detail::avg_pool_op<3>, X>
 auto lp_pool3d(const X& x, double norm_type, const per_axis<3>& kernel, const max_pool_options<3>& options = {}) {
@@ -22335,6 +23509,135 @@ SINTER_LP_POOL_REJECTIONS(lp_pool1d, 1)
 SINTER_LP_POOL_REJECTIONS(lp_pool2d, 2)
 SINTER_LP_POOL_REJECTIONS(lp_pool3d, 3)
 #undef SINTER_LP_POOL_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/masked.hpp: masked_fill, masked_select and masked_scatter, elements at which a mask is true.
+
+namespace sinter {
+namespace detail {
+
+template <class X, class M>
+constexpr auto find_mask_mistake() {
+  if constexpr (!expression<X> || !expression<M>) return no_operands<X, M>{};
+  else if constexpr (!same_device<X, M>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<M>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (reads_name<X> || reads_name<M>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (!std::is_same_v<element_of<M>, bool>)
+    return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class M>
+using mask_mistake = decltype(find_mask_mistake<bare<X>, bare<M>>());
+template <class X, class M>
+concept takes_mask = is_fitting<mask_mistake<X, M>>;
+
+template <class X, class M, class S>
+constexpr auto find_masked_scatter_mistake() {
+  using mask = mask_mistake<X, M>;
+  if constexpr (!is_fitting<mask>) return mask{};
+  else if constexpr (!expression<S>) return no_operands<S>{};
+  else if constexpr (!same_device<X, S>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else return mask{};
+}
+template <class X, class M, class S>
+using masked_scatter_mistake = decltype(find_masked_scatter_mistake<bare<X>, bare<M>, bare<S>>());
+
+/// e, broadcast to a shape and flattened.
+template <class E, int R>
+auto flat_of_shape(E&& e, const extents<R>& shape) {
+  const auto value = eval_to_read(std::forward<E>(e));
+  if constexpr (rank_of<E> == R) {
+    if (value.shape() == shape) return value.flatten();
+  }
+  return value.broadcast_to(shape).flatten();
+}
+
+}  // namespace detail
+
+/// value where the mask is true, x elsewhere, broadcast: where(mask, value, x), with its derivative and errors. The
+/// value is a number, or a tensor of x's element type.
+///
+///     tensor scores = masked_fill(products, hidden, -1e9);
+template <class X, class M, class V>
+  requires(expression<X> && detail::can_choose<M, V, X>)
+auto masked_fill(X&& x, M&& mask, V&& value) {
+  return where(std::forward<M>(mask), std::forward<V>(value), std::forward<X>(x));
+}
+template <class X, class M, class V, class Problem = typename detail::where_mistake<M, V, X>::problem,
+          class Fix = typename detail::where_mistake<M, V, X>::fix>
+void masked_fill(X&&, M&&, V&&) = delete;
+
+/// The elements of x at which the mask, of bool, is true, in row-major order: (k). x and mask broadcast. Every element
+/// type. Runs at once; it waits for their number, on a GPU for all work before. Derivative: g at the elements that were
+/// taken. Errors: shape_error where shapes do not broadcast.
+///
+///     tensor positive = masked_select(x, x > 0);
+template <class X, class M>
+  requires detail::takes_mask<X, M>
+auto masked_select(X&& x, const M& mask) {
+  constexpr int R = rank_of<X> > rank_of<M> ? rank_of<X> : rank_of<M>;
+  detail::check_defined("masked_select", x);
+  detail::check_defined("masked_select", mask);
+  const extents<R> shape = detail::broadcast_shapes("masked_select", x.shape(), mask.shape());
+  const auto places = detail::true_places(detail::flat_of_shape(mask, shape));
+  return detail::read_at<1>("masked_select", detail::flat_of_shape(std::forward<X>(x), shape), places);
+}
+/// The slices along an axis at which a mask (n) is true: (…,n,…) => (…,k,…); ONNX's Compress. Runs at once; it waits
+/// for their number, on a GPU for all work before. Derivative: g at the slices that were taken. Errors: shape_error for
+/// a mask of another length than the axis, index_error for an axis that x does not have.
+///
+///     tensor kept = masked_select(x, 0, valid);
+template <class X, class M>
+  requires(detail::takes_mask<X, M> && rank_of<X> >= 1 && rank_of<M> == 1)
+auto masked_select(X&& x, detail::whole axis, const M& mask) {
+  detail::check_defined("masked_select", x);
+  detail::check_defined("masked_select", mask);
+  const int a = detail::checked_axis("masked_select", axis, rank_of<X>);
+  if (mask.shape()[0] != x.shape()[a])
+    detail::refuse<shape_error>(
+        {"masked_select: a mask of ", mask.shape()[0], " elements for axis ", a, " of shape ", x.shape()});
+  return index_select(x, a, detail::true_places(mask));
+}
+
+/// x with the elements of src, in row-major order, where the mask is true: the first of them at the first such place,
+/// and so on. x and mask broadcast; src has x's element type, any shape, and as many elements as are needed, or more.
+/// Runs at once; it waits for their number, on a GPU for all work before. Derivative: g to x, but 0 where the mask is
+/// true; there the g to the elements of src that were used. Errors: shape_error where x and mask do not broadcast, or
+/// where src has too few elements.
+///
+///     tensor filled = masked_scatter(x, isnan(x), replacements);
+template <class X, class M, class S>
+  requires(detail::is_fitting<detail::masked_scatter_mistake<X, M, S>>)
+auto masked_scatter(X&& x, const M& mask, S&& src) {
+  constexpr int R = rank_of<X> > rank_of<M> ? rank_of<X> : rank_of<M>;
+  detail::check_defined("masked_scatter", x);
+  detail::check_defined("masked_scatter", mask);
+  detail::check_defined("masked_scatter", src);
+  const extents<R> shape = detail::broadcast_shapes("masked_scatter", x.shape(), mask.shape());
+  const auto places = detail::true_places(detail::flat_of_shape(mask, shape));
+  const auto from = detail::eval_to_read(std::forward<S>(src)).flatten();
+  if (from.numel() < places.numel())
+    detail::refuse<shape_error>(
+        {"masked_scatter: ", places.numel(), " elements of the mask are true, the source has ", from.numel()});
+  return eval(detail::make_kernel(ops::scatter_op<ops::scatter_rule::replace>("masked_scatter", 0, true),
+                                  detail::flat_of_shape(std::forward<X>(x), shape), from.slice(0, 0, places.numel()),
+                                  places))
+      .reshape(shape);
+}
+
+template <class X, class M, class Problem = typename detail::mask_mistake<X, M>::problem,
+          class Fix = typename detail::mask_mistake<X, M>::fix>
+void masked_select(X&&, M&&) = delete;
+template <class X, class M, class Problem = typename detail::mask_mistake<X, M>::problem,
+          class Fix = typename detail::mask_mistake<X, M>::fix>
+void masked_select(X&&, index_t, M&&) = delete;
+template <class X, class M, class S, class Problem = typename detail::masked_scatter_mistake<X, M, S>::problem,
+          class Fix = typename detail::masked_scatter_mistake<X, M, S>::fix>
+void masked_scatter(X&&, M&&, S&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/masked_softmax.hpp: softmax of some elements, of the negative, and of the largest alone.
@@ -22397,7 +23700,7 @@ auto where_masked(X&& x, M&& mask) {
   return where(std::forward<M>(mask), std::forward<X>(x), -std::numeric_limits<double>::infinity());
 }
 template <class X, class M, class Op>
-concept takes_mask = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, double>;
+concept takes_mask_beside = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, double>;
 
 }  // namespace detail
 
@@ -22406,7 +23709,7 @@ concept takes_mask = takes_operands<Op, X> && can_choose<bare<M>, bare<X>, doubl
 ///
 ///     tensor p = masked_softmax(scores, is_word, -1);
 template <class X, class M>
-  requires(detail::takes_mask<X, M, ops::softmax_op>)
+  requires(detail::takes_mask_beside<X, M, ops::softmax_op>)
 auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
   return softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
 }
@@ -22414,7 +23717,7 @@ auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
 ///
 ///     tensor logarithms = masked_log_softmax(scores, is_word, -1);
 template <class X, class M>
-  requires(detail::takes_mask<X, M, ops::log_softmax_op>)
+  requires(detail::takes_mask_beside<X, M, ops::log_softmax_op>)
 auto masked_log_softmax(X&& x, M&& mask, detail::whole axis) {
   return log_softmax(detail::where_masked(std::forward<X>(x), std::forward<M>(mask)), axis);
 }
@@ -22455,272 +23758,6 @@ SINTER_OPERAND_REJECTIONS(hardmax, ops::softmax_op)
 
 }  // namespace sinter
 // sinter/ops/max_unpool.hpp: elements put back where max_pool took them from.
-
-// sinter/ops/detail/scatter.hpp: the op that writes elements along an axis at indices, its derivatives, and what may be
-// given to the functions that are made of it.
-
-namespace sinter {
-
-// Names in messages.
-struct use_a_source_of_the_rank_of_the_elements;
-
-namespace ops {
-
-/// x where no index points; there what a rule makes of x and of the elements of src that go there, in order. Without
-/// include_self x has no part in it. Indices are checked before.
-template <class Rule>
-struct scatter_op : kernel_op {
-  static constexpr const char* name = "scatter";
-  static constexpr bool moves = std::is_same_v<Rule, scatter_rule::replace> || std::is_same_v<Rule, scatter_rule::add>;
-  static constexpr bool multiplies = std::is_same_v<Rule, scatter_rule::multiply>;
-  static constexpr unsigned reads =
-      uses::third | (moves ? 0 : uses::first | uses::second) | (moves || multiplies ? 0 : uses::result);
-  static constexpr unsigned grad_uses[2] = {reads, reads};
-  static constexpr take takes(int) { return take::strided; }
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-
-  const char* called;
-  int axis;
-  bool include_self;
-  scatter_op(const char* by, int along, bool self) : called(by), axis(along), include_self(self) {}
-
-  template <int R>
-  const extents<R>& shape(const extents<R>& x, const extents<R>&, const extents<R>&) const {
-    return x;
-  }
-  template <class X, class S, class I>
-  static constexpr auto mistake() {
-    return sinter::detail::fitting<element_of<X>>{};
-  }
-
-  /// y(index) = value
-  template <class T, int R, device D>
-  void fill(const tensor<T, R, D>& y, const tensor<std::int64_t, R, D>& index, T value) const {
-    const auto one = full<T, D>(sinter::detail::ones_extents<R>(), value).broadcast_to(index.shape());
-    sinter::detail::kernels<scatter_by<scatter_rule::replace>, D>::run({axis}, y, index, one);
-  }
-  /// What stands for x at indices without include_self.
-  template <class T>
-  static constexpr T neutral() {
-    using limits = std::numeric_limits<T>;
-    if constexpr (std::is_same_v<Rule, scatter_rule::largest>)
-      return limits::has_infinity ? T(-limits::infinity()) : limits::lowest();
-    else if constexpr (std::is_same_v<Rule, scatter_rule::smallest>)
-      return limits::has_infinity ? limits::infinity() : limits::max();
-    else return T(multiplies ? 1 : 0);
-  }
-
-  template <int I, class T, int R, device D, class X, class S, class Y>
-  tensor<T, R, D> grad(const tensor<T, R, D>& g, const X& x, const S& src, const tensor<std::int64_t, R, D>& index,
-                       const Y& y) const {
-    constexpr bool adds = std::is_same_v<Rule, scatter_rule::add>;
-    if constexpr (I == 0 && (adds || multiplies)) {
-      if (!include_self) return without_places(g, index);
-      if constexpr (adds) return g;
-      else return eval(g * cast<T>(products(ones<double, D>(x.shape()), src, index)));
-    } else if constexpr (I == 0 && moves) {
-      return without_places(g, index);
-    } else if constexpr (moves) {
-      return picked_from(g, index);
-    } else if constexpr (multiplies) {
-      return eval(picked_from(g, index) * cast<T>(products_of_others(x, src, index)));
-    } else {
-      return shared<I>(g, x, src, index, y);
-    }
-  }
-
- private:
-  template <class T, int R, device D>
-  tensor<T, R, D> picked_from(const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index) const {
-    return eval(sinter::detail::make_kernel(gather_op(called, axis), x, index));
-  }
-  template <class T, int R, device D>
-  tensor<T, R, D> without_places(const tensor<T, R, D>& g, const tensor<std::int64_t, R, D>& index) const {
-    const tensor<T, R, D> rest = g.clone();
-    fill(rest, index, T(0));
-    return rest;
-  }
-
-  /// start, times the elements of src that go to each place.
-  template <class T, int R, device D>
-  tensor<double, R, D> products(const tensor<double, R, D>& start, const tensor<T, R, D>& src,
-                                const tensor<std::int64_t, R, D>& index) const {
-    sinter::detail::kernels<scatter_by<scatter_rule::multiply>, D>::run({axis}, start, index, eval(cast<double>(src)));
-    return start;
-  }
-  /// Of each element of src the product of all others that go to its place: those before it times those behind it. No
-  /// element is divided by.
-  template <class T, int R, device D>
-  tensor<double, R, D> products_of_others(const tensor<T, R, D>& x, const tensor<T, R, D>& src,
-                                          const tensor<std::int64_t, R, D>& index) const {
-    const auto so_far = [&](const tensor<double, R, D>& start, const tensor<T, R, D>& of, const auto& at) {
-      const auto factors = copy_of(of);
-      sinter::detail::kernels<scatter_by<scatter_rule::multiply_and_tell>, D>::run({axis}, start, at, factors);
-      return factors;
-    };
-    const auto start = include_self ? copy_of(x) : ones<double, D>(x.shape());
-    const auto before = so_far(start, src, index);
-    return eval(before * so_far(ones<double, D>(x.shape()), src.flip(axis), index.flip(axis)).flip(axis));
-  }
-  template <class T, int R, device D>
-  static tensor<double, R, D> copy_of(const tensor<T, R, D>& x) {
-    const auto copy = tensor<double, R, D>::uninitialized(x.shape());
-    sinter::detail::write(cast<double>(x), copy);
-    return copy;
-  }
-
-  /// g in equal parts to the elements that are the result.
-  template <int I, class T, int R, device D>
-  tensor<T, R, D> shared(const tensor<T, R, D>& g, const tensor<T, R, D>& x, const tensor<T, R, D>& src,
-                         const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) const {
-    const auto wins = [](const auto& one, const auto& best) { return sinter::detail::make_map(wins_op{}, one, best); };
-    const tensor<float, R, D> winners = cast<float>(wins(x, y));
-    if (!include_self) fill(winners, index, 0.f);
-    const tensor<bool, R, D> chosen = wins(src, picked_from(y, index));
-    sinter::detail::add_picked(winners, axis, index, eval(cast<float>(chosen)), sinter::detail::index_order::any);
-    const tensor<T, R, D> part = g / cast<T>(winners);
-    if constexpr (I == 1) return eval(where(chosen, picked_from(part, index), 0));
-    const tensor<T, R, D> own = where(wins(x, y), part, 0);
-    if (!include_self) fill(own, index, T(0));
-    return own;
-  }
-};
-static_assert(is_kernel_op<scatter_op<scatter_rule::add>>);
-
-}  // namespace ops
-
-namespace detail {
-
-template <class Rule, device D>
-struct kernels<ops::scatter_op<Rule>, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::scatter_op<Rule>& op, const tensor<T, R, D>& y, const Epilogue*,
-                      const tensor<T, R, D>& x, const tensor<T, R, D>& src, const tensor<std::int64_t, R, D>& index) {
-    write(x, y);
-    if (!op.include_self) op.fill(y, index, ops::scatter_op<Rule>::template neutral<T>());
-    if constexpr (std::is_same_v<Rule, ops::scatter_rule::add>) {
-      add_picked(y, op.axis, index, src, index_order::any);
-    } else if constexpr (ops::scatter_op<Rule>::multiplies && narrow_element<T>) {
-      const tensor<float, R, D> wide = cast<float>(y);
-      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, wide, index, eval(cast<float>(src)));
-      write(cast<T>(wide), y);
-    } else {
-      kernels<ops::scatter_by<Rule>, D>::run({op.axis}, y, index, src);
-    }
-  }
-};
-
-/// Which elements a function of scatter_op takes.
-enum class scatter_elements { all, numbers, reals };
-
-template <class X, class I, class S, bool OneAxis, scatter_elements Elements>
-constexpr auto find_scatter_mistake() {
-  using index_check = decltype(find_index_mistake<X, I, OneAxis>());
-  if constexpr (!is_fitting<index_check>) {
-    return index_check{};
-  } else if constexpr (Elements == scatter_elements::reals     ? !floating_element<element_of<X>>
-                       : Elements == scatter_elements::numbers ? std::is_same_v<element_of<X>, bool>
-                                                               : false) {
-    return mistake<element_type_without_this_op<element_of<X>>, use_another_element_type_or_cast>{};
-  } else if constexpr (literal<S>) {
-    if constexpr (!literal_fits<S, element_of<X>>)
-      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
-                     write_an_integer_literal_or_cast_the_tensor>{};
-    else return fitting<element_of<X>>{};
-  } else if constexpr (!expression<S>) {
-    return no_operands<S>{};
-  } else if constexpr (!same_device<X, S>) {
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  } else if constexpr (reads_name<S>) {
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
-  } else if constexpr (rank_of<X> != rank_of<S>) {
-    return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_source_of_the_rank_of_the_elements>{};
-  } else {
-    return fitting<element_of<X>>{};
-  }
-}
-template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
-using scatter_mistake = decltype(find_scatter_mistake<bare<X>, bare<I>, bare<S>, OneAxis, Elements>());
-template <class X, class I, class S, bool OneAxis = false, scatter_elements Elements = scatter_elements::all>
-concept scatters = is_fitting<scatter_mistake<X, I, S, OneAxis, Elements>>;
-
-// Errors of shapes.
-SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
-                                        const shape_piece* src);
-SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src);
-#if SINTER_DEFINES
-SINTER_SHARED void check_scatter_shapes(const char* op, int axis, shape_piece x, shape_piece index,
-                                        const shape_piece* src) {
-  for (int d = 0; d < x.rank; ++d) {
-    if (d != axis && index.extents[d] > x.extents[d])
-      refuse<shape_error>({op, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
-    if (src != nullptr && index.extents[d] > src->extents[d])
-      refuse<shape_error>(
-          {op, ": index of shape ", index, " is larger than the source of shape ", *src, " on axis ", d});
-  }
-}
-SINTER_SHARED void check_slices_shape(const char* op, int axis, shape_piece expected, shape_piece src) {
-  for (int d = 0; d < expected.rank; ++d)
-    if (expected.extents[d] != src.extents[d])
-      refuse<shape_error>({op, ": a source of shape ", src, "; x and the index on axis ", axis, " ask for ", expected});
-}
-#endif
-
-/// The elements that go to places of this shape, of a source that is a number or has them.
-template <class T, device D, class S, int R>
-auto scatter_source(S&& src, const extents<R>& places) {
-  if constexpr (literal<S>) {
-    return full<T, D>(ones_extents<R>(), number<T>(src)).broadcast_to(places);
-  } else {
-    auto from = eval_to_read(std::forward<S>(src));
-    for (int d = 0; d < R; ++d)
-      if (from.shape()[d] != places[d]) from = from.slice(d, 0, places[d]);
-    return from;
-  }
-}
-
-/// The index along axis a with x's rank: as it is given, or with OneAxis the places of whole slices.
-template <bool OneAxis, class X, class I, class S>
-tensor<std::int64_t, rank_of<X>, device_of<X>> scatter_places(const char* op, const X& x, int a, const I& index,
-                                                              const S& src) {
-  constexpr int R = rank_of<X>;
-  const auto i = checked_indices(op, index, x.shape()[a]);
-  const extents<R> shape = x.shape();
-  if constexpr (OneAxis) {
-    extents<R> line = ones_extents<R>(), places = shape;
-    line[a] = places[a] = i.numel();
-    if constexpr (expression<S>) {
-      const extents<R> given = src.shape();
-      check_slices_shape(op, a, {places.data(), R}, {given.data(), R});
-    }
-    return i.reshape(line).broadcast_to(places);
-  } else if constexpr (literal<S>) {
-    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, nullptr);
-    return i;
-  } else {
-    const extents<R> given = src.shape();
-    const shape_piece source{given.data(), R};
-    check_scatter_shapes(op, a, {shape.data(), R}, {i.shape().data(), R}, &source);
-    return i;
-  }
-}
-
-/// x with src written to it along the axis.
-template <class Rule, bool OneAxis, class X, class I, class S>
-auto scattered(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self = true) {
-  check_defined(op, x);
-  if constexpr (expression<S>) check_defined(op, src);
-  const int a = checked_axis(op, axis, rank_of<X>);
-  const auto at = scatter_places<OneAxis>(op, x, a, index, src);
-  return eval(make_kernel(ops::scatter_op<Rule>(op, a, include_self), std::forward<X>(x),
-                          scatter_source<element_of<X>, device_of<X>>(std::forward<S>(src), at.shape()), at));
-}
-
-}  // namespace detail
-}  // namespace sinter
 
 namespace sinter {
 
@@ -22785,7 +23822,7 @@ auto unpooled(const char* op, X&& x, const I& indices, const per_axis<N>& kernel
   const auto index = eval(indices).reshape({shape[0], shape[1], taken});
   return scattered<ops::scatter_rule::replace, false>(
              op, base, 2, index, eval_to_read(std::forward<X>(x)).reshape({shape[0], shape[1], taken}))
-      .reshape(result.values);
+      .reshape(result);
 }
 
 }  // namespace detail
@@ -23036,6 +24073,50 @@ auto nan_to_num(A&& x, double nan = 0, std::optional<double> posinf = std::nullo
       std::forward<A>(x));
 }
 SINTER_REAL_ONLY(nan_to_num)
+
+}  // namespace sinter
+// sinter/ops/one_hot.hpp: classes as lines with a single 1.
+
+namespace sinter {
+namespace detail {
+
+template <class I>
+constexpr auto find_one_hot_mistake() {
+  if constexpr (is_assignment<I>) return operand_check<I>{};
+  else if constexpr (!expression<I>) return no_operands<I>{};
+  else if constexpr (reads_name<I>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr ((rank_of<I>) >= max_rank)
+    return mistake<operands_of_ranks<rank_of<I>>, use_an_operand_of_rank<0, max_rank - 1>>{};
+  else return fitting<element_of<I>>{};
+}
+template <class I>
+using one_hot_mistake = decltype(find_one_hot_mistake<bare<I>>());
+
+}  // namespace detail
+
+/// 1 where a new last axis counts to the class, 0 elsewhere: classes (…) => int64 (…,n). They have any integer type.
+/// Without n it is the largest class and one, for which the host waits. No derivative. As
+/// torch.nn.functional.one_hot. Errors: index_error for a class outside [0, n), on a GPU as for gather.
+///
+///     tensor targets = cast<float>(one_hot(labels, 10));
+template <class I>
+  requires(detail::is_fitting<detail::one_hot_mistake<I>>)
+tensor<std::int64_t, detail::bare<I>::rank + 1, device_of<I>> one_hot(const I& classes, detail::whole n = -1) {
+  detail::check_defined("one_hot", classes);
+  const no_grad guard;
+  const tensor<std::int64_t, rank_of<I>, device_of<I>> i = cast<std::int64_t>(classes);
+  index_t count = n;
+  if (count < -1) detail::refuse<value_error>({"one_hot: ", count, " classes; give 0 or more, or none"});
+  if (count == -1) count = i.numel() > 0 ? eval(max(i)).item() + 1 : 0;
+  detail::check_indices({"one_hot", "class"}, i.contiguous(), count);
+  return cast<std::int64_t>(i.unsqueeze(-1) == arange<std::int64_t, device_of<I>>(count));
+}
+template <class I, class Problem = typename detail::one_hot_mistake<I>::problem,
+          class Fix = typename detail::one_hot_mistake<I>::fix>
+void one_hot(I&&, index_t = -1) = delete;
 
 }  // namespace sinter
 // sinter/ops/pixel_shuffle.hpp: channels moved into blocks of pixels, and back.
@@ -24208,6 +25289,168 @@ template <class X, class... Rest, class Problem = typename detail::place_mistake
 void kthvalue(X&&, index_t, const Rest&...) = delete;
 
 }  // namespace sinter
+// sinter/ops/rearrange.hpp: movedim, unflatten, flip, fliplr, flipud and rot90, views with axes elsewhere, apart or
+// reversed.
+
+namespace sinter {
+namespace detail {
+
+/// Which axis of a tensor stands where: those of `from` at the places `to`, the others between them in their order.
+SINTER_SHARED void move_axes(index_t* order, int rank, const index_t* from, const index_t* to, int n);
+/// Sizes that an axis of extent n falls into, of which one may be -1.
+SINTER_SHARED void check_unflattened(index_t* sizes, int count, index_t n);
+SINTER_SHARED int quarter_turns(index_t k, int axis_a, int axis_b);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void move_axes(index_t* order, int rank, const index_t* from, const index_t* to, int n) {
+  bool moved[max_rank] = {}, taken[max_rank] = {};
+  for (int i = 0; i < n; ++i) {
+    const int a = checked_axis("movedim", from[i], rank), b = checked_axis("movedim", to[i], rank);
+    if (moved[a] || taken[b]) refuse<value_error>({"movedim: axis ", moved[a] ? a : b, " is named twice"});
+    moved[a] = taken[b] = true;
+    order[b] = a;
+  }
+  int a = 0;
+  for (int b = 0; b < rank; ++b) {
+    if (taken[b]) continue;
+    while (moved[a]) ++a;
+    order[b] = a++;
+  }
+}
+
+SINTER_SHARED void check_unflattened(index_t* sizes, int count, index_t n) {
+  const shape_piece given{sizes, count};
+  int open = -1;
+  index_t product = 1;
+  for (int i = 0; i < count; ++i) {
+    if (sizes[i] >= 0) product *= sizes[i];
+    else if (sizes[i] == -1 && open < 0) open = i;
+    else refuse<shape_error>({"unflatten: ", given, " has a negative size (only one may be -1)"});
+  }
+  if (open < 0 ? product != n : product == 0 || n % product != 0)
+    refuse<shape_error>({"unflatten: ", given, " for an axis of extent ", n, "; the product must be that"});
+  if (open >= 0) sizes[open] = n / product;
+}
+
+SINTER_SHARED int quarter_turns(index_t k, int axis_a, int axis_b) {
+  if (axis_a == axis_b) refuse<value_error>({"rot90: axis ", axis_a, " is named twice"});
+  return static_cast<int>((k % 4 + 4) % 4);
+}
+
+#endif  // SINTER_DEFINES
+
+template <class X, int N>
+evaluated<X> with_moved_axes(X&& x, const extents<N>& from, const extents<N>& to) {
+  constexpr int R = rank_of<X>;
+  check_defined("movedim", x);
+  index_t order[std::size_t{R > 0 ? R : 1}] = {};
+  move_axes(order, R, from.values, to.values, N);
+  return eval_to_read(std::forward<X>(x)).permute(order);
+}
+
+}  // namespace detail
+
+/// A view of x whose axis `from` stands at `to`, while the others keep their order: (n,c,h,w) from 1 to -1 =>
+/// (n,h,w,c). Derivative: g, moved back. Errors: index_error for an axis that x does not have.
+///
+///     tensor pixels = movedim(images, 1, -1);
+template <class X>
+  requires(detail::has_axes<X>)
+detail::evaluated<X> movedim(X&& x, detail::whole from, detail::whole to) {
+  return detail::with_moved_axes(std::forward<X>(x), extents<1>{{from}}, extents<1>{{to}});
+}
+/// The same of several axes. Errors: value_error for an axis that is named twice.
+///
+///     tensor turned = movedim(x, {0, 1}, {-1, -2});
+template <class X, std::size_t N>
+  requires(detail::has_axes<X> && int{N} <= rank_of<X>)
+detail::evaluated<X> movedim(X&& x, const index_t (&from)[N], const index_t (&to)[N]) {
+  return detail::with_moved_axes(std::forward<X>(x), detail::to_extents(from), detail::to_extents(to));
+}
+
+/// x with an axis as several, whose sizes multiply to its extent; one may be -1: (n,12) at 1 into {3, -1} => (n,3,4). A
+/// view where x is one, as reshape. Derivative: g in the shape of x. Errors: shape_error for other sizes, index_error
+/// for an axis that x does not have.
+///
+///     tensor heads = unflatten(x, -1, {8, 64});
+template <class X, std::size_t N>
+  requires(detail::has_axes<X> && rank_of<X> - 1 + int{N} <= max_rank)
+auto unflatten(X&& x, detail::whole axis, const index_t (&sizes)[N]) {
+  constexpr int R = rank_of<X>, count = int{N};
+  detail::check_defined("unflatten", x);
+  const int a = detail::checked_axis("unflatten", axis, R);
+  const auto value = detail::eval_to_read(std::forward<X>(x));
+  extents<count> parts = detail::to_extents(sizes);
+  detail::check_unflattened(parts.values, count, value.shape()[a]);
+  extents<R - 1 + count> shape;
+  for (int d = 0; d < R - 1 + count; ++d)
+    shape[d] = d < a ? value.shape()[d] : d < a + count ? parts[d - a] : value.shape()[d - count + 1];
+  return value.reshape(shape.values);
+}
+
+/// A view of x with axes reversed. Derivative: g, reversed. Errors: index_error for an axis that x does not have,
+/// value_error for one that is named twice.
+///
+///     tensor back = flip(x, {0, 2});
+template <class X, std::size_t N>
+  requires(detail::has_axes<X>)
+detail::evaluated<X> flip(X&& x, const index_t (&axes)[N]) {
+  detail::check_defined("flip", x);
+  detail::evaluated<X> value = detail::eval_to_read(std::forward<X>(x));
+  bool reversed[max_rank] = {};
+  for (const index_t axis : axes) {
+    const int a = detail::checked_axis("flip", axis, rank_of<X>);
+    if (reversed[a]) detail::refuse<value_error>({"flip: axis ", a, " is named twice"});
+    reversed[a] = true;
+    value = value.flip(a);
+  }
+  return value;
+}
+/// x with axis 1 reversed, the columns of a matrix.
+///
+///     tensor mirrored = fliplr(x);
+template <class X>
+  requires(detail::has_axes<X, 2>)
+detail::evaluated<X> fliplr(X&& x) {
+  return flip(std::forward<X>(x), {1});
+}
+/// x with axis 0 reversed, the rows of a matrix.
+///
+///     tensor upside_down = flipud(x);
+template <class X>
+  requires(detail::has_axes<X>)
+detail::evaluated<X> flipud(X&& x) {
+  return flip(std::forward<X>(x), {0});
+}
+
+/// A view of x, turned by k quarters from one axis to another, backwards where k is negative. Derivative: g, turned
+/// back. Errors: index_error for an axis that x does not have, value_error for one axis twice.
+///
+///     tensor turned = rot90(image, 1, 1, 2);
+template <class X>
+  requires(detail::has_axes<X, 2>)
+detail::evaluated<X> rot90(X&& x, detail::whole k = 1, detail::whole axis_a = 0, detail::whole axis_b = 1) {
+  detail::check_defined("rot90", x);
+  const int a = detail::checked_axis("rot90", axis_a, rank_of<X>),
+            b = detail::checked_axis("rot90", axis_b, rank_of<X>);
+  const int turns = detail::quarter_turns(k, a, b);
+  detail::evaluated<X> value = detail::eval_to_read(std::forward<X>(x));
+  if (turns == 1 || turns == 2) value = value.flip(b);
+  if (turns == 3 || turns == 2) value = value.flip(a);
+  if (turns % 2 == 1) value = value.transpose(a, b);
+  return value;
+}
+
+SINTER_AXES_REJECTIONS(movedim, 1)
+SINTER_AXES_LIST_REJECTIONS(movedim, 1, const index_t (&)[N], const index_t (&)[N])
+SINTER_AXES_LIST_REJECTIONS(unflatten, 1, index_t, const index_t (&)[N])
+SINTER_AXES_LIST_REJECTIONS(flip, 1, const index_t (&)[N])
+SINTER_AXES_REJECTIONS(fliplr, 2)
+SINTER_AXES_REJECTIONS(flipud, 1)
+SINTER_AXES_REJECTIONS(rot90, 2)
+
+}  // namespace sinter
 // sinter/ops/reciprocal.hpp: one divided by x.
 
 namespace sinter {
@@ -24286,6 +25529,32 @@ auto repeated(const char* op, E&& e, const extents<N>& times) {
   return eval(x.reshape(spread.values).broadcast_to(shown.values)).reshape(result.values);
 }
 
+/// Numbers 0, 1, ..., each as often as `times` says; one number stands for all n.
+SINTER_SHARED std::vector<std::int64_t> repeated_places(const std::int64_t* times, index_t count, index_t n);
+#if SINTER_DEFINES
+SINTER_SHARED std::vector<std::int64_t> repeated_places(const std::int64_t* times, index_t count, index_t n) {
+  if (count != 1 && count != n)
+    refuse<shape_error>({"repeat_interleave: ", count, " numbers for ", n, " slices; each has one"});
+  std::vector<std::int64_t> places;
+  for (index_t i = 0; i < n; ++i) {
+    const std::int64_t t = times[count == 1 ? 0 : i];
+    if (t < 0) refuse<value_error>({"repeat_interleave: ", t, " times; it must be 0 or more"});
+    places.insert(places.end(), static_cast<std::size_t>(t), i);
+  }
+  return places;
+}
+#endif
+
+/// Of an operand that needs at least so many axes, and a vector of integers.
+template <class X, class C, int Least>
+constexpr auto find_repeats_mistake() {
+  if constexpr (!expression<C>) return not_operands{};
+  else if constexpr (!has_axes<X, Least>) return axes_mistake<X, Least>{};
+  else return index_select_mistake<tensor<element_of<X>, 1, device_of<X>>, C>{};
+}
+template <class X, class C, int Least = 1>
+using repeats_mistake = decltype(find_repeats_mistake<bare<X>, bare<C>, Least>());
+
 }  // namespace detail
 
 /// Copies of x side by side, as many along each axis as `times` says; it may name more axes than x has, before them:
@@ -24328,6 +25597,40 @@ detail::evaluated<X> repeat_interleave(X&& x, detail::whole times, detail::whole
   return eval(value.unsqueeze(a + 1).broadcast_to(shown.values)).reshape(result.values);
 }
 
+/// Each element `times` times, in row-major order, as a vector.
+///
+///     tensor longer = repeat_interleave(x, 2);
+template <class X>
+  requires(detail::has_axes<X, 0>)
+auto repeat_interleave(X&& x, detail::whole times) {
+  detail::check_defined("repeat_interleave", x);
+  return repeat_interleave(detail::eval_to_read(std::forward<X>(x)).flatten(), times, 0);
+}
+
+/// Each slice along an axis as often as its number in a vector of integers says. It waits for a GPU. Errors: also
+/// shape_error for another number of numbers.
+///
+///     tensor longer = repeat_interleave(x, tensor<int, 1>{1, 0, 3}, 0);
+template <class X, class C>
+  requires(detail::is_fitting<detail::repeats_mistake<X, C>>)
+detail::evaluated<X> repeat_interleave(const X& x, const C& times, detail::whole axis) {
+  detail::check_defined("repeat_interleave", x);
+  detail::check_defined("repeat_interleave", times);
+  const int a = detail::checked_axis("repeat_interleave", axis, rank_of<X>);
+  const auto counts = eval(cast<std::int64_t>(times)).contiguous().template to<cpu>();
+  const auto places = detail::repeated_places(counts.data(), counts.numel(), x.shape()[a]);
+  return index_select(x, a, from_data<device_of<X>>(places, {static_cast<index_t>(places.size())}));
+}
+/// Each element as often as its number says, in row-major order, as a vector.
+///
+///     tensor longer = repeat_interleave(x, tensor<int, 1>{1, 0, 3});
+template <class X, class C>
+  requires(detail::is_fitting<detail::repeats_mistake<X, C, 0>>)
+auto repeat_interleave(const X& x, const C& times) {
+  detail::check_defined("repeat_interleave", x);
+  return repeat_interleave(detail::eval_to_read(x).flatten(), times, 0);
+}
+
 /// The slices along an axis, moved on by `shift`; those that leave it come in again at the other end. Runs at once.
 /// Derivative: the gradient, moved back. Errors: index_error for an axis that x does not have.
 ///
@@ -24353,18 +25656,15 @@ detail::evaluated<X> roll(X&& x, detail::whole shift) {
   return roll(value.flatten(), shift, 0).reshape(value.shape().values);
 }
 
-template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void repeat(X&&, const index_t (&)[N]) = delete;
-template <class X, std::size_t N, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void tile(X&&, const index_t (&)[N]) = delete;
+template <class X, class C, class... Axis, class Problem = typename detail::repeats_mistake<X, C, 0>::problem,
+          class Fix = typename detail::repeats_mistake<X, C, 0>::fix>
+void repeat_interleave(X&&, C&&, Axis...) = delete;
 template <class X, class Problem = typename detail::axes_mistake<X>::problem,
           class Fix = typename detail::axes_mistake<X>::fix>
 void repeat_interleave(X&&, index_t, index_t) = delete;
-template <class X, class Problem = typename detail::axes_mistake<X>::problem,
-          class Fix = typename detail::axes_mistake<X>::fix>
-void roll(X&&, index_t, index_t = 0) = delete;
+SINTER_AXES_LIST_REJECTIONS(repeat, 1, const index_t (&)[N])
+SINTER_AXES_LIST_REJECTIONS(tile, 1, const index_t (&)[N])
+SINTER_AXES_REJECTIONS(roll, 1)
 
 }  // namespace sinter
 // sinter/ops/rms_norm.hpp: rows of mean square 1.
@@ -24438,180 +25738,124 @@ template <class E, class... More,
 void rms_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter
-// sinter/ops/scatter.hpp: scatter, scatter_add and scatter_reduce write elements at indices, index_copy, index_fill,
-// index_add and index_reduce whole slices.
+// sinter/ops/searchsorted.hpp: searchsorted and bucketize, where values belong among sorted ones, and isin.
 
 namespace sinter {
-namespace detail {
 
-/// How a scatter reduces. The mean is the sum, divided by how many there are.
-template <class How>
-struct scatter_how;
-template <>
-struct scatter_how<reduction::sum_t> {
-  using rule = ops::scatter_rule::add;
-};
-template <>
-struct scatter_how<reduction::mean_t> {
-  using rule = ops::scatter_rule::add;
-};
-template <>
-struct scatter_how<reduction::prod_t> {
-  using rule = ops::scatter_rule::multiply;
-};
-template <>
-struct scatter_how<reduction::max_t> {
-  using rule = ops::scatter_rule::largest;
-};
-template <>
-struct scatter_how<reduction::min_t> {
-  using rule = ops::scatter_rule::smallest;
-};
-template <class How>
-concept reduces_scatter = requires { typename scatter_how<How>::rule; };
-template <class How>
-inline constexpr scatter_elements reduced_elements =
-    std::is_same_v<How, reduction::mean_t> ? scatter_elements::reals : scatter_elements::numbers;
+// Names in messages.
+struct use_sorted_elements_of_rank_1_or_of_the_rank_of_the_values;
 
-template <bool OneAxis, class How, class X, class I, class S>
-auto scatter_reduced(const char* op, X&& x, index_t axis, const I& index, S&& src, bool include_self) {
-  using rule = typename scatter_how<How>::rule;
-  using T = element_of<X>;
-  if constexpr (!std::is_same_v<How, reduction::mean_t>) {
-    return scattered<rule, OneAxis>(op, std::forward<X>(x), axis, index, std::forward<S>(src), include_self);
-  } else if constexpr (narrow_element<T>) {
-    const auto wide = [](const auto& e) {
-      if constexpr (literal<decltype(e)>) return static_cast<float>(e);
-      else return eval(cast<float>(e));
-    };
-    return eval(cast<T>(scatter_reduced<OneAxis, How>(op, wide(x), axis, index, wide(src), include_self)));
-  } else {
-    constexpr int R = rank_of<X>;
-    using D = device_of<X>;
-    check_defined(op, x);
-    if constexpr (expression<S>) check_defined(op, src);
-    const int a = checked_axis(op, axis, R);
-    const ops::scatter_op<rule> adding(op, a, include_self);
-    const auto at = scatter_places<OneAxis>(op, x, a, index, src);
-    const auto counts = ones<T, D>(x.shape());
-    if (!include_self) adding.fill(counts, at, T(0));
-    add_picked(counts, a, at, ones<T, D>(ones_extents<R>()).broadcast_to(at.shape()), index_order::any);
-    const auto from = scatter_source<T, D>(std::forward<S>(src), at.shape());
-    return eval(make_kernel(adding, std::forward<X>(x), from, at) / counts);
+namespace ops {
+
+/// How many elements of the sorted ones stand before x: those that are less, or with `right` those that are not
+/// greater. NaN is the largest element, and stands behind all.
+template <class T>
+SINTER_WORD index_t place_among(const T* sorted, index_t n, T x, bool right) {
+  index_t begin = 0, end = n;
+  while (begin < end) {
+    const index_t middle = begin + (end - begin) / 2;
+    if (x != x || (right ? sorted[middle] <= x : sorted[middle] < x)) begin = middle + 1;
+    else end = middle;
   }
+  return begin;
 }
 
-}  // namespace detail
+/// y = the places of values among sorted elements: those of their own line, or all in the only one.
+struct search_op : kernel_op {
+  static constexpr const char* name = "searchsorted";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  template <class...>
+  using result = std::int64_t;
+  static constexpr int rank(int, int values) { return values; }
 
-/// x with elements of src in place of others: y[index[i][j]][j] = src[i][j] for axis 0, y[i][index[i][j]] = src[i][j]
-/// for axis 1, and so on, as torch.scatter. index has x's rank, any integer type, and extents at most x's on the other
-/// axes and at most those of src; src has x's element type, or is a number, which then stands at every index. Of equal
-/// indices the last one counts, on every device. Every element type. Runs at once. Derivative: g to x, but 0 at the
-/// indices; to each element of src the g at its index, as in PyTorch also where another one was written over it.
-/// Errors: shape_error, value_error for a number that the elements do not hold, index_error as gather.
+  const char* called;
+  bool right;
+  search_op(const char* by, bool upper) : called(by), right(upper) {}
+
+  template <int S, int R>
+  const extents<R>& shape(const extents<S>& sorted, const extents<R>& values) const {
+    if constexpr (S > 1)
+      for (int d = 0; d < S - 1; ++d)
+        if (sorted[d] != values[d])
+          sinter::detail::refuse<shape_error>({called, ": sorted elements of shape ", sorted, " for values of shape ",
+                                               values, "; only the last axis may differ"});
+    return values;
+  }
+  template <class S, class V>
+  static constexpr auto mistake() {
+    using namespace sinter::detail;
+    if constexpr (!std::is_same_v<element_of<S>, element_of<V>>)
+      return sinter::detail::mistake<mixed_element_types<element_of<S>, element_of<V>>,
+                                     convert_one_operand_with_cast>{};
+    else if constexpr (rank_of<S> != 1 && rank_of<S> != rank_of<V>)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<S>, rank_of<V>>,
+                                     use_sorted_elements_of_rank_1_or_of_the_rank_of_the_values>{};
+    else return fitting<element_of<V>>{};
+  }
+};
+static_assert(is_kernel_op<search_op>);
+
+}  // namespace ops
+
+/// Where each value would stand in `sorted`, elements in ascending order along the last axis: how many of them are
+/// less, or with right = true how many are not greater. int64, with the shape of the values. `sorted` has rank 1, or
+/// the shape of the values but for the last axis: then each line is searched for the values of its own. Both have one
+/// element type; NaN counts as the largest. As torch.searchsorted. No derivative. Errors: shape_error. That the
+/// elements are sorted is not checked.
 ///
-///     tensor one_hot = scatter(zeros<float>({n, 10}), 1, labels.unsqueeze(1), 1);
-template <class X, class I, class S>
-  requires detail::scatters<X, I, S>
-auto scatter(X&& x, detail::whole axis, const I& index, S&& src) {
-  return detail::scattered<ops::scatter_rule::replace, false>("scatter", std::forward<X>(x), axis, index,
-                                                              std::forward<S>(src));
+///     tensor places = searchsorted(limits, x);
+template <class S, class V>
+  requires detail::takes_operands<ops::search_op, S, V>
+auto searchsorted(S&& sorted, V&& values, bool right = false) {
+  return detail::make_kernel(ops::search_op("searchsorted", right), std::forward<S>(sorted), std::forward<V>(values));
 }
-
-/// x with elements of src added at indices: as scatter, but all that go to one place are added to it, in order, so that
-/// a sum is the same for any number of threads. Every element type but bool; half and bfloat16 sum in float.
-/// Derivative: g to x; to each element of src the g at its index.
-///
-///     tensor per_class = scatter_add(zeros<float>({10}), 0, labels, losses);
-template <class X, class I, class S>
-  requires detail::scatters<X, I, S, false, detail::scatter_elements::numbers>
-auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
-  return detail::scattered<ops::scatter_rule::add, false>("scatter_add", std::forward<X>(x), axis, index,
-                                                          std::forward<S>(src));
-}
-
-/// x with elements of src folded into others, as scatter_add adds them: `how` is reduction::sum, prod, mean, max or
-/// min. With include_self = false the elements of x at the indices have no part in it; the others stay. NaN goes on in
-/// max and min, which PyTorch calls amax and amin. Every element type but bool, the mean of floating point alone.
-/// Derivative: that of the fold, for each of its elements; in equal parts to elements that are equal and largest or
-/// smallest; for prod the product of the others, whatever they are, zeros too.
-///
-///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
-template <class X, class I, class S, detail::reduces_scatter How>
-  requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
-auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
-  return detail::scatter_reduced<false, How>("scatter_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
-                                             include_self);
-}
-
-/// x with the slices of src at index[0], index[1], ... along an axis: x (…,n,…), index (m,) of any integer type, src
-/// (…,m,…) of x's element type. Of equal indices the last one counts. Runs at once. Derivative: as scatter. Errors:
+/// The same of elements in any order, with the indices along the last axis that argsort gives of them. Errors:
 /// shape_error, index_error as gather.
 ///
-///     tensor patched = index_copy(table, 0, rows, values);
-template <class X, class I, class S>
-  requires(expression<S> && detail::scatters<X, I, S, true>)
-auto index_copy(X&& x, detail::whole axis, const I& index, S&& src) {
-  return detail::scattered<ops::scatter_rule::replace, true>("index_copy", std::forward<X>(x), axis, index,
-                                                             std::forward<S>(src));
+///     tensor places = searchsorted(limits, x, argsort(limits));
+template <class S, class V, class I>
+  requires(detail::takes_operands<ops::search_op, S, V> && detail::is_fitting<detail::gather_mistake<S, I>>)
+auto searchsorted(const S& elements, V&& values, const I& sorter, bool right = false) {
+  return searchsorted(gather(elements, -1, sorter), std::forward<V>(values), right);
 }
-/// x with a number in its slices at index[0], index[1], ... along an axis. Derivative: g, but 0 in these slices.
-/// Errors: value_error for a number that the elements do not hold, index_error as gather.
-///
-///     tensor without = index_fill(x, 1, columns, 0);
-template <class X, class I, class S>
-  requires(literal<S> && detail::scatters<X, I, S, true>)
-auto index_fill(X&& x, detail::whole axis, const I& index, S value) {
-  return detail::scattered<ops::scatter_rule::replace, true>("index_fill", std::forward<X>(x), axis, index, value);
-}
+SINTER_BINARY_KERNEL_REJECTIONS(searchsorted, ops::search_op)
 
-/// x with alpha times the slices of src added to those at index[0], index[1], ... along an axis; in order, as
-/// scatter_add. Every element type but bool. Runs at once. Derivative: g to x; alpha times the slices of g at the
-/// indices to src. Errors: shape_error, value_error for an alpha that the elements do not hold, index_error as gather.
+/// The number of the bucket of each value, int64: i where boundaries[i - 1] < x <= boundaries[i], or with right = true
+/// where boundaries[i - 1] <= x < boundaries[i]. The boundaries ascend; they have rank 1 and the element type of x.
+/// That is searchsorted(boundaries, x, right).
 ///
-///     tensor sums = index_add(zeros<float>({10, 4}), 0, labels, x);
-template <class X, class I, class S>
-  requires(expression<S> && detail::scatters<X, I, S, true, detail::scatter_elements::numbers>)
-auto index_add(X&& x, detail::whole axis, const I& index, S&& src,
-               detail::number<compute_type<element_of<X>>> alpha = 1) {
-  detail::check_defined("index_add", src);
-  const compute_type<element_of<X>> by = alpha;
-  const auto scaled = by == 1 ? detail::eval_to_read(src) : eval(src * by);
-  return detail::scattered<ops::scatter_rule::add, true>("index_add", std::forward<X>(x), axis, index, scaled);
+///     tensor decade = bucketize(years, boundaries);
+template <class X, class B>
+  requires(detail::takes_operands<ops::search_op, B, X> && rank_of<B> == 1)
+auto bucketize(X&& x, B&& boundaries, bool right = false) {
+  return detail::make_kernel(ops::search_op("bucketize", right), std::forward<B>(boundaries), std::forward<X>(x));
 }
+SINTER_BINARY_KERNEL_REJECTIONS(bucketize, ops::search_op)
 
-/// x with the slices of src folded into those at index[0], index[1], ... along an axis, as scatter_reduce folds
-/// elements. Errors: shape_error, index_error as gather.
+/// Is each element one of these values? A mask of bool with the shape of x; no NaN is. Every element type that sort
+/// takes. Runs at once. No derivative.
 ///
-///     tensor means = index_reduce(zeros<float>({10, 4}), 0, labels, x, reduction::mean, false);
-template <class X, class I, class S, detail::reduces_scatter How>
-  requires(expression<S> && detail::scatters<X, I, S, true, detail::reduced_elements<How>>)
-auto index_reduce(X&& x, detail::whole axis, const I& index, S&& src, How, bool include_self = true) {
-  return detail::scatter_reduced<true, How>("index_reduce", std::forward<X>(x), axis, index, std::forward<S>(src),
-                                            include_self);
+///     tensor kept = isin(labels, wanted);
+template <class X, class V>
+  requires(detail::takes_operands<ops::search_op, V, X> && !narrow_element<element_of<X>>)
+tensor<bool, detail::bare<X>::rank, device_of<X>> isin(const X& x, const V& values) {
+  using D = device_of<X>;
+  detail::check_defined("isin", x);
+  detail::check_defined("isin", values);
+  const no_grad guard;
+  const auto from = detail::plain(eval(values)).flatten();
+  const auto of = detail::plain(eval(x));
+  if (from.numel() == 0) return zeros<bool, D>(of.shape());
+  const auto sorted = sort(from).values;
+  const index_t last = from.numel() - 1;
+  const tensor<std::int64_t, 1, D> places = minimum(searchsorted(sorted, of.flatten()), last);
+  return gather(sorted, 0, places).reshape(of.shape()) == of;
 }
-
-// Rejections.
-#define SINTER_SCATTER_REJECTIONS(name, one_axis, elements)                                         \
-  template <class X, class I, class S,                                                              \
-            class Problem = typename detail::scatter_mistake<X, I, S, one_axis, elements>::problem, \
-            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, elements>::fix>         \
-  void name(X&&, index_t, I&&, S&&, auto&&...) = delete;
-#define SINTER_SCATTER_REDUCE_REJECTIONS(name, one_axis)                                                         \
-  template <class X, class I, class S, detail::reduces_scatter How,                                              \
-            class Problem =                                                                                      \
-                typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::problem,     \
-            class Fix = typename detail::scatter_mistake<X, I, S, one_axis, detail::reduced_elements<How>>::fix> \
-  void name(X&&, index_t, I&&, S&&, How, bool = true) = delete;
-SINTER_SCATTER_REJECTIONS(scatter, false, detail::scatter_elements::all)
-SINTER_SCATTER_REJECTIONS(scatter_add, false, detail::scatter_elements::numbers)
-SINTER_SCATTER_REJECTIONS(index_copy, true, detail::scatter_elements::all)
-SINTER_SCATTER_REJECTIONS(index_fill, true, detail::scatter_elements::all)
-SINTER_SCATTER_REJECTIONS(index_add, true, detail::scatter_elements::numbers)
-SINTER_SCATTER_REDUCE_REJECTIONS(scatter_reduce, false)
-SINTER_SCATTER_REDUCE_REJECTIONS(index_reduce, true)
-#undef SINTER_SCATTER_REJECTIONS
-#undef SINTER_SCATTER_REDUCE_REJECTIONS
+template <class X, class V, class Problem = typename detail::kernel_check<ops::search_op, V, X>::problem,
+          class Fix = typename detail::kernel_check<ops::search_op, V, X>::fix>
+void isin(X&&, V&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/selu.hpp: the self-normalising exponential linear unit.
@@ -24860,6 +26104,103 @@ struct sinh_op : real_op {
 ///
 ///     tensor y = sinh(x);
 SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
+
+}  // namespace sinter
+// sinter/ops/slice_scatter.hpp: slice_scatter, select_scatter and diagonal_scatter, a tensor with a part of it
+// replaced.
+
+namespace sinter {
+
+// Names in messages.
+template <int>
+struct use_a_part_of_rank;
+
+namespace detail {
+
+/// Of x and what replaces a part of it that has `Dropped` axes fewer.
+template <class X, class S, int Least, int Dropped>
+constexpr auto find_part_mistake() {
+  if constexpr (!has_axes<X, Least>) return axes_mistake<X, Least>{};
+  else if constexpr (!has_axes<S, 0>) return axes_mistake<S, 0>{};
+  else if constexpr (!same_device<X, S>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else if constexpr (rank_of<S> != rank_of<X> - Dropped)
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_part_of_rank<rank_of<X> - Dropped>>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class S, int Least, int Dropped>
+using part_mistake = decltype(find_part_mistake<bare<X>, bare<S>, Least, Dropped>());
+template <class X, class S, int Least, int Dropped>
+concept replaces_part = is_fitting<part_mistake<X, S, Least, Dropped>>;
+
+/// A copy of x in which src is what `view` shows of it.
+template <class X, class S, class View>
+auto with_part(const char* op, X&& x, S&& src, const View& view) {
+  check_defined(op, x);
+  check_defined(op, src);
+  const auto replace = with_gradient(
+      [=](const auto& whole, const auto& part) {
+        const auto copy = whole.clone();
+        const auto shown = view(copy);
+        if (!(shown.shape() == part.shape()))
+          refuse<shape_error>({op, ": a source of shape ", part.shape(), " for a part of shape ", shown.shape()});
+        shown.in_place() = part;
+        return copy;
+      },
+      [view](const auto& g) {
+        const auto rest = g.clone();
+        view(rest) = 0;
+        return gradients(rest, view(g));
+      },
+      op);
+  return replace(std::forward<X>(x), std::forward<S>(src));
+}
+
+}  // namespace detail
+
+/// x with src in place of x.slice(axis, begin, end, step), of whose shape and element type it is. Runs at once.
+/// Derivative: g to x, but 0 in that part; the g of the part to src. Errors: shape_error for another shape, index_error
+/// and value_error as slice.
+///
+///     tensor framed = slice_scatter(x, border, 0, 0, 2);
+template <class X, class S>
+  requires detail::replaces_part<X, S, 1, 0>
+auto slice_scatter(X&& x, S&& src, detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) {
+  return detail::with_part("slice_scatter", std::forward<X>(x), std::forward<S>(src),
+                           [=](const auto& t) { return t.slice(axis, begin, end, step); });
+}
+/// x with src in place of x.select(axis, i), of whose shape and element type it is. Runs at once. Derivative: as
+/// slice_scatter. Errors: shape_error for another shape, index_error as select.
+///
+///     tensor y = select_scatter(x, row, 0, -1);
+template <class X, class S>
+  requires detail::replaces_part<X, S, 1, 1>
+auto select_scatter(X&& x, S&& src, detail::whole axis, detail::whole i) {
+  return detail::with_part("select_scatter", std::forward<X>(x), std::forward<S>(src),
+                           [=](const auto& t) { return t.select(axis, i); });
+}
+/// x with src in place of x.diagonal(offset, axis_a, axis_b), of whose shape and element type it is. Runs at once.
+/// Derivative: as slice_scatter. Errors: shape_error for another shape, index_error as diagonal.
+///
+///     tensor y = diagonal_scatter(x, ones<float>({n}));
+template <class X, class S>
+  requires detail::replaces_part<X, S, 2, 1>
+auto diagonal_scatter(X&& x, S&& src, detail::whole offset = 0, detail::whole axis_a = 0, detail::whole axis_b = 1) {
+  return detail::with_part("diagonal_scatter", std::forward<X>(x), std::forward<S>(src),
+                           [=](const auto& t) { return t.diagonal(offset, axis_a, axis_b); });
+}
+
+template <class X, class S, class Problem = typename detail::part_mistake<X, S, 1, 0>::problem,
+          class Fix = typename detail::part_mistake<X, S, 1, 0>::fix>
+void slice_scatter(X&&, S&&, index_t, index_t, index_t, index_t = 1) = delete;
+template <class X, class S, class Problem = typename detail::part_mistake<X, S, 1, 1>::problem,
+          class Fix = typename detail::part_mistake<X, S, 1, 1>::fix>
+void select_scatter(X&&, S&&, index_t, index_t) = delete;
+template <class X, class S, class Problem = typename detail::part_mistake<X, S, 2, 1>::problem,
+          class Fix = typename detail::part_mistake<X, S, 2, 1>::fix>
+void diagonal_scatter(X&&, S&&, index_t = 0, index_t = 0, index_t = 1) = delete;
 
 }  // namespace sinter
 // sinter/ops/softplus.hpp: a smooth rectifier.
@@ -25290,11 +26631,11 @@ SINTER_FORMULA_REDUCTION(stddev, ops::var_op, detail::root_of_var)
 ///     tensor spread = stddev(x, 0, {.correction = 0});
 SINTER_REDUCTION_WITH(stddev, ops::var_op, detail::stddev_of, const var_options& o)
 
-/// The variance as `spread`, and the mean as `mean`; runs at once.
+/// The variance as `spread`, and the mean as `mean`; runs at once. The options may be left out.
 ///
 ///     const auto [spread, centre] = var_mean(x, 1, keepdim);
 SINTER_REDUCTION_WITH(var_mean, ops::var_op, detail::var_mean_of, const var_options& o = {})
-/// The standard deviation as `spread`, and the mean as `mean`; runs at once.
+/// The standard deviation as `spread`, and the mean as `mean`; runs at once. The options may be left out.
 ///
 ///     const auto [spread, centre] = std_mean(x, 1, keepdim, {.correction = 0});
 SINTER_REDUCTION_WITH(std_mean, ops::var_op, detail::std_mean_of, const var_options& o = {})
@@ -25337,6 +26678,143 @@ auto corrcoef(const E& x) {
 
 SINTER_FIRST_OPERAND_REJECTIONS(cov, reals_mistake, 1, 2)
 SINTER_FIRST_OPERAND_REJECTIONS(corrcoef, reals_mistake, 1, 2)
+
+}  // namespace sinter
+// sinter/ops/stacks.hpp: hstack, vstack, dstack and column_stack, tensors joined as rows, columns or layers, and
+// hsplit, vsplit and dsplit, which part them.
+
+namespace sinter {
+namespace detail {
+
+/// Parts, each in the shape that `shaped` gives, joined along an axis.
+template <class Part, class F>
+auto join_shaped(const char* op, index_t axis, const std::vector<Part>& parts, const F& shaped) {
+  std::vector<decltype(shaped(parts[0]))> all;
+  for (const Part& p : parts) {
+    check_defined(op, p);
+    all.push_back(shaped(p));
+  }
+  return join<false>(op, axis, all);
+}
+
+inline constexpr auto as_row = [](const auto& x) {
+  if constexpr (rank_of<decltype(x)> == 0) return x.reshape({1});
+  else return x;
+};
+inline constexpr auto as_matrix_row = [](const auto& x) {
+  if constexpr (rank_of<decltype(x)> < 2) return x.reshape({1, -1});
+  else return x;
+};
+inline constexpr auto as_column = [](const auto& x) {
+  if constexpr (rank_of<decltype(x)> < 2) return x.reshape({-1, 1});
+  else return x;
+};
+inline constexpr auto as_layer = [](const auto& x) {
+  if constexpr (rank_of<decltype(x)> < 2) return x.reshape({1, -1, 1});
+  else if constexpr (rank_of<decltype(x)> == 2) return x.unsqueeze(2);
+  else return x;
+};
+
+SINTER_SHARED part_ends ends_of_exact_parts(const char* op, index_t n, index_t count);
+#if SINTER_DEFINES
+SINTER_SHARED part_ends ends_of_exact_parts(const char* op, index_t n, index_t count) {
+  if (count >= 1 && n % count != 0)
+    refuse<shape_error>(
+        {op, ": ", count, " parts of an axis of extent ", n, ", which is no multiple; see tensor_split"});
+  return ends_of_equal_parts(op, n, count);
+}
+#endif
+
+}  // namespace detail
+
+// name(parts...), name(vector) and name({parts...}).
+#define SINTER_STACK_FUNCTION(name, axis, shaped)                                                         \
+  template <class... E>                                                                                   \
+    requires(detail::is_fitting<detail::join_mistake<E...>>)                                              \
+  auto name(const E&... parts) {                                                                          \
+    using Part = detail::part_of<E...>;                                                                   \
+    return detail::join_shaped(#name, axis, std::vector<Part>{detail::value_as<Part>(parts)...}, shaped); \
+  }                                                                                                       \
+  template <class Part>                                                                                   \
+    requires(detail::is_tensor<Part> || detail::is_variable<Part>)                                        \
+  auto name(const std::vector<Part>& parts) {                                                             \
+    return detail::join_shaped(#name, axis, parts, shaped);                                               \
+  }                                                                                                       \
+  template <class Part>                                                                                   \
+    requires(detail::is_tensor<Part> || detail::is_variable<Part>)                                        \
+  auto name(std::initializer_list<Part> parts) {                                                          \
+    return detail::join_shaped(#name, axis, std::vector<Part>(parts), shaped);                            \
+  }                                                                                                       \
+  template <class... E, class Problem = typename detail::join_mistake<E...>::problem,                     \
+            class Fix = typename detail::join_mistake<E...>::fix>                                         \
+  void name(E&&...) = delete;                                                                             \
+  void name(detail::mixed_list);
+
+/// Tensors one after another along axis 1, vectors and single elements along axis 0. Also of a vector, or of a list.
+/// Derivative and errors as concat.
+///
+///     tensor wide = hstack(left, right);
+SINTER_STACK_FUNCTION(hstack, (Part::rank < 2 ? 0 : 1), detail::as_row)
+
+/// Tensors one after another along axis 0, vectors as rows. Also of a vector, or of a list. Derivative and errors as
+/// concat.
+///
+///     tensor rows = vstack(first, second);
+SINTER_STACK_FUNCTION(vstack, 0, detail::as_matrix_row)
+
+/// Tensors one after another along axis 2: vectors (n,) as (1,n,1), matrices (n,m) as (n,m,1). Also of a vector, or of
+/// a list. Derivative and errors as concat.
+///
+///     tensor image = dstack(red, green, blue);
+SINTER_STACK_FUNCTION(dstack, 2, detail::as_layer)
+
+/// Tensors one after another along axis 1, vectors as columns. Also of a vector, or of a list. Derivative and errors as
+/// concat.
+///
+///     tensor table = column_stack(ages, heights);
+SINTER_STACK_FUNCTION(column_stack, 1, detail::as_column)
+
+#undef SINTER_STACK_FUNCTION
+
+// name(x, count) and name(x, cuts) along an axis, of tensors of rank `least` or more.
+#define SINTER_SPLIT_FUNCTION(name, least, axis)                                                            \
+  template <class X>                                                                                        \
+    requires(detail::has_axes<X, least>)                                                                    \
+  std::vector<detail::evaluated<X>> name(X&& x, detail::whole count) {                                      \
+    return detail::cut_into_parts(#name, std::forward<X>(x), axis,                                          \
+                                  [&](index_t n) { return detail::ends_of_exact_parts(#name, n, count); }); \
+  }                                                                                                         \
+  template <class X>                                                                                        \
+    requires(detail::has_axes<X, least>)                                                                    \
+  std::vector<detail::evaluated<X>> name(X&& x, const std::vector<index_t>& cuts) {                         \
+    return detail::cut_into_parts(#name, std::forward<X>(x), axis,                                          \
+                                  [&](index_t n) { return detail::ends_of_cuts(#name, n, cuts); });         \
+  }                                                                                                         \
+  template <class X>                                                                                        \
+    requires(detail::has_axes<X, least>)                                                                    \
+  std::vector<detail::evaluated<X>> name(X&& x, std::initializer_list<index_t> cuts) {                      \
+    return name(std::forward<X>(x), std::vector<index_t>(cuts));                                            \
+  }                                                                                                         \
+  SINTER_AXES_REJECTIONS(name, least)
+
+/// Equal parts of x along axis 1, of a vector along axis 0, or the parts between cuts: tensor_split, for a number of
+/// parts that divides the extent. Errors: shape_error if it does not, value_error for a count below 1 and for cuts that
+/// fall.
+///
+///     const auto halves = hsplit(x, 2);
+SINTER_SPLIT_FUNCTION(hsplit, 1, (rank_of<X> < 2 ? 0 : 1))
+
+/// The same along axis 0.
+///
+///     const auto parts = vsplit(x, {2, 5});
+SINTER_SPLIT_FUNCTION(vsplit, 2, 0)
+
+/// The same along axis 2.
+///
+///     const auto channels = dsplit(image, 3);
+SINTER_SPLIT_FUNCTION(dsplit, 3, 2)
+
+#undef SINTER_SPLIT_FUNCTION
 
 }  // namespace sinter
 // sinter/ops/tan.hpp: the tangent.
@@ -25498,7 +26976,8 @@ struct trunc_op : number_op {
 SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
 
 }  // namespace sinter
-// sinter/ops/unfold.hpp: unfold and fold: the windows of an image as columns, and columns added up to an image.
+// sinter/ops/unfold.hpp: unfold and fold: the windows of an image as columns, and columns added up to an image; and the
+// windows along an axis.
 
 namespace sinter {
 
@@ -25646,6 +27125,21 @@ detail::kernel_of<ops::unfold_op, X> unfold(X&& x, const per_axis<2>& kernel_siz
 template <class X, class Problem = typename detail::kernel_check<ops::unfold_op, X>::problem,
           class Fix = typename detail::kernel_check<ops::unfold_op, X>::fix>
 void unfold(X&&, const per_axis<2>&, const unfold_options& = {}) = delete;
+
+/// Windows of `size` neighbours along an axis, each `step` behind the one before, as a view of x: (…,n,…) => (…,(n -
+/// size) / step + 1,…,size), where the last axis is a window; PyTorch's Tensor.unfold. Every element type. Derivative:
+/// each element's g, from all windows that it is in. Errors: value_error for a size below 0 or a step below 1,
+/// shape_error for windows larger than the axis, index_error for an axis that x does not have.
+///
+///     tensor smooth = mean(unfold(signal, 0, 5, 1), -1);
+template <class X>
+  requires(detail::has_axes<X> && rank_of<X> < max_rank)
+auto unfold(X&& x, detail::whole axis, detail::whole size, detail::whole step) {
+  return detail::eval_to_read(std::forward<X>(x)).unfold(axis, size, step);
+}
+template <class X, class Problem = typename detail::axes_mistake<X>::problem,
+          class Fix = typename detail::axes_mistake<X>::fix>
+void unfold(X&&, index_t, index_t, index_t) = delete;
 
 /// Columns added up to an image of `output_size`, as torch.nn.functional.fold (col2im): (N, C KH KW, windows) =>
 /// (N,C,H,W), and (C KH KW, windows) => (C,H,W). Each element is the sum over the windows that it is in; options are
@@ -38741,6 +40235,61 @@ struct kernels<ops::matmul_op<R>, D> : product_kernels<R, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/nonzero.hpp: where a mask is true.
+
+namespace sinter::cpu_impl {
+
+/// Counts what is true in each part of a mask, then writes the places part by part.
+class true_places {
+ public:
+  true_places(const bool* mask, index_t n, thread_pool& pool) : mask_(mask), n_(n), pool_(pool) {
+    begins_.resize(static_cast<std::size_t>((n + part - 1) / part) + 1);
+    each_part([&](std::size_t t, index_t begin, index_t end) {
+      begins_[t + 1] = std::count(mask + begin, mask + end, true);
+    });
+    for (std::size_t t = 1; t < begins_.size(); ++t) begins_[t] += begins_[t - 1];
+  }
+  index_t count() const { return begins_.back(); }
+  void write(std::int64_t* to) const {
+    each_part([&](std::size_t t, index_t i, index_t) {
+      // each place is written, and counts if it is one: masks are hard to foresee
+      for (index_t at = begins_[t]; at < begins_[t + 1]; ++i) {
+        to[at] = i;
+        at += mask_[i] ? 1 : 0;
+      }
+    });
+  }
+
+ private:
+  static constexpr index_t part = 65536;
+  template <class F>
+  void each_part(const F& f) const {
+    pool_.parallel_for(static_cast<index_t>(begins_.size()) - 1,
+                       [&](index_t t) { f(static_cast<std::size_t>(t), t * part, std::min(n_, (t + 1) * part)); });
+  }
+
+  const bool* mask_;
+  index_t n_;
+  thread_pool& pool_;
+  std::vector<index_t> begins_;  ///< of the parts in the result, and its end
+};
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::true_places_op, D> {
+  static tensor<std::int64_t, 1, D> run(ops::true_places_op, const tensor<bool, 1, D>& mask) {
+    cpu_impl::true_places found(mask.data(), mask.numel(), cpu_impl::pool_of<D>());
+    const auto places = tensor<std::int64_t, 1, D>::uninitialized({{found.count()}});
+    found.write(places.data());
+    return places;
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
 // vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
 
@@ -39076,6 +40625,41 @@ namespace sinter::detail {
 template <std::derived_from<ops::row_op> Op, device D>
   requires is_cpu_v<D>
 struct kernels<Op, D> : row_kernels<Op, D, cpu_impl::row_passes<D>> {};
+
+}  // namespace sinter::detail
+// sinter/cpu/searchsorted.hpp: the places of values among sorted elements.
+
+namespace sinter::cpu_impl {
+
+/// Of `lines` lines of m values each, among n sorted elements of their own, or in all lines among the same.
+template <class T>
+void search(const T* sorted, index_t n, bool one_line, const T* values, index_t lines, index_t m, bool right,
+            std::int64_t* places, thread_pool& pool) {
+  constexpr index_t grain = 4096;
+  const index_t all = lines * m;
+  pool.parallel_for((all + grain - 1) / grain, [&](index_t t) {
+    for (index_t i = t * grain; i < all && i < (t + 1) * grain; ++i)
+      places[i] = ops::place_among(one_line ? sorted : sorted + i / m * n, n, values[i], right);
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::search_op, D> {
+  template <class T, int S, int R, class Epilogue>
+  static void forward(const ops::search_op& op, const tensor<std::int64_t, R, D>& y, const Epilogue*,
+                      const tensor<T, S, D>& sorted, const tensor<T, R, D>& values) {
+    if (y.numel() == 0) return;
+    index_t m = values.numel();
+    if constexpr (S > 1) m = values.shape()[R - 1];
+    cpu_impl::search(sorted.data(), sorted.shape()[S - 1], S == 1, values.data(), values.numel() / m, m, op.right,
+                     y.data(), cpu_impl::pool_of<D>());
+  }
+};
 
 }  // namespace sinter::detail
 // sinter/cpu/sort.hpp: the order of the elements along an axis.
@@ -49125,6 +50709,7 @@ struct kernels<ops::scatter_by<Rule>, D> {
   static void run(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x, const tensor<std::int64_t, R, D>& index,
                   const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
+    if (op.order == index_order::any && has_few_long_lines(index, op.axis)) return run_sorted(op, x, index, y);
     const cuda_impl::gather_lines<R> lines = cuda_impl::lines_of(x, op.axis, index, y);
     const cuda_impl::work what{"writing at indices", index.shape()};
     if (op.order == index_order::runs)
@@ -49133,6 +50718,31 @@ struct kernels<ops::scatter_by<Rule>, D> {
     else
       cuda_impl::launch_on<D>(what, cuda_impl::scatter_body<Rule, T, R>{lines},
                               {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+  }
+
+ private:
+  /// Would a thread per line leave most of the GPU idle? Lines of one index count as one, as they are sorted once.
+  template <int R>
+  static bool has_few_long_lines(const tensor<std::int64_t, R, D>& index, int axis) {
+    const index_t along = index.shape()[axis];
+    index_t lines = 1;
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index.strides()[d] != 0) lines *= index.shape()[d];
+    return along >= 1024 && lines <= 256 && along <= std::numeric_limits<std::uint32_t>::max();
+  }
+  /// The same result by indices in order, each line's equal ones side by side and still in their order.
+  template <class T, int R>
+  static void run_sorted(const ops::scatter_by<Rule>& op, const tensor<T, R, D>& x,
+                         const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    tensor<std::int64_t, R, D> once = index;
+    for (int d = 0; d < R; ++d)
+      if (d != op.axis && index.strides()[d] == 0) once = once.slice(d, 0, 1);
+    const auto [sorted, places] = sort(once, op.axis);
+    const auto from = places.broadcast_to(index.shape());
+    const tensor<T, R, D> moved = make_kernel(ops::gather_op("scatter", op.axis), y, from);
+    run({op.axis, index_order::runs}, x, sorted.broadcast_to(index.shape()), moved);
+    if constexpr (std::is_same_v<Rule, ops::scatter_rule::multiply_and_tell>)
+      kernels<ops::scatter_by<ops::scatter_rule::replace>, D>::run({op.axis, index_order::runs}, y, from, moved);
   }
 };
 
@@ -49280,6 +50890,44 @@ struct kernels<ops::batch_moments_op, D> {
   template <class Backward>
   static void reverse(const ops::batch_moments_op&, const Backward& b) {
     reverse_batch_moments(b);
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/nonzero.hpp: the body that writes where a mask is true.
+
+namespace sinter::cuda_impl {
+
+/// From how many elements of the mask up to each are true.
+struct true_places_body {
+  const std::int64_t* sums;
+  index_t n;
+  std::int64_t* places;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t before = i > 0 ? sums[i - 1] : 0;
+      if (sums[i] != before) places[before] = i;
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::true_places_op, D> {
+  static tensor<std::int64_t, 1, D> run(ops::true_places_op, const tensor<bool, 1, D>& mask) {
+    const index_t n = mask.numel();
+    const tensor<std::int64_t, 1, D> sums = cumsum(mask, 0);
+    const auto places = tensor<std::int64_t, 1, D>::uninitialized({{sums[n - 1].item()}});
+    cuda_impl::launch_on<D>({"nonzero", mask.shape()},
+                            cuda_impl::true_places_body{access::data(sums), n, access::data(places)},
+                            {cuda_impl::blocks_for(n, cuda_impl::block_threads), 0});
+    return places;
   }
 };
 
@@ -49722,6 +51370,50 @@ struct kernels<Op, D> {
     cuda_impl::run_resample<D>(
         Op::name, dx.to.shape(),
         cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/searchsorted.hpp: the body that finds the places of values among sorted elements.
+
+namespace sinter::cuda_impl {
+
+/// A thread per value; each m of them belong to a line of n sorted elements, or all to the only one.
+template <class T>
+struct search_body {
+  const T* sorted;
+  index_t n;
+  bool one_line;
+  const T* values;
+  index_t all, m;
+  bool right;
+  std::int64_t* places;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t i = g.block() * g.threads() + g.thread(); i < all; i += g.blocks() * g.threads())
+      places[i] = ops::place_among(one_line ? sorted : sorted + i / m * n, n, values[i], right);
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::search_op, D> {
+  template <class T, int S, int R, class Epilogue>
+  static void forward(const ops::search_op& op, const tensor<std::int64_t, R, D>& y, const Epilogue*,
+                      const tensor<T, S, D>& sorted, const tensor<T, R, D>& values) {
+    if (y.numel() == 0) return;
+    index_t m = values.numel();
+    if constexpr (S > 1) m = values.shape()[R - 1];
+    const cuda_impl::search_body<T> body{
+        access::data(sorted), sorted.shape()[S - 1], S == 1, access::data(values), values.numel(), m, op.right,
+        access::data(y)};
+    cuda_impl::launch_on<D>({"searchsorted", values.shape()}, body,
+                            {cuda_impl::blocks_for(values.numel(), cuda_impl::block_threads), 0});
   }
 };
 
@@ -54685,6 +56377,870 @@ SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+// sinter/io/model_file.hpp: a model in a file.
+
+#ifndef SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+// sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
+
+namespace sinter {
+
+/// Free text under names.
+using safetensors_metadata = std::vector<std::pair<std::string, std::string>>;
+
+struct safetensors_options {
+  bool map = false;  ///< maps the file into memory; tensors then share its pages instead of copying them
+};
+
+namespace detail {
+
+struct safetensors_type {
+  std::string_view name;
+  std::size_t bits;
+  element_kind element;
+};
+
+/// In the order of the reference implementation, which sorts by it when it writes.
+inline constexpr safetensors_type safetensors_types[] = {
+    {"BOOL", 8, element_kind::boolean},      {"F4", 4, element_kind::other},
+    {"F6_E2M3", 6, element_kind::other},     {"F6_E3M2", 6, element_kind::other},
+    {"U8", 8, element_kind::uint8},          {"I8", 8, element_kind::int8},
+    {"F8_E5M2", 8, element_kind::other},     {"F8_E4M3", 8, element_kind::other},
+    {"F8_E8M0", 8, element_kind::other},     {"F8_E4M3FNUZ", 8, element_kind::other},
+    {"F8_E5M2FNUZ", 8, element_kind::other}, {"I16", 16, element_kind::int16},
+    {"U16", 16, element_kind::uint16},       {"F16", 16, element_kind::float16},
+    {"BF16", 16, element_kind::bfloat16},    {"I32", 32, element_kind::int32},
+    {"U32", 32, element_kind::uint32},       {"F32", 32, element_kind::float32},
+    {"C64", 64, element_kind::other},        {"F64", 64, element_kind::float64},
+    {"I64", 64, element_kind::int64},        {"U64", 64, element_kind::uint64},
+};
+
+inline constexpr std::size_t safetensors_max_header = 100'000'000;
+inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTorch
+inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
+
+/// A name of the file as it may stand in a message.
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name);
+
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t));
+
+/// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
+/// one std::sort for all orders, which is much less to compile.
+template <class F>
+std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
+  return sorted_numbers(n, &less,
+                        [](const void* f, std::size_t a, std::size_t b) { return (*static_cast<const F*>(f))(a, b); });
+}
+
+/// What the header says of a tensor.
+struct safetensors_info {
+  const safetensors_type* type = nullptr;
+  std::vector<index_t> shape;
+  std::size_t begin = 0, end = 0;  ///< in the data
+};
+
+/// An open file whose header has been read and checked.
+class safetensors_file {
+ public:
+  SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
+    file_ = open_file(path, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
+    struct stat info;
+    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    const auto size = static_cast<std::size_t>(info.st_size);
+    unsigned char length[8];
+    if (size < sizeof length)
+      refuse<io_error>({path, ": has ", size, " bytes, too few for the length of a header", safetensors_advice});
+    read(0, sizeof length, reinterpret_cast<char*>(length));
+    std::uint64_t header = 0;
+    for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (header > safetensors_max_header)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
+                        safetensors_advice});
+    if (header > size - sizeof length)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but ", size - sizeof length,
+                        " follow; it is cut short", safetensors_advice});
+    data_begin_ = sizeof length + static_cast<std::size_t>(header);
+    std::string text(static_cast<std::size_t>(header), '\0');
+    read(sizeof length, text.size(), text.data());
+    parse(text);
+    check_offsets(size - data_begin_);
+    if (map) mapping_ = std::make_shared<const file_mapping>(path, file_, size);
+  }
+
+  /// Null if there is none of that name.
+  const safetensors_info* find(std::string_view name) const {
+    std::size_t first = 0, last = by_name_.size();
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (names[by_name_[middle]] < name) first = middle + 1;
+      else last = middle;
+    }
+    return first < by_name_.size() && names[by_name_[first]] == name ? &infos_[by_name_[first]] : nullptr;
+  }
+  const safetensors_info& at(std::string_view name) const {
+    const safetensors_info* const r = find(name);
+    if (r == nullptr)
+      refuse<io_error>(
+          {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
+    return *r;
+  }
+
+  /// Copies bytes of the data.
+  SINTER_COLD void copy(std::size_t place, std::size_t n, char* to) const {
+    if (n == 0) return;
+    if (mapping_) std::memcpy(to, mapping_->data() + data_begin_ + place, n);
+    else read(data_begin_ + place, n, to);
+  }
+  const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
+  char* mapped(const safetensors_info& r) const { return mapping_->data() + data_begin_ + r.begin; }
+
+  std::string path;
+  std::vector<std::string> names;  ///< in the order of the header
+  safetensors_metadata metadata;
+
+ private:
+  void read(std::size_t place, std::size_t n, char* to) const {
+    const ssize_t got = read_at(file_, to, n, place);
+    if (got < 0) refuse<io_error>({path, ": reading failed: ", system_text(errno)});
+    if (static_cast<std::size_t>(got) < n) refuse<io_error>({path, ": was cut short after it had been opened"});
+  }
+
+  SINTER_COLD void parse(const std::string& text) {
+    json_reader json(text, path + ": header");
+    if (!text.starts_with('{')) json.fail({"a header begins with '{'", safetensors_advice});
+    bool has_metadata = false;
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") {
+        if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
+        json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
+      } else {
+        infos_.push_back(read_info(json, name));
+        names.push_back(name);
+      }
+    });
+    json.finish();
+    by_name_ = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    for (std::size_t i = 1; i < names.size(); ++i)
+      if (const std::string& name = names[by_name_[i]]; name == names[by_name_[i - 1]])
+        refuse<io_error>({path, ": names ", quoted_name(name), " twice", safetensors_advice});
+    const std::vector<std::size_t> keys = sorted_numbers(
+        metadata.size(), [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+    for (std::size_t i = 1; i < keys.size(); ++i)
+      if (const std::string& key = metadata[keys[i]].first; key == metadata[keys[i - 1]].first)
+        refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
+  }
+
+  SINTER_COLD safetensors_info read_info(json_reader& json, const std::string& name) const {
+    safetensors_info r;
+    unsigned seen = 0;  // a bit for each member
+    const auto once = [&](unsigned bit, const char* member) {
+      if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
+      seen |= bit;
+    };
+    json.object([&](const std::string& member) {
+      if (member == "dtype") {
+        once(1, "dtype");
+        const std::string type = json.string();
+        for (const safetensors_type& known : safetensors_types)
+          if (known.name == type) r.type = &known;
+        if (r.type == nullptr)
+          json.fail({quoted_name(name), " has the unknown dtype ", quoted_name(type), "; save it as another type"});
+      } else if (member == "shape") {
+        once(2, "shape");
+        json.array([&] {
+          if (r.shape.size() == safetensors_max_rank)
+            json.fail({quoted_name(name), " has more than ", safetensors_max_rank, " extents", safetensors_advice});
+          r.shape.push_back(json.natural());
+        });
+      } else if (member == "data_offsets") {
+        once(4, "data_offsets");
+        int count = 0;
+        json.array([&] {
+          const auto offset = static_cast<std::size_t>(json.natural());
+          if (++count > 2) return;
+          (count == 1 ? r.begin : r.end) = offset;
+        });
+        if (count != 2) json.fail({"data_offsets of ", quoted_name(name), " are not two numbers", safetensors_advice});
+      } else {
+        json.skip();  // what later versions may add
+      }
+    });
+    if (seen != 7) json.fail({quoted_name(name), " lacks dtype, shape or data_offsets", safetensors_advice});
+    return r;
+  }
+
+  /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
+  SINTER_COLD void check_offsets(std::size_t data) const {
+    const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
+      const safetensors_info &x = infos_[a], &y = infos_[b];
+      return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
+    });
+    std::size_t reached = 0;
+    for (const std::size_t i : order) {
+      const safetensors_info& r = infos_[i];
+      if (r.begin != reached || r.end < r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
+                          reached, " is the next; ",
+                          r.begin < reached ? "it overlaps another tensor"
+                          : r.end < r.begin ? "it ends before it begins"
+                                            : "there is a gap before it",
+                          safetensors_advice});
+      if (const std::size_t bytes = bytes_of(r, names[i]); bytes != r.end - r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets for ", r.end - r.begin,
+                          " bytes, but its shape ", shape_of(r), " of ", r.type->name, " needs ", bytes,
+                          safetensors_advice});
+      reached = r.end;
+    }
+    if (reached != data)
+      refuse<io_error>({path, ": its tensors need ", reached, " bytes of data, but ", data,
+                        reached > data ? " follow the header; it is cut short" : " follow the header; it is too long",
+                        safetensors_advice});
+  }
+
+  static shape_piece shape_of(const safetensors_info& r) { return {r.shape.data(), static_cast<int>(r.shape.size())}; }
+
+  SINTER_COLD std::size_t bytes_of(const safetensors_info& r, const std::string& name) const {
+    std::size_t bits = 0;
+    try {
+      bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
+                                                                   static_cast<int>(r.shape.size()), r.type->bits));
+    } catch (const shape_error&) {
+      refuse<io_error>({path, ": ", quoted_name(name), " overflows: its shape ", shape_of(r),
+                        " has more elements than can be addressed", safetensors_advice});
+    }
+    if (bits % 8 != 0)
+      refuse<io_error>({path, ": ", quoted_name(name), " is misaligned: its shape ", shape_of(r), " of ", r.type->name,
+                        " does not fill whole bytes", safetensors_advice});
+    return bits / 8;
+  }
+
+  descriptor file_;
+  std::size_t data_begin_ = 0;
+  std::shared_ptr<const file_mapping> mapping_;
+  std::vector<safetensors_info> infos_;
+  std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
+/// them. Copies of this object share the file; threads may read from it at the same time. Made by read_safetensors.
+class safetensors {
+ public:
+  /// In the order of the header.
+  const std::vector<std::string>& names() const { return file_->names; }
+  std::size_t size() const { return names().size(); }
+  bool contains(std::string_view name) const { return file_->find(name) != nullptr; }
+  /// What `__metadata__` says, in the order of the header.
+  const safetensors_metadata& metadata() const { return file_->metadata; }
+
+  /// Errors of all that take a name: io_error if the file holds no tensor of that name.
+  const std::vector<index_t>& shape(std::string_view name) const { return file_->at(name).shape; }
+  element_kind kind(std::string_view name) const { return file_->at(name).type->element; }
+  /// The type as the file names it, such as "F32".
+  std::string_view dtype(std::string_view name) const { return file_->at(name).type->name; }
+
+  /// The tensor of that name, on the host. With `map` in the options it shares the memory of the mapped file, if its
+  /// elements are aligned there and no bool. Errors: io_error for another element type or rank.
+  ///
+  ///     tensor w = file.get<float, 2>("0.weight");
+  template <element T, int R>
+  tensor<T, R> get(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    if (r.type->element != kind_of_element<T>())
+      refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
+                    ", not ", element_name<T>(),
+                    r.type->element == element_kind::other ? "; save it as another type" : "; get_as converts"});
+    const extents<R> shape = shape_as<R>(r, name);
+    if constexpr (std::endian::native == std::endian::little && !std::is_same_v<T, bool>)
+      if (file_->mapping() && r.end > r.begin) {
+        char* const data = file_->mapped(r);
+        if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0)
+          return detail::access::make<T, R, cpu>(detail::mapped_storage(file_->mapping(), data, r.end - r.begin),
+                                                 reinterpret_cast<T*>(data), shape, detail::row_major_strides(shape));
+      }
+    return fetch<T, R>(r, shape, name);
+  }
+
+  /// The same of any element type, converted: floating-point elements are rounded to the nearest. Errors: io_error for
+  /// another rank, and for a number that T cannot hold, such as 0.5 as int32 or 1e300 as float.
+  ///
+  ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
+  template <element T, int R>
+  tensor<T, R> get_as(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    if (r.type->element == element_kind::other)
+      refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
+    return fetch<T, R>(r, shape_as<R>(r, name), name);
+  }
+
+  /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
+  SINTER_COLD named_tensor entry(std::string_view name) const {
+    const detail::safetensors_info& r = file_->at(name);
+    const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
+    constexpr bool little = std::endian::native == std::endian::little;
+    const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
+      return host_tensor(r.type->element, r.shape, std::as_bytes(std::span(data, bytes)), std::move(owner));
+    };
+    if (little && file_->mapping()) return {std::string(name), value(file_->mapped(r), file_->mapping())};
+    const auto copy = std::make_shared<std::vector<char>>(bytes);
+    file_->copy(r.begin, bytes, copy->data());
+    if (!little && size > 1) detail::swap_bytes(copy->data(), bytes, size);
+    return {std::string(name), value(copy->data(), copy)};
+  }
+
+  /// All entries, in the order of the header.
+  SINTER_COLD std::vector<named_tensor> entries() const {
+    std::vector<named_tensor> all;
+    for (const std::string& name : names()) all.push_back(entry(name));
+    return all;
+  }
+  /// The same where a state is expected, as in nn::load_state(model, file).
+  operator std::vector<named_tensor>() const { return entries(); }
+
+ private:
+  friend safetensors read_safetensors(const std::string&, const safetensors_options&);
+  explicit safetensors(std::shared_ptr<const detail::safetensors_file> file) : file_(std::move(file)) {}
+
+  [[noreturn]] SINTER_COLD void refuse(std::string_view name, std::initializer_list<detail::text_piece> what) const {
+    detail::refuse<io_error>({file_->path, ": ", detail::quoted_name(name), " ", detail::joined(what)});
+  }
+
+  template <int R>
+  extents<R> shape_as(const detail::safetensors_info& r, std::string_view name) const {
+    extents<R> shape;
+    if (r.shape.size() != R)
+      refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
+                    r.shape.size(), ", not ", R});
+    std::copy(r.shape.begin(), r.shape.end(), shape.begin());
+    return shape;
+  }
+
+  template <element T, int R>
+  tensor<T, R> fetch(const detail::safetensors_info& r, const extents<R>& shape, std::string_view name) const {
+    auto t = tensor<T, R>::uninitialized(shape);
+    detail::fetch_elements<T>(
+        r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
+        [&](std::size_t place, std::size_t n, char* to) { file_->copy(r.begin + place, n, to); },
+        file_->path + ": " + detail::quoted_name(name));
+    return t;
+  }
+
+  std::shared_ptr<const detail::safetensors_file> file_;
+};
+
+/// Opens a safetensors file, reads its header and checks it against the size of the file: nothing in it is trusted.
+/// The file stays open while the result or a mapped tensor lives, and must not be written to or cut short meanwhile;
+/// replacing it by another of its name, as write_safetensors does, is fine. Errors: io_error with the reason for a file
+/// that cannot be read or is not as the format says. https://github.com/huggingface/safetensors#format
+///
+///     safetensors file = read_safetensors("model.safetensors");
+///     for (const std::string& name : file.names()) ...
+SINTER_COLD inline safetensors read_safetensors(const std::string& path, const safetensors_options& options = {}) {
+  return safetensors(std::make_shared<const detail::safetensors_file>(path, options.map));
+}
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+#define SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
+
+namespace sinter {
+
+namespace detail {
+
+/// Errors: value_error for an entry that cannot be written.
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry);
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata);
+
+/// The same, until it is with the system or on the disk.
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_entry(const named_tensor& entry) {
+  const host_tensor& e = entry.value;
+  const auto rank = static_cast<int>(e.shape.size());
+  const std::string name = quoted_name(entry.name);
+  if (valid_utf8(entry.name) < entry.name.size())
+    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
+  if (entry.name == "__metadata__")
+    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
+  if (e.element == element_kind::other)
+    refuse<value_error>(
+        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
+  if (e.shape.size() > safetensors_max_rank)
+    refuse<value_error>(
+        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
+  const std::size_t size = element_size(e.element);
+  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
+  if (n * size != e.bytes.size())
+    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
+                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
+}
+
+SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata) {
+  std::string text = "{";
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto& [key, value] = metadata[keys[i]];
+    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
+      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
+    if (i > 0 && key == metadata[keys[i - 1]].first)
+      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
+    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
+  }
+  if (!metadata.empty()) text += '}';
+  std::size_t at = 0;
+  for (const std::size_t i : order) {
+    const auto& [name, e] = entries[i];
+    if (text.size() > 1) text += ',';
+    text += json_string(name) +
+            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
+    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
+    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
+    at += e.bytes.size();
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > safetensors_max_header)
+    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
+                         safetensors_max_header});
+  std::string length;
+  for (int shift = 0; shift < 64; shift += 8)
+    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
+  return length + text;
+}
+
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata, durability until) {
+  for (const named_tensor& e : entries) check_entry(e);
+  const auto by_name =
+      sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
+      refuse<value_error>({"write_safetensors: two entries have the name ", quoted_name(name)});
+  const auto order = sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
+    const int x = safetensors_index(entries[a].value.element), y = safetensors_index(entries[b].value.element);
+    return x != y ? x > y : entries[a].name < entries[b].name;
+  });
+  const std::string head = safetensors_head(entries, order, metadata);
+  std::vector<std::string_view> pieces = {head};
+  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
+  for (const std::size_t i : order) {
+    const std::span<const std::byte> bytes = entries[i].value.bytes;
+    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if constexpr (std::endian::native == std::endian::big) {
+      swapped[i] = pieces.back();
+      swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
+      pieces.back() = swapped[i];
+    }
+  }
+  write_file(path, pieces, until);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
+/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
+/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
+/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
+/// a negative extent; io_error if the file cannot be written.
+///
+///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {});
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata) {
+  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
+#ifndef SINTER_SINGLE_SINTER_NN_STATE_HPP
+#define SINTER_SINGLE_SINTER_NN_STATE_HPP
+// sinter/nn/state.hpp: the parameters and buffers of a model by name, taken out and put back.
+
+namespace sinter::nn {
+
+using sinter::named_tensor;
+/// All parameters and buffers of a model, in the order of its lists, on the host.
+using state_dict = std::vector<named_tensor>;
+
+struct load_options {
+  bool strict = true;    ///< false: entries that are missing or unexpected are passed over
+  bool convert = false;  ///< true: float, double, half and bfloat16 are converted into each other
+};
+
+namespace detail {
+
+/// What state() and load_state() do with a parameter or buffer of a type; its address is the first argument.
+struct stored_actions {
+  element_kind element;
+  bool is_buffer;
+  std::vector<index_t> (*shape)(const void*);
+  host_tensor (*read)(const void*);
+  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot. Errors:
+  /// value_error for a number that the element type of the member cannot hold.
+  std::shared_ptr<const void> (*stage)(const void*, const host_tensor&);
+  void (*write)(const void*, const host_tensor&, const void* staged);
+};
+
+struct stored_member {
+  std::string name;
+  const void* object;
+  const stored_actions* actions;
+};
+
+inline bool is_floating(element_kind kind) {
+  return kind == element_kind::float32 || kind == element_kind::float64 || kind == element_kind::float16 ||
+         kind == element_kind::bfloat16;
+}
+
+/// The elements of `from`, which are of type T or, for floating-point T, of any floating-point type. Errors:
+/// value_error for a number that T cannot hold.
+template <class T>
+void read_elements(const host_tensor& from, T* to) {
+  if (from.element == kind_of_element<T>() && !std::is_same_v<T, bool>) {
+    if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+    return;
+  }
+  with_element(from.element, [&](auto x) {
+    using From = decltype(x);
+    if constexpr (std::is_same_v<From, T> || (element<From> && floating_element<From> && floating_element<T>)) {
+      const std::size_t n = from.bytes.size() / sizeof(From);
+      const std::size_t done = sinter::detail::convert_elements<From>(from.bytes.data(), n, to);
+      if (done < n)
+        sinter::detail::refuse<value_error>({sinter::detail::unfit_text<From, T>(from.bytes.data(), done, done)});
+    }
+  });
+}
+
+template <class X>
+struct stored_type {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  static const X& at(const void* object) { return *static_cast<const X*>(object); }
+
+  static std::vector<index_t> shape(const void* object) {
+    return {at(object).shape().begin(), at(object).shape().end()};
+  }
+  static host_tensor read(const void* object) {
+    const auto value = stored_value(at(object)).template to<cpu>();
+    const auto dense = value.is_contiguous() ? value.clone() : value.contiguous();
+    const auto keep = std::make_shared<const bare<decltype(dense)>>(dense);
+    const auto* data = reinterpret_cast<const std::byte*>(sinter::detail::access::data(*keep));
+    return {kind_of_element<T>(), shape(object), {data, static_cast<std::size_t>(keep->numel()) * sizeof(T)}, keep};
+  }
+  static bool writes_in_place(const X& x, const host_tensor& from) {
+    return is_cpu_v<D> && from.element == kind_of_element<T>() && stored_value(x).is_contiguous();
+  }
+  static std::shared_ptr<const void> stage(const void* object, const host_tensor& from) {
+    const X& x = at(object);
+    if (writes_in_place(x, from)) return nullptr;
+    auto values = tensor<T, X::rank, cpu>::uninitialized(x.shape());
+    read_elements(from, sinter::detail::access::data(values));
+    return std::make_shared<const tensor<T, X::rank, D>>(values.template to<D>());
+  }
+  static void write(const void* object, const host_tensor& from, const void* staged) {
+    const auto to = stored_value(at(object));
+    if (staged != nullptr) return copy(*static_cast<const tensor<T, X::rank, D>*>(staged), to);
+    read_elements(from, sinter::detail::access::data(to));
+    sinter::detail::note_write(*sinter::detail::access::storage_of(to).get());
+  }
+  static constexpr stored_actions actions{kind_of_element<T>(), is_buffer<X>, &shape, &read, &stage, &write};
+};
+
+/// Gathers the parameters and buffers that have a value.
+struct collect_stored {
+  std::vector<stored_member>& members;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_stored<X>) {
+      if (x.defined()) members.push_back({name.text(), &x, &stored_type<X>::actions});
+    }
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
+/// `Members` is a parameter so that only files which call it compile its functions.
+template <class M, class Members = std::vector<stored_member>>
+Members stored_members(const M& model, const member_name* outer = nullptr) {
+  Members members;
+  const collect_stored collect{members};
+  walk(outer, collect, model);
+  return members;
+}
+
+/// What keeps an entry from being written to a member; nothing if it fits.
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert);
+
+/// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member);
+
+/// The values of the members on the host.
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members);
+
+/// An entry that fits a member; what may fail of writing it is done.
+struct assignment {
+  const stored_member* to;
+  const host_tensor* from;
+  std::shared_ptr<const void> staged;
+};
+
+/// What write() needs to write the entries to the members; both must live on until then. Errors: as load_state, with
+/// `op` before the text. A template, as are those below, so that only files which call it compile its containers.
+template <class Members>
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options);
+template <class Plan>
+void write(const Plan& plan);
+
+/// Writes the entries to the members, or throws and writes none.
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options);
+
+/// Calls f(name, generator) for the generators among the settings of a model.
+template <class F>
+struct pick_generators {
+  const F& f;
+  template <class X>
+  void operator()(const member_name& name, X& x) const {
+    if constexpr (std::is_same_v<std::remove_const_t<X>, generator>) f(name, x);
+    else if constexpr (requires { requires std::is_same_v<bare<decltype(*x.begin())>, generator>; })
+      for (auto& one : x) f(name, one);
+    else if constexpr (std::is_same_v<std::remove_const_t<X>, std::optional<generator>>)
+      if (x) f(name, *x);
+  }
+  template <class M>
+  void erased(const member_name* name, M& m) const {
+    m.each_generator(name, *this);
+  }
+};
+template <class M, class F>
+void for_each_generator(M& model, const F& f) {
+  const pick_generators<F> pick{f};
+  walk(nullptr, pick, model);
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
+  using sinter::detail::joined;
+  using sinter::detail::shape_piece;
+  const std::vector<index_t> shape = member.actions->shape(member.object);
+  if (shape != entry.shape)
+    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
+                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
+  const element_kind want = member.actions->element;
+  if (entry.element != want) {
+    const bool floats = is_floating(entry.element) && is_floating(want);
+    if (!floats || !convert)
+      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
+                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
+  }
+  std::size_t bytes = element_size(entry.element);
+  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
+  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
+  return {};
+}
+
+SINTER_SHARED_COLD bool may_be_missing(const stored_member& member) {
+  const std::string_view name = member.name, counter = "num_batches_tracked";
+  return member.actions->is_buffer && name.ends_with(counter) &&
+         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
+}
+
+SINTER_SHARED state_dict read_members(const std::vector<stored_member>& members) {
+  state_dict all;
+  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
+template <class Members>
+std::vector<assignment> plan_assignments(std::string_view op, const Members& members, const state_dict& state,
+                                         const load_options& options) {
+  std::vector<assignment> plan;
+  std::string problems;
+  const auto report = [&](const std::string& name, const std::string& what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> entries;
+  for (const named_tensor& entry : state)
+    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
+  for (const stored_member& member : members) {
+    const auto entry = entries.find(member.name);
+    if (entry == entries.end()) {
+      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
+      continue;
+    }
+    const std::string misfit = misfit_of(member, *entry->second, options.convert);
+    if (!misfit.empty()) report(member.name, misfit);
+    plan.push_back({&member, entry->second, nullptr});
+    entry->second = nullptr;
+  }
+  if (options.strict) {
+    for (const named_tensor& entry : state)
+      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
+  }
+  const auto refuse_problems = [&] {
+    if (!problems.empty())
+      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  };
+  refuse_problems();
+  for (assignment& a : plan) {
+    try {
+      a.staged = a.to->actions->stage(a.to->object, *a.from);
+    } catch (const value_error& e) {
+      report(a.to->name, e.what());
+    }
+  }
+  refuse_problems();
+  return plan;
+}
+template <class Plan>
+void write(const Plan& plan) {
+  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+template <class Members>
+void load(const char* op, const Members& members, const state_dict& state, const load_options& options) {
+  write(plan_assignments(op, members, state, options));
+}
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+SINTER_INSTANCE std::vector<assignment> plan_assignments(std::string_view, const std::vector<stored_member>&,
+                                                         const state_dict&, const load_options&);
+SINTER_INSTANCE void write(const std::vector<assignment>&);
+SINTER_INSTANCE void load(const char*, const std::vector<stored_member>&, const state_dict&, const load_options&);
+#endif
+
+}  // namespace detail
+
+/// A copy of all parameters and buffers of a model on the host, by PyTorch's names, from any devices. Those without a
+/// value are left out. Mode, settings and generators are not part of it.
+///
+///     nn::state_dict saved = nn::state(model);
+///     write_safetensors("model.safetensors", saved);  // of sinter/io.hpp
+template <is_module M>
+[[nodiscard]] state_dict state(const M& model) {
+  return detail::read_members(detail::stored_members(model));
+}
+
+/// Writes a state, such as an open safetensors file, into the parameters and buffers of a model, on any devices.
+/// Errors: value_error that lists every entry that is missing, unexpected, of another shape or of another element type,
+/// or that holds a number that the element type of the model cannot hold; the model is then as it was. The counters of
+/// batch norms, num_batches_tracked, may be missing, as in files from before PyTorch 0.4.1; they stay as they are.
+///
+///     nn::load_state(model, read_safetensors("model.safetensors"));  // of sinter/io.hpp
+template <is_module M>
+void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
+  detail::load("load_state", detail::stored_members(model), state, options);
+}
+
+namespace detail {
+
+struct copy_values {
+  template <class To, class From>
+  void operator()(const member_name& name, const To& to, const From& from) const {
+    if constexpr (is_stored<To>) {
+      if (!(to.shape() == from.shape()))
+        sinter::detail::refuse<shape_error>({"copy_state: ", is_buffer<To> ? "buffer" : "parameter", " '", name.text(),
+                                             "' has shape ", from.shape(), " in the source and ", to.shape(),
+                                             " in the destination"});
+      copy(stored_value(from), stored_value(to));
+    }
+  }
+  /// By way of the host, as neither side shows its types.
+  template <class To, class From>
+  void erased(const member_name* name, const To& to, const From& from) const {
+    load("copy_state", stored_members(to, name), read_members(stored_members(from, name)), {});
+  }
+};
+
+}  // namespace detail
+
+/// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
+/// shape_error naming the parameter or buffer; value_error of load_state where modules are held by any_module.
+template <is_module From, is_module To>
+void copy_state(const From& from, const To& to) {
+  const detail::copy_values put;
+  detail::walk(nullptr, put, to, from);
+}
+
+}  // namespace sinter::nn
+#endif  // SINTER_SINGLE_SINTER_NN_STATE_HPP
+
+namespace sinter::nn {
+
+/// Writes the parameters and buffers of a model to a safetensors file, by their names in PyTorch. The file is complete
+/// or as it was before. Errors: io_error where it cannot be written.
+///
+///     nn::save(model, "digits.safetensors");
+template <is_module M>
+void save(const M& model, const std::string& path) {
+  write_safetensors(path, state(model));
+}
+
+/// Reads them back into a model of the same members. Errors: io_error for a file that cannot be read, and those of
+/// load_state, which name all that does not fit; the model is then as before.
+///
+///     nn::load(model, "digits.safetensors");
+template <is_module M>
+void load(M& model, const std::string& path, const load_options& options = {}) {
+  load_state(model, read_safetensors(path), options);
+}
+
+}  // namespace sinter::nn
 // sinter/io/npy.hpp: NumPy's .npy files, one array each, of versions 1.0, 2.0 and 3.0.
 
 namespace sinter {
@@ -55110,530 +57666,6 @@ SINTER_SHARED void progress_bar::clear() {
 // between two. What part n says has keys that begin with "n."; its tensors have names that begin with "n.kind.".
 // "checksums" are those of the tensors in the order of their names, "checksum" is that of all other metadata and of the
 // names, types and shapes.
-
-#ifndef SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
-#define SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
-// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
-
-#ifndef SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
-#define SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
-// sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
-
-namespace sinter {
-
-/// Free text under names.
-using safetensors_metadata = std::vector<std::pair<std::string, std::string>>;
-
-struct safetensors_options {
-  bool map = false;  ///< maps the file into memory; tensors then share its pages instead of copying them
-};
-
-namespace detail {
-
-struct safetensors_type {
-  std::string_view name;
-  std::size_t bits;
-  element_kind element;
-};
-
-/// In the order of the reference implementation, which sorts by it when it writes.
-inline constexpr safetensors_type safetensors_types[] = {
-    {"BOOL", 8, element_kind::boolean},      {"F4", 4, element_kind::other},
-    {"F6_E2M3", 6, element_kind::other},     {"F6_E3M2", 6, element_kind::other},
-    {"U8", 8, element_kind::uint8},          {"I8", 8, element_kind::int8},
-    {"F8_E5M2", 8, element_kind::other},     {"F8_E4M3", 8, element_kind::other},
-    {"F8_E8M0", 8, element_kind::other},     {"F8_E4M3FNUZ", 8, element_kind::other},
-    {"F8_E5M2FNUZ", 8, element_kind::other}, {"I16", 16, element_kind::int16},
-    {"U16", 16, element_kind::uint16},       {"F16", 16, element_kind::float16},
-    {"BF16", 16, element_kind::bfloat16},    {"I32", 32, element_kind::int32},
-    {"U32", 32, element_kind::uint32},       {"F32", 32, element_kind::float32},
-    {"C64", 64, element_kind::other},        {"F64", 64, element_kind::float64},
-    {"I64", 64, element_kind::int64},        {"U64", 64, element_kind::uint64},
-};
-
-inline constexpr std::size_t safetensors_max_header = 100'000'000;
-inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTorch
-inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
-
-/// A name of the file as it may stand in a message.
-SINTER_SHARED_COLD std::string quoted_name(std::string_view name);
-
-SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
-                                                           bool (*less)(const void*, std::size_t, std::size_t));
-
-/// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
-/// one std::sort for all orders, which is much less to compile.
-template <class F>
-std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
-  return sorted_numbers(n, &less,
-                        [](const void* f, std::size_t a, std::size_t b) { return (*static_cast<const F*>(f))(a, b); });
-}
-
-/// What the header says of a tensor.
-struct safetensors_info {
-  const safetensors_type* type = nullptr;
-  std::vector<index_t> shape;
-  std::size_t begin = 0, end = 0;  ///< in the data
-};
-
-/// An open file whose header has been read and checked.
-class safetensors_file {
- public:
-  SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
-    file_ = open_file(path, O_RDONLY);
-    if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
-    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
-    const auto size = static_cast<std::size_t>(info.st_size);
-    unsigned char length[8];
-    if (size < sizeof length)
-      refuse<io_error>({path, ": has ", size, " bytes, too few for the length of a header", safetensors_advice});
-    read(0, sizeof length, reinterpret_cast<char*>(length));
-    std::uint64_t header = 0;
-    for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
-    if (header > safetensors_max_header)
-      refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
-                        safetensors_advice});
-    if (header > size - sizeof length)
-      refuse<io_error>({path, ": claims a header of ", header, " bytes, but ", size - sizeof length,
-                        " follow; it is cut short", safetensors_advice});
-    data_begin_ = sizeof length + static_cast<std::size_t>(header);
-    std::string text(static_cast<std::size_t>(header), '\0');
-    read(sizeof length, text.size(), text.data());
-    parse(text);
-    check_offsets(size - data_begin_);
-    if (map) mapping_ = std::make_shared<const file_mapping>(path, file_, size);
-  }
-
-  /// Null if there is none of that name.
-  const safetensors_info* find(std::string_view name) const {
-    std::size_t first = 0, last = by_name_.size();
-    while (first < last) {
-      const std::size_t middle = first + (last - first) / 2;
-      if (names[by_name_[middle]] < name) first = middle + 1;
-      else last = middle;
-    }
-    return first < by_name_.size() && names[by_name_[first]] == name ? &infos_[by_name_[first]] : nullptr;
-  }
-  const safetensors_info& at(std::string_view name) const {
-    const safetensors_info* const r = find(name);
-    if (r == nullptr)
-      refuse<io_error>(
-          {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
-    return *r;
-  }
-
-  /// Copies bytes of the data.
-  SINTER_COLD void copy(std::size_t place, std::size_t n, char* to) const {
-    if (n == 0) return;
-    if (mapping_) std::memcpy(to, mapping_->data() + data_begin_ + place, n);
-    else read(data_begin_ + place, n, to);
-  }
-  const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
-  char* mapped(const safetensors_info& r) const { return mapping_->data() + data_begin_ + r.begin; }
-
-  std::string path;
-  std::vector<std::string> names;  ///< in the order of the header
-  safetensors_metadata metadata;
-
- private:
-  void read(std::size_t place, std::size_t n, char* to) const {
-    const ssize_t got = read_at(file_, to, n, place);
-    if (got < 0) refuse<io_error>({path, ": reading failed: ", system_text(errno)});
-    if (static_cast<std::size_t>(got) < n) refuse<io_error>({path, ": was cut short after it had been opened"});
-  }
-
-  SINTER_COLD void parse(const std::string& text) {
-    json_reader json(text, path + ": header");
-    if (!text.starts_with('{')) json.fail({"a header begins with '{'", safetensors_advice});
-    bool has_metadata = false;
-    json.object([&](const std::string& name) {
-      if (name == "__metadata__") {
-        if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
-        json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
-      } else {
-        infos_.push_back(read_info(json, name));
-        names.push_back(name);
-      }
-    });
-    json.finish();
-    by_name_ = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
-    for (std::size_t i = 1; i < names.size(); ++i)
-      if (const std::string& name = names[by_name_[i]]; name == names[by_name_[i - 1]])
-        refuse<io_error>({path, ": names ", quoted_name(name), " twice", safetensors_advice});
-    const std::vector<std::size_t> keys = sorted_numbers(
-        metadata.size(), [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
-    for (std::size_t i = 1; i < keys.size(); ++i)
-      if (const std::string& key = metadata[keys[i]].first; key == metadata[keys[i - 1]].first)
-        refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
-  }
-
-  SINTER_COLD safetensors_info read_info(json_reader& json, const std::string& name) const {
-    safetensors_info r;
-    unsigned seen = 0;  // a bit for each member
-    const auto once = [&](unsigned bit, const char* member) {
-      if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
-      seen |= bit;
-    };
-    json.object([&](const std::string& member) {
-      if (member == "dtype") {
-        once(1, "dtype");
-        const std::string type = json.string();
-        for (const safetensors_type& known : safetensors_types)
-          if (known.name == type) r.type = &known;
-        if (r.type == nullptr)
-          json.fail({quoted_name(name), " has the unknown dtype ", quoted_name(type), "; save it as another type"});
-      } else if (member == "shape") {
-        once(2, "shape");
-        json.array([&] {
-          if (r.shape.size() == safetensors_max_rank)
-            json.fail({quoted_name(name), " has more than ", safetensors_max_rank, " extents", safetensors_advice});
-          r.shape.push_back(json.natural());
-        });
-      } else if (member == "data_offsets") {
-        once(4, "data_offsets");
-        int count = 0;
-        json.array([&] {
-          const auto offset = static_cast<std::size_t>(json.natural());
-          if (++count > 2) return;
-          (count == 1 ? r.begin : r.end) = offset;
-        });
-        if (count != 2) json.fail({"data_offsets of ", quoted_name(name), " are not two numbers", safetensors_advice});
-      } else {
-        json.skip();  // what later versions may add
-      }
-    });
-    if (seen != 7) json.fail({quoted_name(name), " lacks dtype, shape or data_offsets", safetensors_advice});
-    return r;
-  }
-
-  /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
-  SINTER_COLD void check_offsets(std::size_t data) const {
-    const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
-      const safetensors_info &x = infos_[a], &y = infos_[b];
-      return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
-    });
-    std::size_t reached = 0;
-    for (const std::size_t i : order) {
-      const safetensors_info& r = infos_[i];
-      if (r.begin != reached || r.end < r.begin)
-        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
-                          reached, " is the next; ",
-                          r.begin < reached ? "it overlaps another tensor"
-                          : r.end < r.begin ? "it ends before it begins"
-                                            : "there is a gap before it",
-                          safetensors_advice});
-      if (const std::size_t bytes = bytes_of(r, names[i]); bytes != r.end - r.begin)
-        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets for ", r.end - r.begin,
-                          " bytes, but its shape ", shape_of(r), " of ", r.type->name, " needs ", bytes,
-                          safetensors_advice});
-      reached = r.end;
-    }
-    if (reached != data)
-      refuse<io_error>({path, ": its tensors need ", reached, " bytes of data, but ", data,
-                        reached > data ? " follow the header; it is cut short" : " follow the header; it is too long",
-                        safetensors_advice});
-  }
-
-  static shape_piece shape_of(const safetensors_info& r) { return {r.shape.data(), static_cast<int>(r.shape.size())}; }
-
-  SINTER_COLD std::size_t bytes_of(const safetensors_info& r, const std::string& name) const {
-    std::size_t bits = 0;
-    try {
-      bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
-                                                                   static_cast<int>(r.shape.size()), r.type->bits));
-    } catch (const shape_error&) {
-      refuse<io_error>({path, ": ", quoted_name(name), " overflows: its shape ", shape_of(r),
-                        " has more elements than can be addressed", safetensors_advice});
-    }
-    if (bits % 8 != 0)
-      refuse<io_error>({path, ": ", quoted_name(name), " is misaligned: its shape ", shape_of(r), " of ", r.type->name,
-                        " does not fill whole bytes", safetensors_advice});
-    return bits / 8;
-  }
-
-  descriptor file_;
-  std::size_t data_begin_ = 0;
-  std::shared_ptr<const file_mapping> mapping_;
-  std::vector<safetensors_info> infos_;
-  std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
-};
-
-#if SINTER_DEFINES
-
-SINTER_SHARED_COLD std::string quoted_name(std::string_view name) {
-  std::string text = "'";
-  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  return text + (name.size() > 100 ? "...'" : "'");
-}
-
-SINTER_SHARED_COLD std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
-                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
-  std::vector<std::size_t> numbers(n);
-  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
-  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
-  return numbers;
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-/// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
-/// them. Copies of this object share the file; threads may read from it at the same time. Made by read_safetensors.
-class safetensors {
- public:
-  /// In the order of the header.
-  const std::vector<std::string>& names() const { return file_->names; }
-  std::size_t size() const { return names().size(); }
-  bool contains(std::string_view name) const { return file_->find(name) != nullptr; }
-  /// What `__metadata__` says, in the order of the header.
-  const safetensors_metadata& metadata() const { return file_->metadata; }
-
-  /// Errors of all that take a name: io_error if the file holds no tensor of that name.
-  const std::vector<index_t>& shape(std::string_view name) const { return file_->at(name).shape; }
-  element_kind kind(std::string_view name) const { return file_->at(name).type->element; }
-  /// The type as the file names it, such as "F32".
-  std::string_view dtype(std::string_view name) const { return file_->at(name).type->name; }
-
-  /// The tensor of that name, on the host. With `map` in the options it shares the memory of the mapped file, if its
-  /// elements are aligned there and no bool. Errors: io_error for another element type or rank.
-  ///
-  ///     tensor w = file.get<float, 2>("0.weight");
-  template <element T, int R>
-  tensor<T, R> get(std::string_view name) const {
-    const detail::safetensors_info& r = file_->at(name);
-    if (r.type->element != kind_of_element<T>())
-      refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
-                    ", not ", element_name<T>(),
-                    r.type->element == element_kind::other ? "; save it as another type" : "; get_as converts"});
-    const extents<R> shape = shape_as<R>(r, name);
-    if constexpr (std::endian::native == std::endian::little && !std::is_same_v<T, bool>)
-      if (file_->mapping() && r.end > r.begin) {
-        char* const data = file_->mapped(r);
-        if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0)
-          return detail::access::make<T, R, cpu>(detail::mapped_storage(file_->mapping(), data, r.end - r.begin),
-                                                 reinterpret_cast<T*>(data), shape, detail::row_major_strides(shape));
-      }
-    return fetch<T, R>(r, shape, name);
-  }
-
-  /// The same of any element type, converted: floating-point elements are rounded to the nearest. Errors: io_error for
-  /// another rank, and for a number that T cannot hold, such as 0.5 as int32 or 1e300 as float.
-  ///
-  ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
-  template <element T, int R>
-  tensor<T, R> get_as(std::string_view name) const {
-    const detail::safetensors_info& r = file_->at(name);
-    if (r.type->element == element_kind::other)
-      refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
-    return fetch<T, R>(r, shape_as<R>(r, name), name);
-  }
-
-  /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
-  SINTER_COLD named_tensor entry(std::string_view name) const {
-    const detail::safetensors_info& r = file_->at(name);
-    const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
-    constexpr bool little = std::endian::native == std::endian::little;
-    const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
-      return host_tensor(r.type->element, r.shape, std::as_bytes(std::span(data, bytes)), std::move(owner));
-    };
-    if (little && file_->mapping()) return {std::string(name), value(file_->mapped(r), file_->mapping())};
-    const auto copy = std::make_shared<std::vector<char>>(bytes);
-    file_->copy(r.begin, bytes, copy->data());
-    if (!little && size > 1) detail::swap_bytes(copy->data(), bytes, size);
-    return {std::string(name), value(copy->data(), copy)};
-  }
-
-  /// All entries, in the order of the header.
-  SINTER_COLD std::vector<named_tensor> entries() const {
-    std::vector<named_tensor> all;
-    for (const std::string& name : names()) all.push_back(entry(name));
-    return all;
-  }
-  /// The same where a state is expected, as in nn::load_state(model, file).
-  operator std::vector<named_tensor>() const { return entries(); }
-
- private:
-  friend safetensors read_safetensors(const std::string&, const safetensors_options&);
-  explicit safetensors(std::shared_ptr<const detail::safetensors_file> file) : file_(std::move(file)) {}
-
-  [[noreturn]] SINTER_COLD void refuse(std::string_view name, std::initializer_list<detail::text_piece> what) const {
-    detail::refuse<io_error>({file_->path, ": ", detail::quoted_name(name), " ", detail::joined(what)});
-  }
-
-  template <int R>
-  extents<R> shape_as(const detail::safetensors_info& r, std::string_view name) const {
-    extents<R> shape;
-    if (r.shape.size() != R)
-      refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
-                    r.shape.size(), ", not ", R});
-    std::copy(r.shape.begin(), r.shape.end(), shape.begin());
-    return shape;
-  }
-
-  template <element T, int R>
-  tensor<T, R> fetch(const detail::safetensors_info& r, const extents<R>& shape, std::string_view name) const {
-    auto t = tensor<T, R>::uninitialized(shape);
-    detail::fetch_elements<T>(
-        r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
-        [&](std::size_t place, std::size_t n, char* to) { file_->copy(r.begin + place, n, to); },
-        file_->path + ": " + detail::quoted_name(name));
-    return t;
-  }
-
-  std::shared_ptr<const detail::safetensors_file> file_;
-};
-
-/// Opens a safetensors file, reads its header and checks it against the size of the file: nothing in it is trusted.
-/// The file stays open while the result or a mapped tensor lives, and must not be written to or cut short meanwhile;
-/// replacing it by another of its name, as write_safetensors does, is fine. Errors: io_error with the reason for a file
-/// that cannot be read or is not as the format says. https://github.com/huggingface/safetensors#format
-///
-///     safetensors file = read_safetensors("model.safetensors");
-///     for (const std::string& name : file.names()) ...
-SINTER_COLD inline safetensors read_safetensors(const std::string& path, const safetensors_options& options = {}) {
-  return safetensors(std::make_shared<const detail::safetensors_file>(path, options.map));
-}
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
-
-namespace sinter {
-
-namespace detail {
-
-/// Errors: value_error for an entry that cannot be written.
-SINTER_SHARED_COLD void check_entry(const named_tensor& entry);
-
-/// The place of a type among those of the format.
-constexpr int safetensors_index(element_kind kind) {
-  int i = 0;
-  while (safetensors_types[i].element != kind) ++i;
-  return i;
-}
-
-/// The length, and the header padded with blanks to a multiple of 8 bytes.
-SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
-                                                const std::vector<std::size_t>& order,
-                                                const safetensors_metadata& metadata);
-
-/// The same, until it is with the system or on the disk.
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata, durability until);
-
-#if SINTER_DEFINES
-
-SINTER_SHARED_COLD void check_entry(const named_tensor& entry) {
-  const host_tensor& e = entry.value;
-  const auto rank = static_cast<int>(e.shape.size());
-  const std::string name = quoted_name(entry.name);
-  if (valid_utf8(entry.name) < entry.name.size())
-    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
-  if (entry.name == "__metadata__")
-    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
-  if (e.element == element_kind::other)
-    refuse<value_error>(
-        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
-  if (e.shape.size() > safetensors_max_rank)
-    refuse<value_error>(
-        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
-  const std::size_t size = element_size(e.element);
-  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
-  if (n * size != e.bytes.size())
-    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
-                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
-}
-
-SINTER_SHARED_COLD std::string safetensors_head(const std::vector<named_tensor>& entries,
-                                                const std::vector<std::size_t>& order,
-                                                const safetensors_metadata& metadata) {
-  std::string text = "{";
-  const auto keys = sorted_numbers(metadata.size(),
-                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto& [key, value] = metadata[keys[i]];
-    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
-      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
-    if (i > 0 && key == metadata[keys[i - 1]].first)
-      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
-    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
-  }
-  if (!metadata.empty()) text += '}';
-  std::size_t at = 0;
-  for (const std::size_t i : order) {
-    const auto& [name, e] = entries[i];
-    if (text.size() > 1) text += ',';
-    text += json_string(name) +
-            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
-    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
-    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
-    at += e.bytes.size();
-  }
-  text += '}';
-  text.append((8 - text.size() % 8) % 8, ' ');
-  if (text.size() > safetensors_max_header)
-    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
-                         safetensors_max_header});
-  std::string length;
-  for (int shift = 0; shift < 64; shift += 8)
-    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
-  return length + text;
-}
-
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata, durability until) {
-  for (const named_tensor& e : entries) check_entry(e);
-  const auto by_name =
-      sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
-  for (std::size_t i = 1; i < by_name.size(); ++i)
-    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
-      refuse<value_error>({"write_safetensors: two entries have the name ", quoted_name(name)});
-  const auto order = sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
-    const int x = safetensors_index(entries[a].value.element), y = safetensors_index(entries[b].value.element);
-    return x != y ? x > y : entries[a].name < entries[b].name;
-  });
-  const std::string head = safetensors_head(entries, order, metadata);
-  std::vector<std::string_view> pieces = {head};
-  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
-  for (const std::size_t i : order) {
-    const std::span<const std::byte> bytes = entries[i].value.bytes;
-    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if constexpr (std::endian::native == std::endian::big) {
-      swapped[i] = pieces.back();
-      swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
-      pieces.back() = swapped[i];
-    }
-  }
-  write_file(path, pieces, until);
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
-/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
-/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
-/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
-/// a negative extent; io_error if the file cannot be written.
-///
-///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata = {});
-
-#if SINTER_DEFINES
-
-SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
-                                          const safetensors_metadata& metadata) {
-  detail::write_safetensors(path, entries, metadata, detail::durability::of_the_system);
-}
-
-#endif  // SINTER_DEFINES
-
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_IO_WRITE_SAFETENSORS_HPP
 
 namespace sinter::detail {
 
@@ -56603,6 +58635,8 @@ static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && 
 }  // namespace sinter::nn
 // sinter/nn/any_module.hpp: a module whose type is hidden, so that a deep network is not one type.
 
+#ifndef SINTER_SINGLE_SINTER_NN_STATE_HPP
+#define SINTER_SINGLE_SINTER_NN_STATE_HPP
 // sinter/nn/state.hpp: the parameters and buffers of a model by name, taken out and put back.
 
 namespace sinter::nn {
@@ -56918,6 +58952,7 @@ void copy_state(const From& from, const To& to) {
 }
 
 }  // namespace sinter::nn
+#endif  // SINTER_SINGLE_SINTER_NN_STATE_HPP
 // sinter/nn/summary.hpp: a table of the modules of a model: shapes, parameters, multiply-adds, bytes, device.
 
 namespace sinter::nn {
@@ -59048,6 +61083,11 @@ struct poisson_nll_options {
   double eps = 1e-8;      ///< added to a rate before its logarithm
 };
 
+/// What sigmoid_focal_loss takes into account.
+struct focal_options {
+  double alpha = 0.25;  ///< the weight of targets of 1, and 1 - alpha that of 0; below 0: no weights
+  double gamma = 2;     ///< the power of how wrong a probability is
+};
 /// What gaussian_nll_loss takes into account.
 struct gaussian_nll_options {
   bool full = false;  ///< adds ln(2 pi) / 2
@@ -59234,6 +61274,24 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
       losses + where(target > 1, above * log(above) - above + log(6.283185307179586 * above) / 2, 0)));
 }
 SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
+
+/// bce_with_logits times (1 - p)^gamma, where p is the probability of the target, so that what is right already counts
+/// little, and times alpha or 1 - alpha; the formula of torchvision.ops.sigmoid_focal_loss. Runs at once. Reductions
+/// and errors as mse_loss, and value_error for a gamma below 0. Lin et al., "Focal loss for dense object detection",
+/// 2017.
+///
+///     variable loss = sigmoid_focal_loss(logits, target, {.gamma = 1.5}, reduction::sum);
+template <class A, class B, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto sigmoid_focal_loss(const A& logits, const B& target, const focal_options& o = {}, R = {}) {
+  detail::check_not_negative("sigmoid_focal_loss", "gamma", o.gamma);
+  const auto losses = bce_with_logits(logits, target, reduction::none);
+  const auto wrong = sigmoid(logits) * (1 - target) + sigmoid(-logits) * target;
+  const auto focused = eval(losses * pow(wrong, o.gamma));
+  if (o.alpha < 0) return eval(detail::reduced<R>(focused));
+  return eval(detail::reduced<R>(focused * (o.alpha * target + (1 - o.alpha) * (1 - target))));
+}
+SINTER_REJECTIONS_OF_TWO(sigmoid_focal_loss, detail::loss_mistake)
 
 /// The negative log-likelihood of normal distributions with means that are predicted: (ln v + (prediction - target)^2 /
 /// v) / 2, where v is the variance, or eps if it is smaller; its derivative is taken as that of v there too. `full`
@@ -79624,6 +81682,906 @@ class nccl_communicator {
 
 }  // namespace sinter
 #endif
+#endif
+#if SINTER_WITH_LINALG
+// sinter/linalg.hpp: linear algebra of matrices on host devices: inverses, linear equations, determinants and
+// decompositions.
+
+// What a program for host devices needs beside it, in the order of sinter/sinter.hpp.
+
+// sinter/linalg/eigen_values.hpp: eigh and eigvalsh, of symmetric matrices.
+
+// sinter/linalg/singular_values.hpp: svd, svdvals and pinv.
+
+// sinter/linalg/factors.hpp: cholesky and qr, and results of several parts.
+
+// sinter/linalg/plain.hpp: linear algebra of plain tensors, by Eigen.
+
+// sinter/linalg/matrices.hpp: what operands linear algebra takes, and matrices one by one.
+
+namespace sinter {
+
+template <class...>
+struct linear_algebra_on_device;
+struct copy_the_operands_to_the_host_with_dot_to_cpu;
+struct use_float_or_double_elements_or_cast;
+template <int...>
+struct matrices_of_ranks;
+struct use_matrices_of_rank_2_or_batches_of_them;
+struct use_right_sides_of_the_rank_of_the_matrices_or_one_below;
+
+namespace detail {
+
+/// Of matrices, the last two axes of operands, which stand on the host.
+template <class... A>
+constexpr auto find_matrix_mistake() {
+  if constexpr (!(expression<A> && ...)) return no_operands<A...>{};
+  else if constexpr (!is_fitting<operand_check<A...>>) return operand_check<A...>{};
+  else if constexpr (!(is_cpu_v<device_of<A>> && ...))
+    return mistake<linear_algebra_on_device<device_of<A>...>, copy_the_operands_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (!((std::is_same_v<element_of<A>, float> || std::is_same_v<element_of<A>, double>) && ...))
+    return mistake<element_type_without_this_op<element_of<A>...>, use_float_or_double_elements_or_cast>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<literals_type<A...>>{};
+}
+template <class A>
+constexpr auto find_one_matrix_mistake() {
+  if constexpr (!is_fitting<decltype(find_matrix_mistake<A>())>) return find_matrix_mistake<A>();
+  else if constexpr (rank_of<A> < 2)
+    return mistake<matrices_of_ranks<rank_of<A>>, use_matrices_of_rank_2_or_batches_of_them>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A>
+using matrix_mistake = decltype(find_one_matrix_mistake<bare<A>>());
+template <class A>
+concept is_matrix = is_fitting<matrix_mistake<A>>;
+
+/// Of matrices a and right sides b: as many axes, or one less where they are vectors.
+template <class A, class B>
+constexpr auto find_equations_mistake() {
+  if constexpr (!is_fitting<decltype(find_matrix_mistake<A, B>())>) return find_matrix_mistake<A, B>();
+  else if constexpr (rank_of<A> < 2 || (rank_of<B> != rank_of<A> && rank_of<B> != rank_of<A> - 1))
+    return mistake<matrices_of_ranks<rank_of<A>, rank_of<B>>,
+                   use_right_sides_of_the_rank_of_the_matrices_or_one_below>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using equations_mistake = decltype(find_equations_mistake<bare<A>, bare<B>>());
+
+// Declares the rejections of a function of one matrix, whatever its other parameters.
+#define SINTER_MATRIX_REJECTIONS(name)                                                                     \
+  template <class A, class... Rest, class Problem = typename ::sinter::detail::matrix_mistake<A>::problem, \
+            class Fix = typename ::sinter::detail::matrix_mistake<A>::fix>                                 \
+  void name(A&&, const Rest&...) = delete;
+
+/// Matrices as a batch, row-major.
+template <class T, int R, device D>
+tensor<T, 3, D> batch_of(const tensor<T, R, D>& x) {
+  index_t count = 1;
+  for (int d = 0; d + 2 < R; ++d) count *= x.shape()[d];
+  return x.contiguous().reshape({count, x.shape()[R - 2], x.shape()[R - 1]});
+}
+/// The shape of x with other matrices.
+template <int R>
+extents<R> with_matrices(extents<R> x, index_t rows, index_t columns) {
+  x[R - 2] = rows;
+  x[R - 1] = columns;
+  return x;
+}
+
+SINTER_SHARED void check_square(const char* op, shape_piece a);
+/// Errors: value_error for the first matrix that failed.
+SINTER_SHARED void check_all_done(const char* op, const std::vector<char>& failed, const char* why);
+#if SINTER_DEFINES
+SINTER_SHARED void check_square(const char* op, shape_piece a) {
+  if (a.extents[a.rank - 1] != a.extents[a.rank - 2])
+    refuse<shape_error>({op, ": shape ", a, "; its last two extents must be equal"});
+}
+SINTER_SHARED void check_all_done(const char* op, const std::vector<char>& failed, const char* why) {
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (failed[i] == 0) continue;
+    if (failed.size() == 1) refuse<value_error>({op, ": the matrix ", why});
+    refuse<value_error>({op, ": matrix ", static_cast<index_t>(i), " of the batch ", why});
+  }
+}
+#endif  // SINTER_DEFINES
+template <class A>
+void check_square(const char* op, const A& a) {
+  check_defined(op, a);
+  check_square(op, shape_piece{a.shape().data(), rank_of<A>});
+}
+
+/// f(i) for each matrix of a batch, in parallel; it says whether all went well.
+template <device D, class F>
+void each_matrix(const char* op, index_t count, const char* why, const F& f) {
+  std::vector<char> failed(static_cast<std::size_t>(count));
+  backend<D>::pool().parallel_for(count, [&](index_t i) { failed[static_cast<std::size_t>(i)] = f(i) ? 0 : 1; });
+  check_all_done(op, failed, why);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+#include <Eigen/QR>
+#include <Eigen/SVD>
+
+namespace sinter::detail {
+
+template <class T>
+using row_major_matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using matrix_map = Eigen::Map<row_major_matrix<T>>;
+/// Matrix i of a batch.
+template <class T, device D>
+matrix_map<T> matrix_at(const tensor<T, 3, D>& x, index_t i) {
+  const index_t rows = x.shape()[1], columns = x.shape()[2];
+  return {x.data() + i * rows * columns, rows, columns};
+}
+/// Line i of a batch.
+template <class T, device D>
+Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>> line_at(const tensor<T, 2, D>& x, index_t i) {
+  return {x.data() + i * x.shape()[1], x.shape()[1]};
+}
+
+template <class T, device D>
+tensor<T, 3, D> inverse_of(const char* op, const tensor<T, 3, D>& a, bool refuse_singular) {
+  const auto y = tensor<T, 3, D>::uninitialized(a.shape());
+  if (a.numel() == 0) return y;
+  each_matrix<D>(op, a.shape()[0], "is singular", [&](index_t i) {
+    const Eigen::PartialPivLU<row_major_matrix<T>> lu(matrix_at(a, i));
+    if (refuse_singular && (lu.matrixLU().diagonal().array() == T(0)).any()) return false;
+    matrix_at(y, i) = lu.inverse();
+    return true;
+  });
+  return y;
+}
+
+/// x with a x = b.
+template <class T, device D>
+tensor<T, 3, D> solution_of(const char* op, const tensor<T, 3, D>& a, const tensor<T, 3, D>& b, bool refuse_singular) {
+  const auto y = tensor<T, 3, D>::uninitialized(b.shape());
+  if (b.numel() == 0) return y;
+  each_matrix<D>(op, a.shape()[0], "is singular", [&](index_t i) {
+    const Eigen::PartialPivLU<row_major_matrix<T>> lu(matrix_at(a, i));
+    if (refuse_singular && (lu.matrixLU().diagonal().array() == T(0)).any()) return false;
+    matrix_at(y, i) = lu.solve(matrix_at(b, i));
+    return true;
+  });
+  return y;
+}
+
+/// Signs of determinants, -1, 0 or 1, and logarithms of their magnitudes.
+template <class T, device D>
+void log_determinants(const tensor<T, 3, D>& a, const tensor<T, 1, D>& sign, const tensor<T, 1, D>& log_magnitude) {
+  each_matrix<D>("slogdet", a.shape()[0], "", [&](index_t i) {
+    T s = 1, sum = 0;
+    if (a.shape()[1] > 0) {
+      const Eigen::PartialPivLU<row_major_matrix<T>> lu(matrix_at(a, i));
+      s = static_cast<T>(lu.permutationP().determinant());
+      for (index_t k = 0; k < a.shape()[1]; ++k) {
+        const T d = lu.matrixLU()(k, k);
+        s *= d > 0 ? T(1) : d < 0 ? T(-1) : d;
+        sum += std::log(std::abs(d));
+      }
+    }
+    sign.data()[i] = s;
+    log_magnitude.data()[i] = sum;
+    return true;
+  });
+}
+template <class T, device D>
+tensor<T, 1, D> determinants_of(const tensor<T, 3, D>& a) {
+  const auto y = tensor<T, 1, D>::uninitialized({{a.shape()[0]}});
+  each_matrix<D>("det", a.shape()[0], "", [&](index_t i) {
+    y.data()[i] = a.shape()[1] == 0 ? T(1) : Eigen::PartialPivLU<row_major_matrix<T>>(matrix_at(a, i)).determinant();
+    return true;
+  });
+  return y;
+}
+
+/// a = u diag(s) v, s not rising.
+template <class T, device D>
+struct singular_parts {
+  tensor<T, 3, D> u;
+  tensor<T, 2, D> s;
+  tensor<T, 3, D> v;
+};
+template <class T, device D>
+singular_parts<T, D> singular_parts_of(const char* op, const tensor<T, 3, D>& a, bool with_vectors = true) {
+  const index_t count = a.shape()[0], m = a.shape()[1], n = a.shape()[2], k = m < n ? m : n;
+  singular_parts<T, D> p;
+  p.s = tensor<T, 2, D>::uninitialized({{count, k}});
+  if (with_vectors) {
+    p.u = tensor<T, 3, D>::uninitialized({{count, m, k}});
+    p.v = tensor<T, 3, D>::uninitialized({{count, k, n}});
+  }
+  if (k == 0) return p;
+  const unsigned what = with_vectors ? Eigen::ComputeThinU | Eigen::ComputeThinV : 0U;
+  each_matrix<D>(op, count, "has elements that are infinite or NaN", [&](index_t i) {
+    if (!matrix_at(a, i).allFinite()) return false;
+    const Eigen::BDCSVD<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>> svd(matrix_at(a, i), what);
+    line_at(p.s, i) = svd.singularValues();
+    if (with_vectors) {
+      matrix_at(p.u, i) = svd.matrixU();
+      matrix_at(p.v, i) = svd.matrixV().transpose();
+    }
+    return true;
+  });
+  return p;
+}
+
+/// V diag(1 / s) U^T, without singular values of at most `smallest` times the largest.
+template <class T, device D>
+tensor<T, 3, D> pseudo_inverse_of(const char* op, const tensor<T, 3, D>& a, double smallest) {
+  const auto p = singular_parts_of(op, a);
+  for (index_t i = 0; i < p.s.shape()[0]; ++i) {
+    auto s = line_at(p.s, i);
+    const T least = s.size() > 0 ? static_cast<T>(smallest) * s(0) : T(0);
+    for (index_t k = 0; k < s.size(); ++k) s(k) = s(k) > least ? 1 / s(k) : T(0);
+  }
+  return eval(matmul(p.v.transpose() * p.s.unsqueeze(1), p.u.transpose()));
+}
+template <class T>
+double smallest_singular(index_t rows, index_t columns) {
+  return static_cast<double>(rows > columns ? rows : columns) * static_cast<double>(std::numeric_limits<T>::epsilon());
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+namespace detail {
+
+/// Several tensors as the lines of one, so that a function has one result: a line for each matrix of the batch.
+template <class T, device D, class... Part>
+tensor<T, 2, D> lines_of_parts(index_t count, const Part&... part) {
+  const auto line = [&](const auto& x) { return x.reshape({count, count > 0 ? x.numel() / count : 0}); };
+  return concat(1, line(part)...);
+}
+/// The part of lines from `begin` on that has this shape.
+template <class Lines, int R>
+auto part_of_lines(const Lines& lines, index_t begin, const extents<R>& shape, index_t size) {
+  return lines.slice(1, begin, begin + size).reshape(shape.values);
+}
+
+/// q r = a with as many columns of q as a has, for at least as many rows.
+template <class T, device D>
+std::pair<tensor<T, 3, D>, tensor<T, 3, D>> orthogonal_factors_of(const tensor<T, 3, D>& a) {
+  const index_t count = a.shape()[0], m = a.shape()[1], n = a.shape()[2];
+  const auto q = tensor<T, 3, D>::uninitialized({{count, m, n}}), r = tensor<T, 3, D>::uninitialized({{count, n, n}});
+  if (n == 0) return {q, r};
+  each_matrix<D>("qr", count, "", [&](index_t i) {
+    using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    const Eigen::HouseholderQR<matrix> qr(matrix_at(a, i));
+    matrix_at(q, i) = qr.householderQ() * matrix::Identity(m, n);
+    matrix_at(r, i) = qr.matrixQR().topRows(n).template triangularView<Eigen::Upper>();
+    return true;
+  });
+  return {q, r};
+}
+
+}  // namespace detail
+
+/// The lower triangular L with L L^T = a, of symmetric positive definite matrices (…,n,n), as torch.linalg.cholesky.
+/// The lower triangle of a is read. Runs at once. Derivative: L^-T p L^-1 made symmetric, where p is the lower triangle
+/// of L^T g with half of its diagonal. Errors: value_error for a matrix that is not positive definite; else as inverse.
+///
+///     tensor l = cholesky(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto cholesky(const A& a) {
+  detail::check_square("cholesky", a);
+  return with_gradient(
+      [](const auto& x) {
+        using T = element_of<decltype(x)>;
+        const auto from = detail::batch_of(x);
+        const auto to = zeros<T, device_of<decltype(x)>>(from.shape());
+        detail::each_matrix<device_of<decltype(x)>>(
+            "cholesky", from.shape()[0], "is not positive definite", [&](index_t i) {
+              if (from.shape()[1] == 0) return true;
+              const Eigen::LLT<detail::row_major_matrix<T>> llt(detail::matrix_at(from, i));
+              if (static_cast<int>(llt.info()) != 0) return false;
+              detail::matrix_at(to, i) = llt.matrixL();
+              return true;
+            });
+        const auto l = to.reshape(x.shape());
+        return with_saved(l, l);
+      },
+      [](const auto& g, const auto& y) {
+        const auto l = detail::batch_of(y);
+        const auto turned = detail::batch_of(y.transpose());
+        const auto product = eval(matmul(turned, detail::batch_of(g)));
+        const auto half = eval((tril(product) + tril(product, -1)) * 0.5F);
+        const auto left = detail::solution_of("cholesky", turned, half, false);
+        const auto both = detail::solution_of("cholesky", turned, detail::batch_of(left.transpose()), false);
+        return eval((both + both.transpose()) * 0.5F).reshape(y.shape());
+      },
+      "cholesky")(a);
+}
+
+/// The factors of qr().
+///
+///     const auto [q, r] = qr(a);
+template <class Matrices>
+struct orthogonal_factors {
+  Matrices q, r;
+};
+
+/// q r = a, where the columns of q are orthonormal and r is upper triangular, as torch.linalg.qr in its reduced mode:
+/// (…,m,n) => (…,m,k) and (…,k,n), where k is the smaller of m and n. Signs are those of Householder's reflections.
+/// Runs at once. Derivative: (gq + q s) r^-T, where s is the upper triangle of gr r^T - q^T gq made symmetric; of a
+/// matrix with more columns than rows, for the first of them, of which the others are q^T a. Errors and devices as
+/// inverse.
+///
+///     const auto [q, r] = qr(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto qr(const A& a) {
+  constexpr int R = rank_of<A>;
+  using D = device_of<A>;
+  detail::check_defined("qr", a);
+  const auto x = eval(a);
+  using matrices = detail::bare<decltype(x)>;
+  const index_t m = x.shape()[R - 2], n = x.shape()[R - 1], k = m < n ? m : n;
+  const auto lines = with_gradient(
+      [](const auto& tall) {
+        using T = element_of<decltype(tall)>;
+        const auto [q, r] = detail::orthogonal_factors_of(detail::batch_of(tall));
+        return with_saved(detail::lines_of_parts<T, D>(q.shape()[0], q, r), q, r, tall.shape());
+      },
+      [](const auto& g, const auto& q, const auto& r, const auto& shape) {
+        const auto gq = detail::part_of_lines(g, 0, q.shape(), q.shape()[1] * q.shape()[2]);
+        const auto gr = detail::part_of_lines(g, q.shape()[1] * q.shape()[2], r.shape(), r.shape()[1] * r.shape()[2]);
+        const auto inner = eval(matmul(gr, r.transpose()) - matmul(q.transpose(), gq));
+        const auto symmetric = eval(triu(inner) + triu(inner, 1).transpose());
+        const auto right = eval(gq + matmul(q, symmetric));
+        const auto y = detail::solution_of("qr", r, detail::batch_of(right.transpose()), false);
+        return eval(y.transpose()).reshape(shape);
+      },
+      "qr")(x.slice(R - 1, 0, k));
+  const auto of_q = detail::with_matrices(x.shape(), m, k), of_r = detail::with_matrices(x.shape(), k, k);
+  matrices q = detail::part_of_lines(lines, 0, of_q, m * k), r = detail::part_of_lines(lines, m * k, of_r, k * k);
+  if (n > k) r = concat(R - 1, r, matmul(q.transpose(), x.slice(R - 1, k, n)));
+  return orthogonal_factors<matrices>{q, r};
+}
+
+SINTER_MATRIX_REJECTIONS(cholesky)
+SINTER_MATRIX_REJECTIONS(qr)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace detail {
+
+/// x - x^T
+template <class X>
+auto skew_part(const X& x) {
+  return eval(x - x.transpose());
+}
+/// x / e off the diagonal, 0 where x is.
+template <class X, class E>
+auto divided_off_diagonal(const X& x, const E& e) {
+  return eval(where(x == 0, 0, x / e));
+}
+
+}  // namespace detail
+
+/// The parts of svd().
+///
+///     const auto [u, s, vh] = svd(a);
+template <class Matrices, class Lines>
+struct singular_value_parts {
+  Matrices u;
+  Lines s;
+  Matrices vh;
+};
+
+/// u diag(s) vh = a with singular values s that do not rise, as torch.linalg.svd with full_matrices=False: (…,m,n) =>
+/// (…,m,k), (…,k) and (…,k,n), where k is the smaller of m and n. Runs at once. Derivative: that of u and vh has
+/// differences of squared singular values below fractions, so it is infinite or NaN where two are equal and it matters;
+/// svdvals() has no such fractions. u and vh are known up to a sign for each value, of which results should not depend.
+/// Errors: value_error for infinite and NaN elements; devices and elements as inverse.
+///
+///     const auto [u, s, vh] = svd(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto svd(const A& a) {
+  constexpr int R = rank_of<A>;
+  using D = device_of<A>;
+  detail::check_defined("svd", a);
+  const auto x = eval(a);
+  const index_t m = x.shape()[R - 2], n = x.shape()[R - 1], k = m < n ? m : n;
+  const auto lines = with_gradient(
+      [](const auto& y) {
+        using T = element_of<decltype(y)>;
+        const auto p = detail::singular_parts_of("svd", detail::batch_of(y));
+        return with_saved(detail::lines_of_parts<T, D>(p.s.shape()[0], p.u, p.s, p.v), p.u, p.s, p.v, y.shape());
+      },
+      [](const auto& g, const auto& u, const auto& s, const auto& v, const auto& shape) {
+        const index_t of_u = u.shape()[1] * u.shape()[2], of_s = s.shape()[1], rows = u.shape()[1],
+                      columns = v.shape()[2];
+        const auto gu = detail::part_of_lines(g, 0, u.shape(), of_u);
+        const auto gs = detail::part_of_lines(g, of_u, s.shape(), of_s);
+        const auto gv = detail::part_of_lines(g, of_u + of_s, v.shape(), of_s * columns);
+        const auto down = s.unsqueeze(2), across = s.unsqueeze(1);
+        const auto differences = eval((across - down) * (across + down));
+        const auto of_left =
+            detail::divided_off_diagonal(detail::skew_part(eval(matmul(u.transpose(), gu))), differences);
+        const auto of_right =
+            detail::divided_off_diagonal(detail::skew_part(eval(matmul(v, gv.transpose()))), differences);
+        const auto inner = eval(of_left * across + down * of_right + diag_embed(gs));
+        auto y = eval(matmul(eval(matmul(u, inner)), v));
+        if (rows > of_s) y = eval(y + matmul(eval((gu - matmul(u, eval(matmul(u.transpose(), gu)))) / across), v));
+        if (columns > of_s) y = eval(y + matmul(u, eval((gv - matmul(eval(matmul(gv, v.transpose())), v)) / down)));
+        return y.reshape(shape);
+      },
+      "svd")(x);
+  const auto of_u = detail::with_matrices(x.shape(), m, k), of_v = detail::with_matrices(x.shape(), k, n);
+  extents<R - 1> of_s;
+  for (int d = 0; d < R - 1; ++d) of_s[d] = d < R - 2 ? x.shape()[d] : k;
+  const auto u = detail::part_of_lines(lines, 0, of_u, m * k);
+  const auto s = detail::part_of_lines(lines, m * k, of_s, k);
+  const auto v = detail::part_of_lines(lines, m * k + k, of_v, k * n);
+  return singular_value_parts<detail::bare<decltype(u)>, detail::bare<decltype(s)>>{u, s, v};
+}
+
+/// The singular values of matrices, which do not rise: (…,m,n) => (…,k), where k is the smaller of m and n, as
+/// torch.linalg.svdvals. Runs at once. Derivative: u diag(g) vh. Errors and devices as svd.
+///
+///     tensor s = svdvals(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto svdvals(const A& a) {
+  detail::check_defined("svdvals", a);
+  return with_gradient(
+      [](const auto& x) {
+        constexpr int R = rank_of<decltype(x)>;
+        extents<R - 1> shape;
+        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
+        if (x.shape()[R - 1] < shape[R - 2]) shape[R - 2] = x.shape()[R - 1];
+        return with_saved(detail::singular_parts_of("svdvals", detail::batch_of(x), false).s.reshape(shape), x);
+      },
+      [](const auto& g, const auto& x) {
+        const auto p = detail::singular_parts_of("svdvals", detail::batch_of(x));
+        return eval(matmul(p.u * g.reshape(p.s.shape()).unsqueeze(1), p.v)).reshape(x.shape());
+      },
+      "svdvals")(a);
+}
+
+namespace detail {
+
+/// The derivative of pseudo-inverses y of a. G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and
+/// nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10 (1973).
+template <class T, device D>
+tensor<T, 3, D> pseudo_inverse_gradient(const tensor<T, 3, D>& g, const tensor<T, 3, D>& a, const tensor<T, 3, D>& y) {
+  const auto product = [](const auto& p, const auto& q) { return eval(matmul(p, q)); };
+  const auto turned = eval(y.transpose());
+  const auto direct = product(product(turned, g), turned);
+  // What leaves the columns of a, and what leaves its rows.
+  const auto outside = eval(product(product(turned, y), g.transpose()) -
+                            product(product(product(turned, y), product(g.transpose(), y)), a));
+  const auto inside = eval(product(g.transpose(), product(y, turned)) -
+                           product(a, product(product(y, g.transpose()), product(y, turned))));
+  return eval(outside + inside - direct);
+}
+
+}  // namespace detail
+
+/// The Moore-Penrose inverses of matrices, (…,m,n) => (…,n,m), as torch.linalg.pinv: singular values of at most rtol
+/// times the largest count as 0. rtol is the larger extent times the precision of the elements, if none is given. Runs
+/// at once. Derivative: without singular vectors, so that equal singular values do no harm. Errors and devices as svd.
+///
+///     tensor y = pinv(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto pinv(const A& a, double rtol = -1) {
+  detail::check_defined("pinv", a);
+  return with_gradient(
+      [rtol](const auto& x) {
+        constexpr int R = rank_of<decltype(x)>;
+        const index_t m = x.shape()[R - 2], n = x.shape()[R - 1];
+        const double smallest = rtol < 0 ? detail::smallest_singular<element_of<decltype(x)>>(m, n) : rtol;
+        const auto y = detail::pseudo_inverse_of("pinv", detail::batch_of(x), smallest)
+                           .reshape(detail::with_matrices(x.shape(), n, m));
+        return with_saved(y, x, y);
+      },
+      [](const auto& g, const auto& x, const auto& y) {
+        return detail::pseudo_inverse_gradient(detail::batch_of(g), detail::batch_of(x), detail::batch_of(y))
+            .reshape(x.shape());
+      },
+      "pinv")(a);
+}
+
+SINTER_MATRIX_REJECTIONS(svd)
+SINTER_MATRIX_REJECTIONS(svdvals)
+SINTER_MATRIX_REJECTIONS(pinv)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace detail {
+
+/// a v = v diag(w), w rising.
+template <class T, device D>
+std::pair<tensor<T, 2, D>, tensor<T, 3, D>> symmetric_parts_of(const char* op, const tensor<T, 3, D>& a) {
+  const index_t count = a.shape()[0], n = a.shape()[1];
+  const auto w = tensor<T, 2, D>::uninitialized({{count, n}});
+  const auto v = tensor<T, 3, D>::uninitialized(a.shape());
+  if (n == 0) return {w, v};
+  each_matrix<D>(op, count, "has elements that are infinite or NaN", [&](index_t i) {
+    const auto lower = matrix_at(a, i).template triangularView<Eigen::Lower>().toDenseMatrix().eval();
+    if (!lower.allFinite()) return false;
+    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>> solver(lower);
+    line_at(w, i) = solver.eigenvalues();
+    matrix_at(v, i) = solver.eigenvectors();
+    return static_cast<int>(solver.info()) == 0;
+  });
+  return {w, v};
+}
+
+}  // namespace detail
+
+/// The parts of eigh().
+///
+///     const auto [values, vectors] = eigh(a);
+template <class Lines, class Matrices>
+struct symmetric_eigen_parts {
+  Lines eigenvalues;
+  Matrices eigenvectors;
+};
+
+/// The eigenvalues of symmetric matrices, which do not fall, and their eigenvectors, the columns of orthogonal
+/// matrices, as torch.linalg.eigh: (…,n,n) => (…,n) and (…,n,n). The lower triangle of a is read. Runs at once.
+/// Derivative: v (diag(gw) + v^T gv / e) v^T, where e are the differences of eigenvalues: infinite or NaN where two are
+/// equal and it matters; eigvalsh() has no such fractions. Errors: shape_error for matrices that are not square,
+/// value_error for infinite and NaN elements; devices and elements as inverse.
+///
+///     const auto [values, vectors] = eigh(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto eigh(const A& a) {
+  constexpr int R = rank_of<A>;
+  using D = device_of<A>;
+  detail::check_square("eigh", a);
+  const auto x = eval(a);
+  const auto lines = with_gradient(
+      [](const auto& y) {
+        using T = element_of<decltype(y)>;
+        const auto [w, v] = detail::symmetric_parts_of("eigh", detail::batch_of(y));
+        return with_saved(detail::lines_of_parts<T, D>(w.shape()[0], w, v), w, v, y.shape());
+      },
+      [](const auto& g, const auto& w, const auto& v, const auto& shape) {
+        const index_t n = w.shape()[1];
+        const auto gw = detail::part_of_lines(g, 0, w.shape(), n);
+        const auto gv = detail::part_of_lines(g, n, v.shape(), n * n);
+        const auto among = eval(matmul(v.transpose(), gv));
+        const auto off = eval(among - diag_embed(diagonal(among, 0, 1, 2)));
+        const auto inner =
+            eval(detail::divided_off_diagonal(off, eval(w.unsqueeze(1) - w.unsqueeze(2))) + diag_embed(gw));
+        return eval(matmul(eval(matmul(v, inner)), v.transpose())).reshape(shape);
+      },
+      "eigh")(x);
+  const index_t n = x.shape()[R - 1];
+  extents<R - 1> of_w;
+  for (int d = 0; d < R - 1; ++d) of_w[d] = x.shape()[d];
+  const auto w = detail::part_of_lines(lines, 0, of_w, n);
+  const auto v = detail::part_of_lines(lines, n, x.shape(), n * n);
+  return symmetric_eigen_parts<detail::bare<decltype(w)>, detail::bare<decltype(v)>>{w, v};
+}
+
+/// The eigenvalues of symmetric matrices, which do not fall: (…,n,n) => (…,n), as torch.linalg.eigvalsh. Runs at once.
+/// Derivative: v diag(g) v^T. Errors and devices as eigh.
+///
+///     tensor values = eigvalsh(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto eigvalsh(const A& a) {
+  detail::check_square("eigvalsh", a);
+  return with_gradient(
+      [](const auto& x) {
+        constexpr int R = rank_of<decltype(x)>;
+        const auto [w, v] = detail::symmetric_parts_of("eigvalsh", detail::batch_of(x));
+        extents<R - 1> shape;
+        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
+        return with_saved(w.reshape(shape), v, x.shape());
+      },
+      [](const auto& g, const auto& v, const auto& shape) {
+        const auto lines = g.reshape({v.shape()[0], v.shape()[1]});
+        return eval(matmul(v * lines.unsqueeze(1), v.transpose())).reshape(shape);
+      },
+      "eigvalsh")(a);
+}
+
+SINTER_MATRIX_REJECTIONS(eigh)
+SINTER_MATRIX_REJECTIONS(eigvalsh)
+
+}  // namespace sinter
+// sinter/linalg/least_squares.hpp: lstsq.
+
+// sinter/linalg/solve.hpp: inverse, solve, det and slogdet.
+
+namespace sinter {
+namespace detail {
+
+/// Leading axes of a and b made equal, where both are batches of matrices of one rank.
+template <class A, class B>
+auto matched_batches(const char* op, const A& a, const B& b) {
+  constexpr int R = A::rank;
+  const auto axes = broadcast_shapes(op, leading(a.shape()), leading(b.shape()));
+  const auto shown = [&](const auto& x) {
+    const auto shape = with_matrix(axes, x.shape()[R - 2], x.shape()[R - 1]);
+    return x.shape() == shape ? x : x.broadcast_to(shape.values);
+  };
+  return std::pair(shown(a), shown(b));
+}
+
+/// f(matrices, right sides as matrices), as the right sides are: matrices, or vectors.
+template <class A, class B, class F>
+auto with_right_sides(const char* op, const A& a, const B& b, const F& f) {
+  check_defined(op, a);
+  check_defined(op, b);
+  const auto matrices = eval(a);
+  const auto sides = eval(b);
+  if constexpr (rank_of<B> == rank_of<A>) {
+    const auto [x, y] = matched_batches(op, matrices, sides);
+    return f(x, y);
+  } else {
+    const auto [x, y] = matched_batches(op, matrices, sides.unsqueeze(rank_of<B>));
+    return f(x, y).select(rank_of<A> - 1, 0);
+  }
+}
+
+}  // namespace detail
+
+/// The inverse of square matrices, (…,n,n), of float or double on host devices, as torch.linalg.inv. Runs at once.
+/// Derivative: -y^T g y^T for the result y. Errors: shape_error for matrices that are not square, value_error for a
+/// singular one. On a GPU it does not compile; copy to the host.
+///
+///     tensor y = inverse(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto inverse(const A& a) {
+  detail::check_square("inverse", a);
+  return with_gradient(
+      [](const auto& x) {
+        const auto y = detail::inverse_of("inverse", detail::batch_of(x), true).reshape(x.shape());
+        return with_saved(y, y);
+      },
+      [](const auto& g, const auto& y) { return -matmul(eval(matmul(y.transpose(), g)), y.transpose()); },
+      "inverse")(a);
+}
+
+/// x with a x = b: a (…,n,n) and b (…,n,k) or, one axis less, vectors (…,n), as torch.linalg.solve. Leading axes
+/// broadcast. Runs at once. Derivative: db = a^-T g, da = -db x^T. Errors: shape_error where extents do not fit,
+/// value_error for a singular matrix; devices and elements as inverse.
+///
+///     tensor x = solve(a, b);
+template <class A, class B>
+  requires(detail::is_fitting<detail::equations_mistake<A, B>>)
+auto solve(const A& a, const B& b) {
+  detail::check_square("solve", a);
+  return detail::with_right_sides("solve", a, b, [](const auto& matrices, const auto& sides) {
+    constexpr int R = rank_of<decltype(matrices)>;
+    if (matrices.shape()[R - 1] != sides.shape()[R - 2])
+      detail::refuse<shape_error>({"solve: matrices of shape ", matrices.shape(), " and right sides of shape ",
+                                   sides.shape(), " do not fit: they must have as many rows"});
+    return with_gradient(
+        [](const auto& m, const auto& y) {
+          const auto x =
+              detail::solution_of("solve", detail::batch_of(m), detail::batch_of(y), true).reshape(y.shape());
+          return with_saved(x, m, x);
+        },
+        [](const auto& g, const auto& m, const auto& x) {
+          const auto of_sides =
+              detail::solution_of("solve", detail::batch_of(m.transpose()), detail::batch_of(g), false)
+                  .reshape(g.shape());
+          return gradients(-matmul(of_sides, x.transpose()), of_sides);
+        },
+        "solve")(matrices, sides);
+  });
+}
+
+namespace detail {
+
+/// The matrices of cofactors, which exist for singular matrices too: with a = u diag(s) v they are det(u v) u diag(p)
+/// v, where p is the product of the other singular values.
+template <class T, device D>
+tensor<T, 3, D> cofactors_of(const tensor<T, 3, D>& a) {
+  const auto p = singular_parts_of("det", a);
+  const index_t count = p.s.shape()[0], n = p.s.shape()[1];
+  const auto turns = eval(determinants_of(p.u) * determinants_of(p.v));
+  for (index_t i = 0; i < count; ++i) {
+    auto s = line_at(p.s, i);
+    const auto given = s.eval();
+    for (index_t k = 0; k < n; ++k) {
+      T product = turns.data()[i] < 0 ? T(-1) : T(1);
+      for (index_t other = 0; other < n; ++other)
+        if (other != k) product *= given(other);
+      s(k) = product;
+    }
+  }
+  return eval(matmul(p.u * p.s.unsqueeze(1), p.v));
+}
+/// One number for each matrix of x, in its leading axes.
+template <class T, device D, int R>
+auto for_each_matrix(const tensor<T, 1, D>& numbers, const extents<R>& x) {
+  if constexpr (R == 2) return numbers.select(0, 0);
+  else return numbers.reshape(leading(x).values);
+}
+/// The same with two axes of 1 behind.
+template <class G>
+auto as_matrices_of_one(const G& g) {
+  return g.unsqueeze(rank_of<G>).unsqueeze(rank_of<G> + 1);
+}
+
+}  // namespace detail
+
+/// The determinants of square matrices, (…,n,n) => (…), as torch.linalg.det; 1 of a matrix without elements. Runs at
+/// once. Derivative: g times the cofactors, from the singular values, so that a singular matrix has one too. Errors and
+/// devices as inverse, but for singular matrices.
+///
+///     tensor d = det(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto det(const A& a) {
+  detail::check_square("det", a);
+  return with_gradient(
+      [](const auto& x) {
+        return with_saved(detail::for_each_matrix(detail::determinants_of(detail::batch_of(x)), x.shape()), x);
+      },
+      [](const auto& g, const auto& x) {
+        return detail::as_matrices_of_one(g) * detail::cofactors_of(detail::batch_of(x)).reshape(x.shape());
+      },
+      "det")(a);
+}
+
+/// Signs of determinants, and logarithms of their magnitudes.
+///
+///     const auto [sign, logabsdet] = slogdet(a);
+template <class Sign, class Log>
+struct sign_and_log {
+  Sign sign;
+  Log logabsdet;
+};
+
+/// The signs of determinants, -1, 0 or 1, and the logarithms of their magnitudes, which do not overflow as those may:
+/// (…,n,n) => (…) each, as torch.linalg.slogdet. Runs at once. Derivative: of the logarithm, g a^-T; infinite or NaN
+/// for a singular matrix. The sign has none. Errors and devices as det.
+///
+///     const auto [sign, logabsdet] = slogdet(a);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto slogdet(const A& a) {
+  using T = element_of<A>;
+  using D = device_of<A>;
+  detail::check_square("slogdet", a);
+  tensor<T, 1, D> sign;
+  auto magnitude = with_gradient(
+      [&sign](const auto& x) {
+        const auto batch = detail::batch_of(x);
+        sign = tensor<T, 1, D>::uninitialized({{batch.shape()[0]}});
+        const auto logarithm = tensor<T, 1, D>::uninitialized(sign.shape());
+        detail::log_determinants(batch, sign, logarithm);
+        return with_saved(detail::for_each_matrix(logarithm, x.shape()), x);
+      },
+      [](const auto& g, const auto& x) {
+        const auto y = detail::inverse_of("slogdet", detail::batch_of(x), false).reshape(x.shape());
+        return detail::as_matrices_of_one(g) * y.transpose();
+      },
+      "slogdet")(a);
+  return sign_and_log<decltype(detail::for_each_matrix(sign, a.shape())), decltype(magnitude)>{
+      detail::for_each_matrix(sign, a.shape()), magnitude};
+}
+
+SINTER_MATRIX_REJECTIONS(inverse)
+SINTER_MATRIX_REJECTIONS(det)
+SINTER_MATRIX_REJECTIONS(slogdet)
+template <class A, class B, class Problem = typename detail::equations_mistake<A, B>::problem,
+          class Fix = typename detail::equations_mistake<A, B>::fix>
+void solve(A&&, B&&) = delete;
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// x for which the length of a x - b is least, and of those the shortest: a (…,m,n) and b (…,m,k), or vectors (…,m), =>
+/// (…,n,k) or (…,n); the solution of torch.linalg.lstsq. By an orthogonal decomposition with pivots, so that a may lack
+/// ranks. Leading axes broadcast. Runs at once. Derivative: that of pinv(a) b. Errors: shape_error where extents do not
+/// fit; devices and elements as inverse.
+///
+///     tensor x = lstsq(a, b);
+template <class A, class B>
+  requires(detail::is_fitting<detail::equations_mistake<A, B>>)
+auto lstsq(const A& a, const B& b) {
+  return detail::with_right_sides("lstsq", a, b, [](const auto& matrices, const auto& sides) {
+    constexpr int R = rank_of<decltype(matrices)>;
+    if (matrices.shape()[R - 2] != sides.shape()[R - 2])
+      detail::refuse<shape_error>({"lstsq: matrices of shape ", matrices.shape(), " and right sides of shape ",
+                                   sides.shape(), " do not fit: they must have as many rows"});
+    return with_gradient(
+        [](const auto& p, const auto& q) {
+          using T = element_of<decltype(p)>;
+          using D = device_of<decltype(p)>;
+          const auto from = detail::batch_of(p), right = detail::batch_of(q);
+          const auto x = zeros<T, D>(extents<3>{{from.shape()[0], from.shape()[2], right.shape()[2]}});
+          if (from.numel() > 0 && right.numel() > 0)
+            detail::each_matrix<D>("lstsq", from.shape()[0], "", [&](index_t i) {
+              const Eigen::CompleteOrthogonalDecomposition<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>> parts(
+                  detail::matrix_at(from, i));
+              detail::matrix_at(x, i) = parts.solve(detail::matrix_at(right, i));
+              return true;
+            });
+          return with_saved(x.reshape(detail::with_matrices(q.shape(), p.shape()[R - 1], q.shape()[R - 1])), p, q);
+        },
+        [](const auto& g, const auto& p, const auto& q) {
+          const auto from = detail::batch_of(p), of_x = detail::batch_of(g);
+          const auto y = detail::pseudo_inverse_of(
+              "lstsq", from, detail::smallest_singular<element_of<decltype(from)>>(from.shape()[1], from.shape()[2]));
+          const auto of_inverse = eval(matmul(of_x, detail::batch_of(q).transpose()));
+          return gradients(detail::pseudo_inverse_gradient(of_inverse, from, y).reshape(p.shape()),
+                           eval(matmul(y.transpose(), of_x)).reshape(q.shape()));
+        },
+        "lstsq")(matrices, sides);
+  });
+}
+template <class A, class B, class Problem = typename detail::equations_mistake<A, B>::problem,
+          class Fix = typename detail::equations_mistake<A, B>::fix>
+void lstsq(A&&, B&&) = delete;
+
+}  // namespace sinter
+// sinter/linalg/matrix_norm.hpp: norms of matrices that are made of their singular values.
+
+namespace sinter {
+
+/// Which norm of its singular values is a matrix' norm.
+enum class singular_norm {
+  nuclear,  ///< their sum, PyTorch's order 'nuc'
+  largest,  ///< its order 2
+  smallest  ///< its order -2
+};
+
+/// A norm of the matrices of two axes that is made of their singular values, as torch.linalg.matrix_norm of the orders
+/// 'nuc', 2 and -2: (…,m,n) => (…), or with keepdim extents of 1. Runs at once. Derivative: that of svdvals(). Errors
+/// and devices as svd, and index_error for axes that are not there.
+///
+///     tensor n = matrix_norm(a, singular_norm::nuclear);
+template <class A>
+  requires(detail::is_matrix<A>)
+auto matrix_norm(const A& a, singular_norm order, const index_t (&axes)[2] = {-2, -1}) {
+  constexpr int R = rank_of<A>;
+  detail::check_defined("matrix_norm", a);
+  const auto named = detail::to_extents(axes);
+  const int rows = detail::checked_axis("matrix_norm", named[0], R),
+            columns = detail::checked_axis("matrix_norm", named[1], R);
+  if (rows == columns) detail::refuse<index_error>({"matrix_norm: axis ", rows, " is named twice"});
+  index_t last[std::size_t{R}];
+  int to = 0;
+  for (int d = 0; d < R; ++d)
+    if (d != rows && d != columns) last[to++] = d;
+  last[R - 2] = rows;
+  last[R - 1] = columns;
+  const auto s = svdvals(eval(a).permute(last));
+  if (order == singular_norm::nuclear) return eval(sum(s, -1));
+  return order == singular_norm::largest ? eval(max(s, -1)) : eval(min(s, -1));
+}
+template <class A>
+  requires(detail::is_matrix<A>)
+auto matrix_norm(const A& a, singular_norm order, const index_t (&axes)[2], keepdim_t) {
+  const auto named = detail::to_extents(axes);
+  extents<rank_of<A>> shape = a.shape();
+  const auto y = matrix_norm(a, order, axes);
+  for (const index_t axis : named) shape[detail::checked_axis("matrix_norm", axis, rank_of<A>)] = 1;
+  return y.reshape(shape.values);
+}
+
+template <class A, class Problem = typename detail::matrix_mistake<A>::problem,
+          class Fix = typename detail::matrix_mistake<A>::fix>
+void matrix_norm(A&&, singular_norm) = delete;
+
+}  // namespace sinter
 #endif
 #if SINTER_WITH_SEQUENCES
 // sinter/sequences.hpp: networks for sequences: recurrent layers, attention, the loss over many classes, and what they
