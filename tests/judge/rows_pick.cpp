@@ -84,6 +84,16 @@ void give_item(const In& in, const X& x, std::vector<axis_index> axes) {
   throw form_not_there{"lists for more axes"};
 }
 
+/// Gives x at a mask of its first axes.
+template <class In, class X>
+void give_masked(const In& in, const X& x) {
+  by_rank(in, "1", [&](auto rank) {
+    constexpr int N = decltype(rank)::value;
+    if constexpr (N <= sinter::rank_of<X>) in.give(index_get(x, in.template constant<bool, N>("1")));
+    else throw form_not_there{"a mask of more axes"};
+  });
+}
+
 /// f(x, {index, ...}) of the coordinates that the last axis of ONNX's indices holds, each with the other axes of the
 /// indices, shown as `Axes` of them.
 template <int Axes, class In, class F>
@@ -231,6 +241,7 @@ std::vector<row> pick_rows() {
                     const shape extents(x.shape().begin(), x.shape().end());
                     if (in.is("1", "i")) in.give(x.select(0, in.integer("1", 0)));
                     else if (in.is("1", "j")) give_item(in, x, axis_indices(in.json("1"), extents));
+                    else if (in.is("1", "T") && in.tensor_of("1").dtype == "bool") give_masked(in, x);
                     else give_item(in, x, {{'l', in.integers("1")}});
                   });
                 }),
