@@ -72,13 +72,46 @@ void resized(const In& in, const std::string& mode, const shape& size, const std
                                                                     .align_corners = corners}));
   });
 }
+/// A part of each image, from `starts` to `ends` of its axes, resized between its corners: an affine grid. What lies
+/// outside is 0.
+template <class In>
+void cropped_as_in_onnx(const In& in) {
+  in.only_text("mode", "linear");
+  in.only_text("keep_aspect_ratio_policy", "stretch");
+  in.only_flag("antialias", false);
+  in.only("extrapolation_value", 0, 0);
+  in.absent("2");
+  const shape from = in.tensor_of("0").extents, sizes = in.integers("3");
+  shape listed = in.integers("axes");
+  const std::vector<double> roi = in.reals("1");
+  if (from.size() != 4) throw form_not_there{"rank"};
+  if (listed.empty()) listed = {0, 1, 2, 3};
+  if (listed.size() != sizes.size() || roi.size() != 2 * listed.size()) throw form_not_there{"roi"};
+  shape to = from;
+  double starts[4] = {}, ends[4] = {1, 1, 1, 1};
+  for (std::size_t k = 0; k < listed.size(); ++k) {
+    const auto axis = static_cast<std::size_t>(listed[k]);
+    to.at(axis) = sizes[k];
+    starts[axis] = roi[k];
+    ends[axis] = roi[k + listed.size()];
+  }
+  if (to[0] != from[0] || to[1] != from[1] || starts[0] != 0 || ends[0] != 1 || starts[1] != 0 || ends[1] != 1)
+    throw form_not_there{"roi of samples or channels"};
+  const auto scale = [&](int d) { return static_cast<float>(ends[d] - starts[d]); };
+  const auto shift = [&](int d) { return static_cast<float>(ends[d] + starts[d] - 1); };
+  const auto theta =
+      sinter::tensor<float, 3>{{{scale(3), 0, shift(3)}, {0, scale(2), shift(2)}}}.broadcast_to({from[0], 2, 3});
+  in.give(grid_sample(in.template x<4>("0"), affine_grid(theta, {to[0], to[1], to[2], to[3]}, true),
+                      {.align_corners = true}));
+}
 /// ONNX names the places of elements and the rounding apart.
 template <class In>
 void resized_as_in_onnx(const In& in) {
   const std::string places = in.text("coordinate_transformation_mode", "half_pixel");
+  if (places == "tf_crop_and_resize") return cropped_as_in_onnx(in);
   const std::string rounding = in.text("nearest_mode", "round_prefer_floor");
   std::string mode = in.text("mode", "nearest");
-  in.only_text("keep_aspect_ratio_policy", "stretch");
+  const std::string policy = in.text("keep_aspect_ratio_policy", "stretch");
   in.only_flag("antialias", false);
   in.only_flag("exclude_outside", false);
   in.only("cubic_coeff_a", -0.75, -0.75);
@@ -91,6 +124,14 @@ void resized_as_in_onnx(const In& in) {
     if (!scale.empty()) scale.erase(scale.begin(), scale.begin() + 2);
   } else if (axes != shape{2, 3}) {
     throw form_not_there{"axes"};
+  }
+  if (policy != "stretch" && size.size() == 2) {  // one scale for both axes
+    const double down = static_cast<double>(size[0]) / static_cast<double>(from[2]),
+                 across = static_cast<double>(size[1]) / static_cast<double>(from[3]);
+    const double both = policy == "not_smaller" ? std::fmax(down, across) : std::fmin(down, across);
+    if (both != std::floor(both)) throw form_not_there{policy};
+    size.clear();
+    scale = {both, both};
   }
   const bool corners = places == "align_corners";
   if (mode == "nearest") {

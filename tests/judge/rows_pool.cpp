@@ -96,17 +96,18 @@ void max_pooled(const In& in, const X& given) {
   in.only("storage_order", 0);
   // ONNX counts in all planes together, so its indices are these with one plane.
   const bool indices = in.onnx() ? in.results() == 2 : in.flag("return_indices c4", false);
-  if (indices && (is_module || (in.onnx() && x.shape()[0] * x.shape()[1] != 1))) throw form_not_there{"indices"};
+  if (indices && in.onnx() && x.shape()[0] * x.shape()[1] != 1) throw form_not_there{"indices"};
+  const bool layer = is_module && !indices;  // with indices a pooling layer is the function
   if constexpr (N == 1) {
-    if (is_module) in.give(sinter::nn::max_pool1d(kernel, o)(x));
+    if (layer) in.give(sinter::nn::max_pool1d(kernel, o)(x));
     else if (indices) in.give(max_pool1d_with_indices(x, kernel, o));
     else in.give(max_pool1d(x, kernel, o));
   } else if constexpr (N == 2) {
-    if (is_module) in.give(sinter::nn::max_pool2d(kernel, o)(x));
+    if (layer) in.give(sinter::nn::max_pool2d(kernel, o)(x));
     else if (indices) in.give(max_pool2d_with_indices(x, kernel, o));
     else in.give(max_pool2d(x, kernel, o));
   } else {
-    if (is_module) in.give(sinter::nn::max_pool3d(kernel, o)(x));
+    if (layer) in.give(sinter::nn::max_pool3d(kernel, o)(x));
     else if (indices) in.give(max_pool3d_with_indices(x, kernel, o));
     else in.give(max_pool3d(x, kernel, o));
   }
