@@ -1503,10 +1503,11 @@ namespace detail {
 #define SINTER_MEMBERS(M)                                                                                              \
   M(abs)                                                                                                               \
   M(acos)                                                                                                              \
-  M(add) M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount)       \
-      M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax)          \
-          M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp)      \
-              M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy)      \
+  M(add)                                                                                                               \
+  M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount) M(bmm)       \
+      M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax) M(cummin)       \
+          M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2)        \
+              M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy)              \
                   M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan) M(kthvalue) M(le) M(lerp)     \
                       M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(logcumsumexp) M(logical_and)      \
                           M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill) M(masked_scatter)           \
@@ -20438,7 +20439,7 @@ concept powers_in_double = operand<A> && operand<B> && (expression<A> || express
 
 /// a^b in double, whatever the element type: pow(cast<double>(a), cast<double>(b)), with its derivative.
 ///
-///     tensor<double, 1> y = float_power(x, 2);
+///     tensor y = float_power(x, 2);
 template <class A, class B>
   requires(detail::powers_in_double<A, B>)
 auto float_power(A&& a, B&& b) {
@@ -21499,7 +21500,7 @@ auto meshgrid(indexing by, const E&... e) {
 /// (n m …, number of vectors); of one vector it is that. Runs at once. Derivative: the gradients of all places are
 /// added.
 ///
-///     tensor pairs = cartesian_prod(a, b);
+///     tensor pairs = cartesian_prod(ages, heights);
 template <class... E>
   requires(detail::is_fitting<detail::grid_mistake<1, E...>>)
 auto cartesian_prod(const E&... e) {
@@ -21612,8 +21613,8 @@ auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W
 }
 
 template <class X, class Running, class... W>
-evaluated<X> instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
-                              const W&... affine) {
+auto instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
+                      const W&... affine) {
   check_defined("instance_norm", operand);
   checked_eps("instance_norm", o.eps);
   const auto x = eval_to_read(std::forward<X>(operand));
@@ -22446,7 +22447,7 @@ auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
 /// Derivative: that of the fold, for each of its elements; in equal parts to elements that are equal and largest or
 /// smallest; for prod the product of the others, whatever they are, zeros too.
 ///
-///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
+///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, losses, reduction::max, false);
 template <class X, class I, class S, detail::reduces_scatter How>
   requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
 auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
@@ -22459,7 +22460,7 @@ auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_
 /// (…,m,…) of x's element type. Of equal indices the last one counts. Runs at once. Derivative: as scatter. Errors:
 /// shape_error, index_error as gather.
 ///
-///     tensor patched = index_copy(table, 0, rows, values);
+///     tensor patched = index_copy(table, 0, rows, w);
 template <class X, class I, class S>
   requires(expression<S> && detail::scatters<X, I, S, true>)
 auto index_copy(X&& x, detail::whole axis, const I& index, S&& src) {
@@ -22741,7 +22742,7 @@ auto index_put(X&& x, const I (&indices)[N], V&& values) {
 /// The same with values that are folded into what is there, in order, as scatter_reduce does: `how` is reduction::sum,
 /// PyTorch's accumulate, or prod, max or min. Not for bool.
 ///
-///     tensor y = index_put(x, {rows}, values, reduction::sum);
+///     tensor y = index_put(x, {rows}, w, reduction::sum);
 template <class X, class I, std::size_t N, class V, detail::reduces_scatter How>
   requires(detail::is_fitting<detail::put_mistake<X, I, V, int{N}>> && !std::is_same_v<element_of<X>, bool> &&
            !std::is_same_v<How, reduction::mean_t>)
@@ -23562,7 +23563,7 @@ auto flat_of_shape(E&& e, const extents<R>& shape) {
 /// value where the mask is true, x elsewhere, broadcast: where(mask, value, x), with its derivative and errors. The
 /// value is a number, or a tensor of x's element type.
 ///
-///     tensor scores = masked_fill(products, hidden, -1e9);
+///     tensor seen = masked_fill(energies, !is_word, -1e9);
 template <class X, class M, class V>
   requires(expression<X> && detail::can_choose<M, V, X>)
 auto masked_fill(X&& x, M&& mask, V&& value) {
@@ -23708,7 +23709,7 @@ concept takes_mask_beside = takes_operands<Op, X> && can_choose<bare<M>, bare<X>
 /// The softmax along an axis of the elements at which a mask of bool, which broadcasts, is true; 0 elsewhere. NaN along
 /// lines without such an element, as PyTorch's torch.masked.softmax. Derivative: that of softmax.
 ///
-///     tensor p = masked_softmax(scores, is_word, -1);
+///     tensor p = masked_softmax(logits, is_word, -1);
 template <class X, class M>
   requires(detail::takes_mask_beside<X, M, ops::softmax_op>)
 auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
@@ -23716,7 +23717,7 @@ auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
 }
 /// The logarithm of masked_softmax; -inf where the mask is false.
 ///
-///     tensor logarithms = masked_log_softmax(scores, is_word, -1);
+///     tensor logarithms = masked_log_softmax(logits, is_word, -1);
 template <class X, class M>
   requires(detail::takes_mask_beside<X, M, ops::log_softmax_op>)
 auto masked_log_softmax(X&& x, M&& mask, detail::whole axis) {
@@ -23845,6 +23846,7 @@ auto max_unpool2d(X&& x, const I& indices, const per_axis<2>& kernel, const max_
 }
 /// Elements put back along one axis, (N,C,L') => (N,C,L); see max_unpool2d.
 ///
+///     auto [values, indices] = max_pool1d_with_indices(signals, 3, {.stride = 2});
 ///     tensor sparse = max_unpool1d(values, indices, 3, {.stride = 2});
 template <class X, class I>
   requires(detail::is_fitting<detail::unpool_mistake<X, I, 1>>)
@@ -23853,6 +23855,7 @@ auto max_unpool1d(X&& x, const I& indices, const per_axis<1>& kernel, const max_
 }
 /// Elements put back in volumes, (N,C,D',H',W') => (N,C,D,H,W); see max_unpool2d.
 ///
+///     auto [values, indices] = max_pool3d_with_indices(volumes, 2);
 ///     tensor sparse = max_unpool3d(values, indices, 2);
 template <class X, class I>
   requires(detail::is_fitting<detail::unpool_mistake<X, I, 3>>)
@@ -24267,7 +24270,7 @@ SINTER_SHARED void check_prelu_weights(index_t weights, index_t channels) {
 /// axis 1 of x: (N,C,…) and (C,). Derivative: g, or w g, to x; to w the sum of g x where x is not above 0. Errors:
 /// shape_error for another number of weights. He et al., "Delving deep into rectifiers", 2015.
 ///
-///     variable y = prelu(x, weight);
+///     variable y = prelu(x, slope);
 template <class X, class W>
   requires(detail::is_fitting<detail::prelu_mistake<X, W>>)
 auto prelu(X&& x, W&& weight) {
@@ -27234,7 +27237,7 @@ auto transpose(const X& x, detail::whole a = -2, detail::whole b = -1) {
 
 /// A view whose axis i is axis axis_order[i] of x. Derivative: g with its axes put back.
 ///
-///     tensor last = permute(images, {0, 2, 3, 1});
+///     tensor last = permute(pictures, {0, 2, 3, 1});
 template <expression X, std::size_t N>
 auto permute(const X& x, const index_t (&axis_order)[N]) {
   return x.permute(axis_order);
@@ -27258,7 +27261,7 @@ auto unsqueeze(const X& x, detail::whole axis) {
 
 /// A view with an axis reversed.
 ///
-///     tensor mirrored = flip(images, 3);
+///     tensor mirrored = flip(pictures, 3);
 template <expression X>
 auto flip(const X& x, detail::whole axis) {
   return x.flip(axis);

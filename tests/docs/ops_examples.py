@@ -22,6 +22,15 @@ SURROUNDINGS = """
   const tensor<std::uint8_t, 2> pixels;
   const tensor<std::int64_t, 1> labels, permutation;
   const variable<float, 4> scores;
+  const tensor<float, 2> g, points, centres, samples, border, left, right, first, second, red, green, blue;
+  const tensor<float, 1> replacements, losses, limits, years, boundaries, row, ages, heights, signal;
+  const tensor<std::int64_t, 1> rows, columns, wanted;
+  const tensor<std::int64_t, 2> votes, indices;
+  const tensor<bool, 2> mask;
+  const tensor<bool, 1> valid;
+  const tensor<float, 3> image;
+  const variable<float, 1> slope;
+  const index_t n = 8;
   const tensor<float, 4> pictures, filters, kernels;
   const tensor<float, 1> running_mean, running_var;
   const variable<float, 1> shift;

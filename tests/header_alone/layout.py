@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "cpu": "core math expr ops grad",
     "cuda": "core math expr ops grad",
     "random": "core math expr grad ops",
-    "io": "core math expr ops grad random",
+    "io": "core math expr ops grad random nn",
     "data": "core math expr ops grad random io",
     "nn": "core math expr ops grad random",
     "optim": "core math expr ops grad random nn",

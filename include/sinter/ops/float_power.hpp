@@ -21,7 +21,7 @@ concept powers_in_double = operand<A> && operand<B> && (expression<A> || express
 
 /// a^b in double, whatever the element type: pow(cast<double>(a), cast<double>(b)), with its derivative.
 ///
-///     tensor<double, 1> y = float_power(x, 2);
+///     tensor y = float_power(x, 2);
 template <class A, class B>
   requires(detail::powers_in_double<A, B>)
 auto float_power(A&& a, B&& b) {

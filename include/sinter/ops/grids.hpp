@@ -85,7 +85,7 @@ auto meshgrid(indexing by, const E&... e) {
 /// (n m …, number of vectors); of one vector it is that. Runs at once. Derivative: the gradients of all places are
 /// added.
 ///
-///     tensor pairs = cartesian_prod(a, b);
+///     tensor pairs = cartesian_prod(ages, heights);
 template <class... E>
   requires(detail::is_fitting<detail::grid_mistake<1, E...>>)
 auto cartesian_prod(const E&... e) {

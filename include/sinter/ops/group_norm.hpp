@@ -45,8 +45,8 @@ auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W
 }
 
 template <class X, class Running, class... W>
-evaluated<X> instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
-                              const W&... affine) {
+auto instance_norm_of(X&& operand, const Running& mean, const Running& variance, const instance_norm_options& o,
+                      const W&... affine) {
   check_defined("instance_norm", operand);
   checked_eps("instance_norm", o.eps);
   const auto x = eval_to_read(std::forward<X>(operand));

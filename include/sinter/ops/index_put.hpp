@@ -220,7 +220,7 @@ auto index_put(X&& x, const I (&indices)[N], V&& values) {
 /// The same with values that are folded into what is there, in order, as scatter_reduce does: `how` is reduction::sum,
 /// PyTorch's accumulate, or prod, max or min. Not for bool.
 ///
-///     tensor y = index_put(x, {rows}, values, reduction::sum);
+///     tensor y = index_put(x, {rows}, w, reduction::sum);
 template <class X, class I, std::size_t N, class V, detail::reduces_scatter How>
   requires(detail::is_fitting<detail::put_mistake<X, I, V, int{N}>> && !std::is_same_v<element_of<X>, bool> &&
            !std::is_same_v<How, reduction::mean_t>)

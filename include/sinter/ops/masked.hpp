@@ -52,7 +52,7 @@ auto flat_of_shape(E&& e, const extents<R>& shape) {
 /// value where the mask is true, x elsewhere, broadcast: where(mask, value, x), with its derivative and errors. The
 /// value is a number, or a tensor of x's element type.
 ///
-///     tensor scores = masked_fill(products, hidden, -1e9);
+///     tensor seen = masked_fill(energies, !is_word, -1e9);
 template <class X, class M, class V>
   requires(expression<X> && detail::can_choose<M, V, X>)
 auto masked_fill(X&& x, M&& mask, V&& value) {

@@ -26,7 +26,7 @@ concept takes_mask_beside = takes_operands<Op, X> && can_choose<bare<M>, bare<X>
 /// The softmax along an axis of the elements at which a mask of bool, which broadcasts, is true; 0 elsewhere. NaN along
 /// lines without such an element, as PyTorch's torch.masked.softmax. Derivative: that of softmax.
 ///
-///     tensor p = masked_softmax(scores, is_word, -1);
+///     tensor p = masked_softmax(logits, is_word, -1);
 template <class X, class M>
   requires(detail::takes_mask_beside<X, M, ops::softmax_op>)
 auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
@@ -34,7 +34,7 @@ auto masked_softmax(X&& x, M&& mask, detail::whole axis) {
 }
 /// The logarithm of masked_softmax; -inf where the mask is false.
 ///
-///     tensor logarithms = masked_log_softmax(scores, is_word, -1);
+///     tensor logarithms = masked_log_softmax(logits, is_word, -1);
 template <class X, class M>
   requires(detail::takes_mask_beside<X, M, ops::log_softmax_op>)
 auto masked_log_softmax(X&& x, M&& mask, detail::whole axis) {

@@ -89,6 +89,7 @@ auto max_unpool2d(X&& x, const I& indices, const per_axis<2>& kernel, const max_
 }
 /// Elements put back along one axis, (N,C,L') => (N,C,L); see max_unpool2d.
 ///
+///     auto [values, indices] = max_pool1d_with_indices(signals, 3, {.stride = 2});
 ///     tensor sparse = max_unpool1d(values, indices, 3, {.stride = 2});
 template <class X, class I>
   requires(detail::is_fitting<detail::unpool_mistake<X, I, 1>>)
@@ -97,6 +98,7 @@ auto max_unpool1d(X&& x, const I& indices, const per_axis<1>& kernel, const max_
 }
 /// Elements put back in volumes, (N,C,D',H',W') => (N,C,D,H,W); see max_unpool2d.
 ///
+///     auto [values, indices] = max_pool3d_with_indices(volumes, 2);
 ///     tensor sparse = max_unpool3d(values, indices, 2);
 template <class X, class I>
   requires(detail::is_fitting<detail::unpool_mistake<X, I, 3>>)

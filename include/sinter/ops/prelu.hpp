@@ -58,7 +58,7 @@ SINTER_SHARED void check_prelu_weights(index_t weights, index_t channels) {
 /// axis 1 of x: (N,C,…) and (C,). Derivative: g, or w g, to x; to w the sum of g x where x is not above 0. Errors:
 /// shape_error for another number of weights. He et al., "Delving deep into rectifiers", 2015.
 ///
-///     variable y = prelu(x, weight);
+///     variable y = prelu(x, slope);
 template <class X, class W>
   requires(detail::is_fitting<detail::prelu_mistake<X, W>>)
 auto prelu(X&& x, W&& weight) {

@@ -107,7 +107,7 @@ auto scatter_add(X&& x, detail::whole axis, const I& index, S&& src) {
 /// Derivative: that of the fold, for each of its elements; in equal parts to elements that are equal and largest or
 /// smallest; for prod the product of the others, whatever they are, zeros too.
 ///
-///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, scores, reduction::max, false);
+///     tensor highest = scatter_reduce(zeros<float>({10}), 0, labels, losses, reduction::max, false);
 template <class X, class I, class S, detail::reduces_scatter How>
   requires detail::scatters<X, I, S, false, detail::reduced_elements<How>>
 auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_unused]] How how,
@@ -120,7 +120,7 @@ auto scatter_reduce(X&& x, detail::whole axis, const I& index, S&& src, [[maybe_
 /// (…,m,…) of x's element type. Of equal indices the last one counts. Runs at once. Derivative: as scatter. Errors:
 /// shape_error, index_error as gather.
 ///
-///     tensor patched = index_copy(table, 0, rows, values);
+///     tensor patched = index_copy(table, 0, rows, w);
 template <class X, class I, class S>
   requires(expression<S> && detail::scatters<X, I, S, true>)
 auto index_copy(X&& x, detail::whole axis, const I& index, S&& src) {

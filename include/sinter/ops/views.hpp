@@ -37,7 +37,7 @@ auto transpose(const X& x, detail::whole a = -2, detail::whole b = -1) {
 
 /// A view whose axis i is axis axis_order[i] of x. Derivative: g with its axes put back.
 ///
-///     tensor last = permute(images, {0, 2, 3, 1});
+///     tensor last = permute(pictures, {0, 2, 3, 1});
 template <expression X, std::size_t N>
 auto permute(const X& x, const index_t (&axis_order)[N]) {
   return x.permute(axis_order);
@@ -61,7 +61,7 @@ auto unsqueeze(const X& x, detail::whole axis) {
 
 /// A view with an axis reversed.
 ///
-///     tensor mirrored = flip(images, 3);
+///     tensor mirrored = flip(pictures, 3);
 template <expression X>
 auto flip(const X& x, detail::whole axis) {
   return x.flip(axis);
