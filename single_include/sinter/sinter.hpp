@@ -1504,20 +1504,21 @@ namespace detail {
   M(abs)                                                                                                               \
   M(acos)                                                                                                              \
   M(add)                                                                                                               \
-  M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount) M(bmm)       \
-      M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax) M(cummin)       \
-          M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2)        \
-              M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy)              \
-                  M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan) M(kthvalue) M(le) M(lerp)     \
-                      M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp) M(logcumsumexp) M(logical_and)      \
-                          M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill) M(masked_scatter)           \
-                              M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm) M(movedim) M(mul) M(mv) \
-                                  M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow) M(quantile) M(reciprocal)      \
-                                      M(relu) M(remainder) M(repeat_interleave) M(roll) M(round) M(rsqrt) M(scatter)   \
-                                          M(scatter_add) M(sigmoid) M(sign) M(silu) M(sin) M(sinc) M(sinh) M(softmax)  \
-                                              M(sort) M(split) M(sqrt) M(square) M(sub) M(take) M(tan) M(tanh)         \
-                                                  M(tensor_split) M(topk) M(trace) M(tril) M(triu) M(trunc) M(unbind)  \
-                                                      M(unique) M(xlogy)
+  M(addcdiv)                                                                                                           \
+  M(addcmul)                                                                                                           \
+  M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp)   \
+      M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag)    \
+          M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac)   \
+              M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose)       \
+                  M(isfinite) M(isinf) M(isnan) M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2)             \
+                      M(log_softmax) M(logaddexp) M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or)          \
+                          M(logical_xor) M(lt) M(masked_fill) M(masked_scatter) M(masked_select) M(matmul) M(maximum)  \
+                              M(median) M(minimum) M(mm) M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) \
+                                  M(outer) M(pow) M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave)  \
+                                      M(roll) M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu)   \
+                                          M(sin) M(sinc) M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub)  \
+                                              M(take) M(tan) M(tanh) M(tensor_split) M(topk) M(trace) M(tril) M(triu)  \
+                                                  M(trunc) M(unbind) M(unique) M(xlogy)
 #define SINTER_MEMBERS_OF_AXES(M) \
   M(all)                          \
   M(amax)                         \
@@ -18479,8 +18480,9 @@ auto matrix_norm_along(const E& e, P p, const index_t (&given)[2]) {
     using Y = evaluated<decltype(make_reduction<ops::norm_op, R>(e, both))>;
     const double order = static_cast<double>(p), size = std::abs(order);
     if (size != 1 && !std::isinf(size))
-      refuse<value_error>(
-          {"matrix_norm: order ", order, "; it may be 1, -1, an infinity, its negative, and frobenius"});
+      refuse<value_error>({"matrix_norm: order ", order,
+                           "; it may be 1, -1, an infinity, its negative, and frobenius; <sinter/linalg.hpp> has those "
+                           "of singular values"});
     check_values("matrix_norm", order, {e.shape().data(), N}, both);
     const auto sums = eval(sum(abs(e), given[size == 1 ? 0 : 1], keepdim));
     if (order > 0) return Y(make_reduction<ops::max_op, R>(sums, both));
@@ -18511,12 +18513,12 @@ auto vector_norm(const E& x, double p = 2) {
 template <class E, class Axis, class... Keep>
   requires(detail::reduces<ops::norm_op, E, Axis, Keep...>)
 auto vector_norm(const E& x, double p, Axis axis, Keep...) {
-  return detail::norm_along < sizeof...(Keep) != 0, 1 > ("vector_norm", x, p, {static_cast<index_t>(axis)});
+  return detail::norm_along<(sizeof...(Keep) > 0), 1>("vector_norm", x, p, {static_cast<index_t>(axis)});
 }
 template <std::size_t N, class E, class... Keep>
   requires(detail::reduces<ops::norm_op, E, int, Keep...>)
 auto vector_norm(const E& x, double p, const index_t (&axes)[N], Keep...) {
-  return detail::norm_along < sizeof...(Keep) != 0, int{N} > ("vector_norm", x, p, axes);
+  return detail::norm_along<(sizeof...(Keep) > 0), int{N}>("vector_norm", x, p, axes);
 }
 
 /// A norm of matrices, the last two axes of x or those that are named, rows first: of order `frobenius` the root of the
@@ -18530,7 +18532,7 @@ auto vector_norm(const E& x, double p, const index_t (&axes)[N], Keep...) {
 template <class E, detail::order_of_matrix P = frobenius_t, class... Keep>
   requires(detail::has_reals<E, 2> && detail::may_keep<Keep...>)
 auto matrix_norm(const E& x, P p = {}, const index_t (&axes)[2] = {-2, -1}, Keep...) {
-  return detail::matrix_norm_along < sizeof...(Keep) != 0 > (x, p, axes);
+  return detail::matrix_norm_along<(sizeof...(Keep) > 0)>(x, p, axes);
 }
 
 /// x over its norm of order p along an axis, or over `eps` where that is larger: lines of length 1. Floating point;
@@ -25110,8 +25112,9 @@ auto medians(const char* op, E&& e, index_t axis, bool skips_nan) {
   const auto sorted = sort(with_an_axis(std::forward<E>(e)), a);
   const index_t n = sorted.values.shape()[a];
   const auto numbers = count_of_numbers(sorted.values, a);
-  if (skips_nan) return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(clamp_min(numbers - 1, 0) / 2));
-  return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(where(numbers < n, numbers, (n - 1) / 2)));
+  constexpr bool keeps = Keep && rank_of<E> > 0;
+  if (skips_nan) return at_place<keeps>(sorted, a, eval(clamp_min(numbers - 1, 0) / 2));
+  return at_place<keeps>(sorted, a, eval(where(numbers < n, numbers, (n - 1) / 2)));
 }
 
 /// Of all elements. All that equal it share the gradient.
@@ -25204,7 +25207,7 @@ auto median(X&& x) {
 template <detail::takes_order X, class... Keep>
   requires(detail::may_keep<Keep...>)
 auto median(X&& x, detail::whole axis, Keep...) {
-  return detail::medians < sizeof...(Keep) != 0 > ("median", std::forward<X>(x), axis, false);
+  return detail::medians<(sizeof...(Keep) > 0)>("median", std::forward<X>(x), axis, false);
 }
 
 /// The median of the elements that are not NaN; NaN where all are. See median.
@@ -25217,7 +25220,7 @@ auto nanmedian(X&& x) {
 template <detail::takes_order X, class... Keep>
   requires(detail::may_keep<Keep...>)
 auto nanmedian(X&& x, detail::whole axis, Keep...) {
-  return detail::medians < sizeof...(Keep) != 0 > ("nanmedian", std::forward<X>(x), axis, true);
+  return detail::medians<(sizeof...(Keep) > 0)>("nanmedian", std::forward<X>(x), axis, true);
 }
 
 /// The k-th smallest element along an axis, counted from 1, as `values`, and where it stands as `indices`: (…,n,…) =>
@@ -25237,8 +25240,8 @@ auto kthvalue(X&& x, detail::whole k, detail::whole axis, Keep...) {
   const auto sorted = detail::sorted("kthvalue", value, a, place, false, false);
   auto at = detail::ones_extents<rank_of<decltype(value)>>();
   for (int d = 0; d < rank_of<decltype(value)>; ++d) at[d] = d == a ? 1 : value.shape()[d];
-  return detail::at_place < sizeof...(Keep) != 0 &&
-         (rank_of<X> > 0) > (sorted, a, full<std::int64_t, device_of<X>>(at, place - 1));
+  constexpr bool keeps = sizeof...(Keep) > 0 && rank_of<X> > 0;
+  return detail::at_place<keeps>(sorted, a, full<std::int64_t, device_of<X>>(at, place - 1));
 }
 template <detail::takes_order X>
 auto kthvalue(X&& x, detail::whole k) {
@@ -25266,7 +25269,8 @@ auto mode(X&& x, detail::whole axis, Keep...) {
   const auto begins = concat(a, zeros_like(sorted.indices.slice(a, 0, 1)),
                              eval(where(is_as_before, std::int64_t{0}, number.slice(a, 1, n))));
   const auto place = argmax(number - cummax(begins, a).values, a, keepdim);
-  return detail::at_place < sizeof...(Keep) != 0 && (rank_of<X> > 0) > (sorted, a, eval(place));
+  constexpr bool keeps = sizeof...(Keep) > 0 && rank_of<X> > 0;
+  return detail::at_place<keeps>(sorted, a, eval(place));
 }
 template <detail::takes_order X>
 auto mode(X&& x) {

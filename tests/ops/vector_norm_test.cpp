@@ -126,7 +126,8 @@ TEST_CASE("matrix_norm sums rows or columns") {
   for (const double p : {1., -1., infinity, -infinity})
     differences::check([p](const auto& v) { return matrix_norm(v, p, {-1, 0}); }, 24, many);
   CHECK_THROWS_WITH(matrix_norm(x, 3),
-                    "matrix_norm: order 3; it may be 1, -1, an infinity, its negative, and frobenius");
+                    "matrix_norm: order 3; it may be 1, -1, an infinity, its negative, and frobenius; "
+                    "<sinter/linalg.hpp> has those of singular values");
   CHECK_THROWS_WITH(matrix_norm(x, 1, {1, 1}), "matrix_norm: axis 1 is named twice");
   CHECK_THROWS_WITH(matrix_norm(empty<float>({0, 2}), 1),
                     "matrix_norm: no values along the reduced axes of shape (0, 2); the order 1 needs them");

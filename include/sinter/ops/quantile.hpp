@@ -184,8 +184,9 @@ auto medians(const char* op, E&& e, index_t axis, bool skips_nan) {
   const auto sorted = sort(with_an_axis(std::forward<E>(e)), a);
   const index_t n = sorted.values.shape()[a];
   const auto numbers = count_of_numbers(sorted.values, a);
-  if (skips_nan) return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(clamp_min(numbers - 1, 0) / 2));
-  return at_place < Keep && (rank_of<E> > 0) > (sorted, a, eval(where(numbers < n, numbers, (n - 1) / 2)));
+  constexpr bool keeps = Keep && rank_of<E> > 0;
+  if (skips_nan) return at_place<keeps>(sorted, a, eval(clamp_min(numbers - 1, 0) / 2));
+  return at_place<keeps>(sorted, a, eval(where(numbers < n, numbers, (n - 1) / 2)));
 }
 
 /// Of all elements. All that equal it share the gradient.
@@ -278,7 +279,7 @@ auto median(X&& x) {
 template <detail::takes_order X, class... Keep>
   requires(detail::may_keep<Keep...>)
 auto median(X&& x, detail::whole axis, Keep...) {
-  return detail::medians < sizeof...(Keep) != 0 > ("median", std::forward<X>(x), axis, false);
+  return detail::medians<(sizeof...(Keep) > 0)>("median", std::forward<X>(x), axis, false);
 }
 
 /// The median of the elements that are not NaN; NaN where all are. See median.
@@ -291,7 +292,7 @@ auto nanmedian(X&& x) {
 template <detail::takes_order X, class... Keep>
   requires(detail::may_keep<Keep...>)
 auto nanmedian(X&& x, detail::whole axis, Keep...) {
-  return detail::medians < sizeof...(Keep) != 0 > ("nanmedian", std::forward<X>(x), axis, true);
+  return detail::medians<(sizeof...(Keep) > 0)>("nanmedian", std::forward<X>(x), axis, true);
 }
 
 /// The k-th smallest element along an axis, counted from 1, as `values`, and where it stands as `indices`: (…,n,…) =>
@@ -311,8 +312,8 @@ auto kthvalue(X&& x, detail::whole k, detail::whole axis, Keep...) {
   const auto sorted = detail::sorted("kthvalue", value, a, place, false, false);
   auto at = detail::ones_extents<rank_of<decltype(value)>>();
   for (int d = 0; d < rank_of<decltype(value)>; ++d) at[d] = d == a ? 1 : value.shape()[d];
-  return detail::at_place < sizeof...(Keep) != 0 &&
-         (rank_of<X> > 0) > (sorted, a, full<std::int64_t, device_of<X>>(at, place - 1));
+  constexpr bool keeps = sizeof...(Keep) > 0 && rank_of<X> > 0;
+  return detail::at_place<keeps>(sorted, a, full<std::int64_t, device_of<X>>(at, place - 1));
 }
 template <detail::takes_order X>
 auto kthvalue(X&& x, detail::whole k) {
@@ -340,7 +341,8 @@ auto mode(X&& x, detail::whole axis, Keep...) {
   const auto begins = concat(a, zeros_like(sorted.indices.slice(a, 0, 1)),
                              eval(where(is_as_before, std::int64_t{0}, number.slice(a, 1, n))));
   const auto place = argmax(number - cummax(begins, a).values, a, keepdim);
-  return detail::at_place < sizeof...(Keep) != 0 && (rank_of<X> > 0) > (sorted, a, eval(place));
+  constexpr bool keeps = sizeof...(Keep) > 0 && rank_of<X> > 0;
+  return detail::at_place<keeps>(sorted, a, eval(place));
 }
 template <detail::takes_order X>
 auto mode(X&& x) {

@@ -114,8 +114,9 @@ auto matrix_norm_along(const E& e, P p, const index_t (&given)[2]) {
     using Y = evaluated<decltype(make_reduction<ops::norm_op, R>(e, both))>;
     const double order = static_cast<double>(p), size = std::abs(order);
     if (size != 1 && !std::isinf(size))
-      refuse<value_error>(
-          {"matrix_norm: order ", order, "; it may be 1, -1, an infinity, its negative, and frobenius"});
+      refuse<value_error>({"matrix_norm: order ", order,
+                           "; it may be 1, -1, an infinity, its negative, and frobenius; <sinter/linalg.hpp> has those "
+                           "of singular values"});
     check_values("matrix_norm", order, {e.shape().data(), N}, both);
     const auto sums = eval(sum(abs(e), given[size == 1 ? 0 : 1], keepdim));
     if (order > 0) return Y(make_reduction<ops::max_op, R>(sums, both));
@@ -146,12 +147,12 @@ auto vector_norm(const E& x, double p = 2) {
 template <class E, class Axis, class... Keep>
   requires(detail::reduces<ops::norm_op, E, Axis, Keep...>)
 auto vector_norm(const E& x, double p, Axis axis, Keep...) {
-  return detail::norm_along < sizeof...(Keep) != 0, 1 > ("vector_norm", x, p, {static_cast<index_t>(axis)});
+  return detail::norm_along<(sizeof...(Keep) > 0), 1>("vector_norm", x, p, {static_cast<index_t>(axis)});
 }
 template <std::size_t N, class E, class... Keep>
   requires(detail::reduces<ops::norm_op, E, int, Keep...>)
 auto vector_norm(const E& x, double p, const index_t (&axes)[N], Keep...) {
-  return detail::norm_along < sizeof...(Keep) != 0, int{N} > ("vector_norm", x, p, axes);
+  return detail::norm_along<(sizeof...(Keep) > 0), int{N}>("vector_norm", x, p, axes);
 }
 
 /// A norm of matrices, the last two axes of x or those that are named, rows first: of order `frobenius` the root of the
@@ -165,7 +166,7 @@ auto vector_norm(const E& x, double p, const index_t (&axes)[N], Keep...) {
 template <class E, detail::order_of_matrix P = frobenius_t, class... Keep>
   requires(detail::has_reals<E, 2> && detail::may_keep<Keep...>)
 auto matrix_norm(const E& x, P p = {}, const index_t (&axes)[2] = {-2, -1}, Keep...) {
-  return detail::matrix_norm_along < sizeof...(Keep) != 0 > (x, p, axes);
+  return detail::matrix_norm_along<(sizeof...(Keep) > 0)>(x, p, axes);
 }
 
 /// x over its norm of order p along an axis, or over `eps` where that is larger: lines of length 1. Floating point;
