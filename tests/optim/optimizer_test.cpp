@@ -9,7 +9,7 @@ using Catch::Contains;
 
 TEST_CASE("schedules give PyTorch's learning rates") {
   const auto rows = table("schedules.csv");
-  CHECK(rows.size() == 7);
+  CHECK(rows.size() == 10);
   const variable<float, 1> w = zeros<float>({1});
   const auto run = [&](const std::string& name, auto rule) {
     INFO(name);
@@ -28,10 +28,58 @@ TEST_CASE("schedules give PyTorch's learning rates") {
   run("warm_up", optim::warm_up_lr{6, 0.25});
   run("chained", optim::chained_lr{optim::warm_up_lr{6, 0.25}, optim::exponential_lr{0.9}});
   run("then", optim::then_lr{5, optim::warm_up_lr{5, 0.25}, optim::cosine_lr{20}});
+  run("polynomial", optim::polynomial_lr{20, 1.5});
+  run("restarts", optim::cosine_restarts_lr{4, 2, 0.01});
+  run("one_cycle", optim::one_cycle_lr{30});
+  CHECK_THROWS_AS(optim::polynomial_lr{0}(1, 0), value_error);
+  CHECK_THROWS_AS(optim::cosine_restarts_lr{0}(1, 0), value_error);
+  CHECK_THROWS_AS(optim::one_cycle_lr{1}(1, 0), value_error);
 }
 
-TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adam, optim::rmsprop,
-                   optim::sgd) {
+TEST_CASE("reduce_on_plateau lowers the rate when a value stays, as PyTorch's") {
+  const variable<float, 1> w = zeros<float>({1});
+  optim::sgd optimizer(w, {.lr = 1});
+  optim::reduce_on_plateau scheduler(optimizer, {.factor = 0.5, .patience = 1, .cooldown = 2, .least = 0.2});
+  // PyTorch 2.15 with the same settings and values gives these rates.
+  const double values[] = {5, 4, 4, 4, 4, 4, 4, 4, 4, 3.9998, 3, 3, 3, 3, 3};
+  const double rates[] = {1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2};
+  for (int i = 0; i < 15; ++i) {
+    INFO("epoch " << i);
+    scheduler.step(values[i]);
+    CHECK(optimizer.lr() == rates[i]);
+  }
+  CHECK(scheduler.best() == 3);
+  optim::reduce_on_plateau rising(optimizer, {.patience = 0, .maximize = true});
+  rising.step(1);
+  rising.step(2);
+  CHECK(optimizer.lr() == 0.2);
+  rising.step(2);
+  CHECK(optimizer.lr() == Approx(0.02));
+  CHECK_THROWS_AS(rising.step(std::numeric_limits<double>::quiet_NaN()), value_error);
+  CHECK_THROWS_WITH(optim::reduce_on_plateau(optimizer, {.factor = 2}), Catch::Contains("factor is 2"));
+}
+
+TEST_CASE("lion steps by the sign of its running mean") {
+  const variable<double, 1> w = tensor<double, 1>{1, -2, 0.5};
+  optim::lion optimizer(w, {.lr = 0.1, .beta1 = 0.5, .beta2 = 0.75, .weight_decay = 0.2});
+  double p[] = {1, -2, 0.5}, m[] = {0, 0, 0};
+  for (int t = 0; t < 6; ++t) {
+    const double g[] = {1.0 - t, 2.0 + t, 0};
+    set_gradient(w, tensor<double, 1>{g[0], g[1], g[2]});
+    optimizer.step();
+    for (int i = 0; i < 3; ++i) {
+      const double direction = 0.5 * m[i] + 0.5 * g[i];
+      p[i] = (1 - 0.1 * 0.2) * p[i] - 0.1 * ((direction > 0) - (direction < 0));
+      m[i] = 0.75 * m[i] + 0.25 * g[i];
+      INFO("step " << t << ", parameter " << i);
+      CHECK(w(i) == Approx(p[i]).epsilon(1e-12));
+    }
+  }
+  CHECK_THROWS_AS(optim::lion(w, {.beta1 = 1.5}), value_error);
+}
+
+TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adadelta, optim::adam,
+                   optim::adamax, optim::lion, optim::nadam, optim::rmsprop, optim::sgd) {
   using D = numa<6>;
   typename TestType::options_type options{.lr = 0.1};
   if constexpr (requires { options.momentum; }) options.momentum = 0.9;

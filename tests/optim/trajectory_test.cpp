@@ -29,7 +29,7 @@ void follow(const std::vector<double>& expected, double tolerance, const Make& m
 template <class T, device D>
 void follow_all(double tolerance) {
   const auto rows = table("trajectories.csv");
-  CHECK(rows.size() == 15);
+  CHECK(rows.size() == 23);
   const auto run = [&](const std::string& name, const auto& make) {
     INFO(name);
     follow<T, D>(rows.at(name), tolerance, make);
@@ -55,6 +55,22 @@ void follow_all(double tolerance) {
   run("adagrad_all", [](const auto& w) {
     return optim::adagrad(
         w, {.lr = 0.1, .lr_decay = 0.2, .weight_decay = 0.1, .initial_accumulator_value = 0.3, .eps = 1e-3});
+  });
+  run("adadelta", [](const auto& w) { return optim::adadelta(w); });
+  run("adadelta_all",
+      [](const auto& w) { return optim::adadelta(w, {.lr = 0.5, .rho = 0.8, .eps = 1e-3, .weight_decay = 0.1}); });
+  run("adamax", [](const auto& w) { return optim::adamax(w, {.lr = 0.05}); });
+  run("adamax_all", [](const auto& w) {
+    return optim::adamax(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1});
+  });
+  run("nadam", [](const auto& w) { return optim::nadam(w, {.lr = 0.05}); });
+  run("nadam_all", [](const auto& w) {
+    return optim::nadam(
+        w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1, .momentum_decay = 0.1});
+  });
+  run("radam", [](const auto& w) { return optim::radam(w, {.lr = 0.05}); });
+  run("radam_all", [](const auto& w) {
+    return optim::radam(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1});
   });
   run("rmsprop", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02}); });
   run("rmsprop_centered",

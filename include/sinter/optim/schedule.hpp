@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,33 @@ struct warm_up_lr {
     if (epoch >= length) return base;
     return base * (start + (1 - start) * static_cast<double>(epoch) / static_cast<double>(length));
   }
+};
+
+/// From base to 0 in `length` epochs, as (1 - epoch / length)^power, then 0, as torch's PolynomialLR.
+struct polynomial_lr {
+  index_t length;
+  double power = 1;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base to `least` along half a cosine, and then from base again, each period `growth` times as long as the one
+/// before; as torch's CosineAnnealingWarmRestarts. I. Loshchilov and F. Hutter, ICLR 2017.
+struct cosine_restarts_lr {
+  index_t period;
+  index_t growth = 1;
+  double least = 0;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base / first up to base in the first `rising` part of `length` steps, then down to base / (first last), each
+/// along half a cosine, as torch's OneCycleLR with base as its max_lr. A step is a batch rather than an epoch. L. N.
+/// Smith and N. Topin, 2018.
+struct one_cycle_lr {
+  index_t length;
+  double rising = 0.3;
+  double first = 25;
+  double last = 1e4;
+  double operator()(double base, index_t step) const;
 };
 
 /// Both at once: the second starts from what the first gives. Factors multiply, as in torch's ChainedLR.
@@ -114,7 +142,95 @@ class lr_scheduler {
   index_t epoch_ = 0;
 };
 
+struct plateau_options {
+  double factor = 0.1;      ///< of the new rate to the old one
+  index_t patience = 10;    ///< epochs without a better value that are put up with
+  double threshold = 1e-4;  ///< by which part of the best value a better one has to be better
+  index_t cooldown = 0;     ///< epochs after a smaller rate that are not counted
+  double least = 0;         ///< no rate is smaller
+  bool maximize = false;    ///< is a better value a larger one?
+};
+
+/// Makes the learning rate smaller when a value, such as the validation loss, has not become better for some epochs, as
+/// torch's ReduceLROnPlateau with its threshold relative to the best value.
+///
+///     optim::reduce_on_plateau scheduler(optimizer, {.patience = 3});
+///     for (...) { train(); scheduler.step(validation_loss); }
+class reduce_on_plateau {
+ public:
+  explicit reduce_on_plateau(optimizer& target, const plateau_options& options = {});
+  /// Errors: value_error for NaN.
+  void step(double value);
+  double best() const { return best_; }
+
+ private:
+  optimizer& target_;
+  plateau_options options_;
+  double best_;
+  index_t without_ = 0, cooling_ = 0;
+};
+
 #if SINTER_DEFINES
+
+SINTER_SHARED double polynomial_lr::operator()(double base, index_t epoch) const {
+  if (length < 1) throw value_error("polynomial_lr: `length` must be at least 1");
+  return epoch >= length ? 0 : base * std::pow(1 - static_cast<double>(epoch) / static_cast<double>(length), power);
+}
+
+namespace detail {
+
+/// From a to b along half a cosine, where x goes from 0 to 1.
+inline double along_cosine(double a, double b, double x) {
+  return b + (a - b) * (1 + std::cos(3.14159265358979323846 * x)) / 2;
+}
+
+}  // namespace detail
+
+SINTER_SHARED double cosine_restarts_lr::operator()(double base, index_t epoch) const {
+  if (period < 1 || growth < 1) throw value_error("cosine_restarts_lr: `period` and `growth` must be at least 1");
+  index_t begin = 0, length = period;
+  while (epoch - begin >= length && growth > 1) {
+    begin += length;
+    length *= growth;
+  }
+  const index_t at = (epoch - begin) % length;
+  return detail::along_cosine(base, least, static_cast<double>(at) / static_cast<double>(length));
+}
+
+SINTER_SHARED double one_cycle_lr::operator()(double base, index_t step) const {
+  if (length < 2) throw value_error("one_cycle_lr: `length` must be at least 2");
+  const double low = base / first, end = low / last, at = static_cast<double>(step < length ? step : length - 1);
+  const double top = rising * static_cast<double>(length) - 1, over = static_cast<double>(length - 1);
+  if (top > 0 && at <= top) return detail::along_cosine(low, base, at / top);
+  return detail::along_cosine(base, end, (at - top) / (over - top));
+}
+
+SINTER_SHARED reduce_on_plateau::reduce_on_plateau(optimizer& target, const plateau_options& options)
+    : target_(target),
+      options_(options),
+      best_(options.maximize ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()) {
+  if (!(options.factor > 0 && options.factor < 1))
+    sinter::detail::refuse<value_error>(
+        {"reduce_on_plateau: factor is ", options.factor, "; it must lie between 0 and 1"});
+  if (options.patience < 0 || options.cooldown < 0)
+    throw value_error("reduce_on_plateau: `patience` and `cooldown` must be 0 or more");
+}
+SINTER_SHARED void reduce_on_plateau::step(double value) {
+  if (std::isnan(value)) throw value_error("reduce_on_plateau: the value is NaN");
+  const bool is_better =
+      options_.maximize ? value > best_ * (1 + options_.threshold) : value < best_ * (1 - options_.threshold);
+  if (is_better) best_ = value;
+  without_ = is_better ? 0 : without_ + 1;
+  if (cooling_ > 0) {
+    --cooling_;
+    without_ = 0;
+  }
+  if (without_ <= options_.patience) return;
+  const double rate = target_.lr() * options_.factor;
+  target_.set_lr(rate > options_.least ? rate : options_.least);
+  cooling_ = options_.cooldown;
+  without_ = 0;
+}
 
 SINTER_SHARED double step_lr::operator()(double base, index_t epoch) const {
   if (every < 1) throw value_error("step_lr: `every` must be at least 1");

@@ -14,6 +14,7 @@ from torch import optim
 from torch.optim import lr_scheduler as lrs
 
 warnings.simplefilter("ignore")
+torch.set_default_dtype(torch.float64)  # of the product that NAdam keeps
 
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1),
@@ -27,12 +28,23 @@ OPTIMIZERS = {
     "adamw_all": lambda p: optim.AdamW(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.3),
     "adagrad": lambda p: optim.Adagrad(p, lr=0.1),
     "adagrad_all": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.3, eps=1e-3),
+    "adadelta": lambda p: optim.Adadelta(p),
+    "adadelta_all": lambda p: optim.Adadelta(p, lr=0.5, rho=0.8, eps=1e-3, weight_decay=0.1),
+    "adamax": lambda p: optim.Adamax(p, lr=0.05),
+    "adamax_all": lambda p: optim.Adamax(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1),
+    "nadam": lambda p: optim.NAdam(p, lr=0.05),
+    "nadam_all": lambda p: optim.NAdam(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1, momentum_decay=0.1),
+    "radam": lambda p: optim.RAdam(p, lr=0.05),
+    "radam_all": lambda p: optim.RAdam(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1),
     "rmsprop": lambda p: optim.RMSprop(p, lr=0.02),
     "rmsprop_centered": lambda p: optim.RMSprop(p, lr=0.02, centered=True, weight_decay=0.1),
     "rmsprop_momentum": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, eps=1e-4),
     "rmsprop_all": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, centered=True, weight_decay=0.1),
 }
 SCHEDULES = {
+    "polynomial": lambda o: lrs.PolynomialLR(o, 20, 1.5),
+    "restarts": lambda o: lrs.CosineAnnealingWarmRestarts(o, 4, 2, 0.01),
+    "one_cycle": lambda o: lrs.OneCycleLR(o, 0.5, total_steps=30, cycle_momentum=False),
     "step": lambda o: lrs.StepLR(o, 7, 0.3),
     "multi_step": lambda o: lrs.MultiStepLR(o, [3, 4, 15], 0.2),
     "exponential": lambda o: lrs.ExponentialLR(o, 0.9),
