@@ -1,5 +1,6 @@
 // tests/io/model_file_test.cpp: models saved and loaded by one call each.
 #include <filesystem>
+#include <fstream>
 
 #include "../catch.hpp"
 #include "sinter/io.hpp"
@@ -22,6 +23,8 @@ TEST_CASE("save and load pass a model through a file, or leave it as it was") {
   const tensor before = wider.weight.value().clone();
   CHECK_THROWS_WITH(nn::load(wider, path), Catch::Contains("weight") && Catch::Contains("(4, 3)"));
   CHECK(equal(wider.weight.value(), before));
+  std::ofstream(path, std::ios::binary) << "PK\3\4 and so on, as torch.save begins";
+  CHECK_THROWS_WITH(nn::load(wider, path), Catch::Contains("torch.save") && Catch::Contains("save_file"));
   std::filesystem::remove(path);
   CHECK_THROWS_WITH(nn::load(wider, path), Catch::Contains(path));
 }

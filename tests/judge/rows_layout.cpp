@@ -73,7 +73,7 @@ row parted(const char* names, F) {
 }
 
 /// The numbers of a list as an array for a call.
-template <int N>
+template <std::size_t N>
 void copy_to(index_t (&to)[N], const shape& from) {
   std::copy(from.begin(), from.end(), to);
 }

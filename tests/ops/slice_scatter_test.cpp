@@ -53,6 +53,19 @@ TEST_CASE("unfold along an axis shows windows") {
   CHECK(list(eval(sum(unfold(y, 1, 3, 1), -1))) == std::vector<std::int64_t>{3, 6, 15, 18, 27, 30});
   CHECK(list(unfold(y, 1, 3, 1).reshape({-1})) ==
         std::vector<int>{0, 1, 2, 1, 2, 3, 4, 5, 6, 5, 6, 7, 8, 9, 10, 9, 10, 11});
+  // Windows that overlap are for reading; others, strided, turned and diagonal views are written through.
+  const tensor<float, 1> v = zeros<float>({6});
+  CHECK_THROWS_WITH(v.unfold(0, 2, 1).fill_(1), Catch::Contains("overlap") && Catch::Contains("clone()"));
+  CHECK_THROWS_AS(v.unfold(0, 3, 2) += 1.f, shape_error);
+  CHECK(sum(v).item() == 0);
+  v.unfold(0, 2, 2).fill_(1);
+  v.unfold(0, 2, 4).add_(1);
+  CHECK(list(v) == std::vector<float>{2, 2, 1, 1, 2, 2});
+  const tensor<float, 3> cube = zeros<float>({3, 4, 5});
+  cube.transpose(0, 2).slice(1, 0, 4, 3).flip(0).diagonal(1, 0, 1).add_(1);
+  cube.diagonal(0, 1, 2).slice(0, 0, 3, 2).add_(1);
+  cube.diagonal(-1, 0, 2).diagonal().add_(1);
+  CHECK(sum(cube).item() == 3 + 8 + 2);
   CHECK_THROWS_WITH(unfold(x, 0, 11, 1), "unfold: a window of 11 elements is larger than axis 0 of shape (10,)");
   CHECK_THROWS_WITH(unfold(x, 0, -1, 1), "unfold: windows of -1 elements; they must be of 0 or more");
   CHECK_THROWS_WITH(unfold(x, 0, 1, 0), "unfold: step 0 must be at least 1");

@@ -69,6 +69,8 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct reduction_that_is_text;
+struct write_reduction_mean_reduction_sum_or_reduction_none;
 struct index_that_is_a_tensor;
 struct write_index_select_masked_select_or_where;
 struct axes_that_are_known_when_the_program_runs;

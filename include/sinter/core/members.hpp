@@ -26,11 +26,13 @@ namespace detail {
   M(addcmul)                                                                                                           \
   M(addmm)                                                                                                             \
   M(allclose)                                                                                                          \
-  M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max)           \
-      M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed)   \
-          M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) \
-              M(gt) M(histc) M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf)  \
-                  M(isnan) M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp)      \
+  M(aminmax)                                                                                                           \
+  M(argsort)                                                                                                           \
+  M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip)            \
+      M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot)  \
+          M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc)        \
+              M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan)        \
+                  M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp)               \
                       M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill)  \
                           M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm)           \
                               M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow)            \
@@ -116,9 +118,16 @@ struct members {
   static constexpr int ndim() { return Self::rank; }
   static const char* dtype() { return element_name<typename Self::value_type>(); }
   static std::string device() { return device_name<typename Self::device_type>(); }
-  [[nodiscard]] auto t() const { return self_of_members().transpose(); }
-  [[nodiscard]] auto T() const { return self_of_members().transpose(); }
-  [[nodiscard]] auto mT() const { return self_of_members().transpose(); }
+  /// The last two axes exchanged; of fewer axes x itself, as in PyTorch.
+  [[nodiscard]] auto t() const {
+    if constexpr (Self::rank < 2) return self_of_members();
+    else return self_of_members().transpose();
+  }
+  [[nodiscard]] auto T() const { return t(); }
+  [[nodiscard]] auto mT() const {
+    static_assert(Self::rank >= 2, "sinter: mT() exchanges the last two axes, and this has fewer");
+    return t();
+  }
   template <std::size_t N>
   [[nodiscard]] auto view(const index_t (&shape)[N]) const {
     return self_of_members().reshape(shape);

@@ -385,9 +385,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   }
 
   /// Windows of `size` neighbours along an axis, each `step` behind the one before: (…,n,…) => (…,(n - size) / step +
-  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading. Errors:
-  /// value_error for a size below 0 or a step below 1, shape_error for windows larger than the axis, index_error for an
-  /// axis that this tensor does not have.
+  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading: writing to
+  /// it is a shape_error. Errors: value_error for a size below 0 or a step below 1, shape_error for windows larger than
+  /// the axis, index_error for an axis that this tensor does not have.
   [[nodiscard]] tensor<T, rank + 1, D> unfold(detail::whole axis, detail::whole size, detail::whole step) const
     requires(rank >= 1 && rank < max_rank)
   {

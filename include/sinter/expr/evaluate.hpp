@@ -283,6 +283,30 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 }
 
 #if SINTER_DEFINES
+/// Does a view show an element more than once, as those of broadcast_to() and of overlapping windows do? Of views of
+/// dense tensors: an axis of a larger stride then begins within the reach of those of smaller strides.
+inline bool repeats_elements(const leaf_ref& to) {
+  index_t strides[max_rank], counts[max_rank];
+  int n = 0;
+  for (int d = 0; d < to.rank; ++d) {
+    if (to.shape[d] <= 1) continue;
+    const index_t stride = to.strides[d] < 0 ? -to.strides[d] : to.strides[d];
+    int at = n++;
+    for (; at > 0 && strides[at - 1] > stride; --at) {
+      strides[at] = strides[at - 1];
+      counts[at] = counts[at - 1];
+    }
+    strides[at] = stride;
+    counts[at] = to.shape[d];
+  }
+  index_t reach = 0;
+  for (int i = 0; i < n; ++i) {
+    if (strides[i] <= reach) return true;
+    reach += (counts[i] - 1) * strides[i];
+  }
+  return false;
+}
+
 SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from) {
   const auto is_shape_of_to = [&to](const index_t* shape) { return std::equal(shape, shape + to.rank, to.shape); };
   if (from.rank != to.rank || !is_shape_of_to(from.extents)) {
@@ -292,10 +316,10 @@ SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shap
       refuse<shape_error>(
           {op, ": shape ", from, " does not broadcast to the destination's ", shape_piece{to.shape, to.rank}});
   }
-  for (int d = 0; d < to.rank; ++d)
-    if (to.strides[d] == 0 && to.shape[d] > 1 && !has_no_elements(to))
-      refuse<shape_error>(
-          {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
+  if (!has_no_elements(to) && repeats_elements(to))
+    refuse<shape_error>({op,
+                         ": the destination is a broadcast view, or one of windows that overlap; its elements "
+                         "repeat. Write to a clone() instead"});
 }
 #endif  // SINTER_DEFINES
 

@@ -431,6 +431,21 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
+  // What tensors have for writing.
+#define SINTER_WRITES_IN_PLACE(name)                                          \
+  template <class... A, class Problem = updating_a_tracked_variable_in_place, \
+            class Fix = write_through_dot_value_instead>                      \
+  void name(A&&...) const = delete;
+  SINTER_WRITES_IN_PLACE(fill_)
+  SINTER_WRITES_IN_PLACE(zero_)
+  SINTER_WRITES_IN_PLACE(copy_)
+  SINTER_WRITES_IN_PLACE(add_)
+  SINTER_WRITES_IN_PLACE(sub_)
+  SINTER_WRITES_IN_PLACE(mul_)
+  SINTER_WRITES_IN_PLACE(div_)
+  SINTER_WRITES_IN_PLACE(clamp_)
+#undef SINTER_WRITES_IN_PLACE
+
   /// A recorded copy.
   [[nodiscard]] variable clone() const { return detail::evaluation<variable>::copied(*this, value_.clone()); }
   /// Everything that is of this type is tracked.

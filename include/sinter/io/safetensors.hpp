@@ -82,6 +82,10 @@ class safetensors_file {
     read(0, sizeof length, reinterpret_cast<char*>(length));
     std::uint64_t header = 0;
     for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (length[0] == 'P' && length[1] == 'K')
+      refuse<io_error>({path,
+                        ": is a zip archive, as torch.save writes, and no safetensors file; write it with "
+                        "safetensors.torch.save_file(model.state_dict(), path)"});
     if (header > safetensors_max_header)
       refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
                         safetensors_advice});

@@ -133,6 +133,7 @@ auto mse_loss(A&& prediction, B&& target, R = {}) {
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void mse_loss(A&&, B&&, R = {}) = delete;
+SINTER_TEXT_REJECTION(mse_loss)
 
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
@@ -160,6 +161,7 @@ auto bce_with_logits(A&& logits, B&& target, const detail::bce_with_logits_optio
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
+SINTER_TEXT_REJECTION(bce_with_logits)
 /// bce_with_logits.
 ///
 ///     variable loss = binary_cross_entropy_with_logits(x, target);

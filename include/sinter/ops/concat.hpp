@@ -197,6 +197,12 @@ auto cat(const std::vector<Part>& parts, detail::whole axis = 0) {
   return concat(axis, parts);
 }
 
+struct parts_that_are_not_in_braces;
+struct write_the_parts_in_braces_and_then_the_axis;
+template <expression A, expression B, class... More, class Problem = parts_that_are_not_in_braces,
+          class Fix = write_the_parts_in_braces_and_then_the_axis>
+void cat(A&&, B&&, More&&...) = delete;
+
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
 /// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.

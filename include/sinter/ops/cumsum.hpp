@@ -25,7 +25,7 @@ struct cumsum_op : scan_op {
 
 /// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
 /// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
-/// axis work after it too. Derivative: the sums of g from the end.
+/// axis work after it too. Every element type but half and bfloat16. Derivative: the sums of g from the end.
 ///
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>

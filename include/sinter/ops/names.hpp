@@ -82,4 +82,9 @@ SINTER_REDUCTION(amax, ops::max_op)
 ///     tensor lowest = amin(x, 1);
 SINTER_REDUCTION(amin, ops::min_op)
 
+struct clamp_of_one_limit;
+struct use_clamp_min_or_clamp_max;
+template <expression A, class B, class Problem = clamp_of_one_limit, class Fix = use_clamp_min_or_clamp_max>
+void clamp(A&&, B&&) = delete;
+
 }  // namespace sinter

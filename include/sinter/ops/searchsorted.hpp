@@ -68,8 +68,8 @@ static_assert(is_kernel_op<search_op>);
 /// Where each value would stand in `sorted`, elements in ascending order along the last axis: how many of them are
 /// less, or with right = true how many are not greater. int64, with the shape of the values. `sorted` has rank 1, or
 /// the shape of the values but for the last axis: then each line is searched for the values of its own. Both have one
-/// element type; NaN counts as the largest. As torch.searchsorted. No derivative. Errors: shape_error. That the
-/// elements are sorted is not checked.
+/// element type; NaN counts as larger than all numbers. As torch.searchsorted. No derivative. Errors: shape_error. That
+/// the elements are sorted is not checked.
 ///
 ///     tensor places = searchsorted(limits, x);
 template <class S, class V>

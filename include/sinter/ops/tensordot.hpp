@@ -226,4 +226,11 @@ template <class... A, class Problem = typename detail::chain_mistake<A...>::prob
           class Fix = typename detail::chain_mistake<A...>::fix>
 void multi_dot(A&&...) = delete;
 
+/// The rank of the result follows from the number of axes, so it is an argument of the type.
+struct number_of_axes_that_is_an_argument;
+struct write_tensordot_less_number_greater;
+template <class A, class B, std::integral N, class Problem = number_of_axes_that_is_an_argument,
+          class Fix = write_tensordot_less_number_greater>
+void tensordot(A&&, B&&, N) = delete;
+
 }  // namespace sinter

@@ -21,7 +21,7 @@ struct trunc_op : number_op {
 
 }  // namespace ops
 
-/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
+/// Rounds towards 0, elementwise; integers stay what they are. Derivative: 0.
 ///
 ///     tensor y = trunc(x);
 SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)

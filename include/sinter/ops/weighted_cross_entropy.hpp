@@ -230,4 +230,6 @@ template <class E, class P, class R = reduction::mean_t,
   requires(floating_element<element_of<P>>)
 void cross_entropy(E&&, P&&, R = {}) = delete;
 
+SINTER_TEXT_REJECTION(cross_entropy)
+
 }  // namespace sinter
