@@ -1290,6 +1290,8 @@ struct indices_for_rank;
 struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
+struct reduction_that_is_text;
+struct write_reduction_mean_reduction_sum_or_reduction_none;
 struct index_that_is_a_tensor;
 struct write_index_select_masked_select_or_where;
 struct axes_that_are_known_when_the_program_runs;
@@ -1506,19 +1508,23 @@ namespace detail {
   M(add)                                                                                                               \
   M(addcdiv)                                                                                                           \
   M(addcmul)                                                                                                           \
-  M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp)   \
-      M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag)    \
-          M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac)   \
-              M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose)       \
-                  M(isfinite) M(isinf) M(isnan) M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2)             \
-                      M(log_softmax) M(logaddexp) M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or)          \
-                          M(logical_xor) M(lt) M(masked_fill) M(masked_scatter) M(masked_select) M(matmul) M(maximum)  \
-                              M(median) M(minimum) M(mm) M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) \
-                                  M(outer) M(pow) M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave)  \
-                                      M(roll) M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu)   \
-                                          M(sin) M(sinc) M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub)  \
-                                              M(take) M(tan) M(tanh) M(tensor_split) M(topk) M(trace) M(tril) M(triu)  \
-                                                  M(trunc) M(unbind) M(unique) M(xlogy)
+  M(addmm)                                                                                                             \
+  M(allclose)                                                                                                          \
+  M(aminmax)                                                                                                           \
+  M(argsort)                                                                                                           \
+  M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip)            \
+      M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot)  \
+          M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc)        \
+              M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan)        \
+                  M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp)               \
+                      M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill)  \
+                          M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm)           \
+                              M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow)            \
+                                  M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave) M(roll) M(round) \
+                                      M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu) M(sin) M(sinc)     \
+                                          M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(take) M(tan)  \
+                                              M(tanh) M(tensor_split) M(topk) M(trace) M(tril) M(triu) M(trunc)        \
+                                                  M(unbind) M(unique) M(xlogy)
 #define SINTER_MEMBERS_OF_AXES(M) \
   M(all)                          \
   M(amax)                         \
@@ -1596,9 +1602,16 @@ struct members {
   static constexpr int ndim() { return Self::rank; }
   static const char* dtype() { return element_name<typename Self::value_type>(); }
   static std::string device() { return device_name<typename Self::device_type>(); }
-  [[nodiscard]] auto t() const { return self_of_members().transpose(); }
-  [[nodiscard]] auto T() const { return self_of_members().transpose(); }
-  [[nodiscard]] auto mT() const { return self_of_members().transpose(); }
+  /// The last two axes exchanged; of fewer axes x itself, as in PyTorch.
+  [[nodiscard]] auto t() const {
+    if constexpr (Self::rank < 2) return self_of_members();
+    else return self_of_members().transpose();
+  }
+  [[nodiscard]] auto T() const { return t(); }
+  [[nodiscard]] auto mT() const {
+    static_assert(Self::rank >= 2, "sinter: mT() exchanges the last two axes, and this has fewer");
+    return t();
+  }
   template <std::size_t N>
   [[nodiscard]] auto view(const index_t (&shape)[N]) const {
     return self_of_members().reshape(shape);
@@ -3393,9 +3406,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   }
 
   /// Windows of `size` neighbours along an axis, each `step` behind the one before: (…,n,…) => (…,(n - size) / step +
-  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading. Errors:
-  /// value_error for a size below 0 or a step below 1, shape_error for windows larger than the axis, index_error for an
-  /// axis that this tensor does not have.
+  /// 1,…,size), where the last axis is a window. Where windows share elements, such a view is for reading: writing to
+  /// it is a shape_error. Errors: value_error for a size below 0 or a step below 1, shape_error for windows larger than
+  /// the axis, index_error for an axis that this tensor does not have.
   [[nodiscard]] tensor<T, rank + 1, D> unfold(detail::whole axis, detail::whole size, detail::whole step) const
     requires(rank >= 1 && rank < max_rank)
   {
@@ -4262,6 +4275,11 @@ concept has_grad_uses = requires {
   void name(A&&, B&&, Parameter&&...) = delete;
 
 // The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
+// The rejection of a loss whose reduction is text, as in PyTorch.
+#define SINTER_TEXT_REJECTION(name)                                                     \
+  template <class A, class B, class Problem = ::sinter::reduction_that_is_text,         \
+            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
+  void name(A&&, B&&, const char*) = delete;
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
   template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
             class Fix = typename judged<A, B>::fix>                                          \
@@ -5852,6 +5870,30 @@ void check_assignable(const char* op, const Y& y, const E& e) {
 }
 
 #if SINTER_DEFINES
+/// Does a view show an element more than once, as those of broadcast_to() and of overlapping windows do? Of views of
+/// dense tensors: an axis of a larger stride then begins within the reach of those of smaller strides.
+inline bool repeats_elements(const leaf_ref& to) {
+  index_t strides[max_rank], counts[max_rank];
+  int n = 0;
+  for (int d = 0; d < to.rank; ++d) {
+    if (to.shape[d] <= 1) continue;
+    const index_t stride = to.strides[d] < 0 ? -to.strides[d] : to.strides[d];
+    int at = n++;
+    for (; at > 0 && strides[at - 1] > stride; --at) {
+      strides[at] = strides[at - 1];
+      counts[at] = counts[at - 1];
+    }
+    strides[at] = stride;
+    counts[at] = to.shape[d];
+  }
+  index_t reach = 0;
+  for (int i = 0; i < n; ++i) {
+    if (strides[i] <= reach) return true;
+    reach += (counts[i] - 1) * strides[i];
+  }
+  return false;
+}
+
 SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shape_piece from) {
   const auto is_shape_of_to = [&to](const index_t* shape) { return std::equal(shape, shape + to.rank, to.shape); };
   if (from.rank != to.rank || !is_shape_of_to(from.extents)) {
@@ -5861,10 +5903,10 @@ SINTER_SHARED void check_assigned_shape(const char* op, const leaf_ref& to, shap
       refuse<shape_error>(
           {op, ": shape ", from, " does not broadcast to the destination's ", shape_piece{to.shape, to.rank}});
   }
-  for (int d = 0; d < to.rank; ++d)
-    if (to.strides[d] == 0 && to.shape[d] > 1 && !has_no_elements(to))
-      refuse<shape_error>(
-          {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
+  if (!has_no_elements(to) && repeats_elements(to))
+    refuse<shape_error>({op,
+                         ": the destination is a broadcast view, or one of windows that overlap; its elements "
+                         "repeat. Write to a clone() instead"});
 }
 #endif  // SINTER_DEFINES
 
@@ -7345,6 +7387,21 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     const auto shown = value_.broadcast_to(to);
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
+
+  // What tensors have for writing.
+#define SINTER_WRITES_IN_PLACE(name)                                          \
+  template <class... A, class Problem = updating_a_tracked_variable_in_place, \
+            class Fix = write_through_dot_value_instead>                      \
+  void name(A&&...) const = delete;
+  SINTER_WRITES_IN_PLACE(fill_)
+  SINTER_WRITES_IN_PLACE(zero_)
+  SINTER_WRITES_IN_PLACE(copy_)
+  SINTER_WRITES_IN_PLACE(add_)
+  SINTER_WRITES_IN_PLACE(sub_)
+  SINTER_WRITES_IN_PLACE(mul_)
+  SINTER_WRITES_IN_PLACE(div_)
+  SINTER_WRITES_IN_PLACE(clamp_)
+#undef SINTER_WRITES_IN_PLACE
 
   /// A recorded copy.
   [[nodiscard]] variable clone() const { return detail::evaluation<variable>::copied(*this, value_.clone()); }
@@ -15502,6 +15559,12 @@ auto cat(const std::vector<Part>& parts, detail::whole axis = 0) {
   return concat(axis, parts);
 }
 
+struct parts_that_are_not_in_braces;
+struct write_the_parts_in_braces_and_then_the_axis;
+template <expression A, expression B, class... More, class Problem = parts_that_are_not_in_braces,
+          class Fix = write_the_parts_in_braces_and_then_the_axis>
+void cat(A&&, B&&, More&&...) = delete;
+
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
 /// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
@@ -17244,7 +17307,7 @@ struct cumsum_op : scan_op {
 
 /// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
 /// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
-/// axis work after it too. Derivative: the sums of g from the end.
+/// axis work after it too. Every element type but half and bfloat16. Derivative: the sums of g from the end.
 ///
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
@@ -19346,6 +19409,13 @@ void tensordot(A&&, B&&) = delete;
 template <class... A, class Problem = typename detail::chain_mistake<A...>::problem,
           class Fix = typename detail::chain_mistake<A...>::fix>
 void multi_dot(A&&...) = delete;
+
+/// The rank of the result follows from the number of axes, so it is an argument of the type.
+struct number_of_axes_that_is_an_argument;
+struct write_tensordot_less_number_greater;
+template <class A, class B, std::integral N, class Problem = number_of_axes_that_is_an_argument,
+          class Fix = write_tensordot_less_number_greater>
+void tensordot(A&&, B&&, N) = delete;
 
 }  // namespace sinter
 
@@ -24035,6 +24105,11 @@ SINTER_REDUCTION(amax, ops::max_op)
 ///     tensor lowest = amin(x, 1);
 SINTER_REDUCTION(amin, ops::min_op)
 
+struct clamp_of_one_limit;
+struct use_clamp_min_or_clamp_max;
+template <expression A, class B, class Problem = clamp_of_one_limit, class Fix = use_clamp_min_or_clamp_max>
+void clamp(A&&, B&&) = delete;
+
 }  // namespace sinter
 // sinter/ops/nan_to_num.hpp: numbers in place of NaN and infinities.
 
@@ -25810,8 +25885,8 @@ static_assert(is_kernel_op<search_op>);
 /// Where each value would stand in `sorted`, elements in ascending order along the last axis: how many of them are
 /// less, or with right = true how many are not greater. int64, with the shape of the values. `sorted` has rank 1, or
 /// the shape of the values but for the last axis: then each line is searched for the values of its own. Both have one
-/// element type; NaN counts as the largest. As torch.searchsorted. No derivative. Errors: shape_error. That the
-/// elements are sorted is not checked.
+/// element type; NaN counts as larger than all numbers. As torch.searchsorted. No derivative. Errors: shape_error. That
+/// the elements are sorted is not checked.
 ///
 ///     tensor places = searchsorted(limits, x);
 template <class S, class V>
@@ -26978,7 +27053,7 @@ struct trunc_op : number_op {
 
 }  // namespace ops
 
-/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
+/// Rounds towards 0, elementwise; integers stay what they are. Derivative: 0.
 ///
 ///     tensor y = trunc(x);
 SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
@@ -27499,6 +27574,8 @@ template <class E, class P, class R = reduction::mean_t,
           class Fix = typename detail::distribution_mistake<E, P>::fix>
   requires(floating_element<element_of<P>>)
 void cross_entropy(E&&, P&&, R = {}) = delete;
+
+SINTER_TEXT_REJECTION(cross_entropy)
 
 }  // namespace sinter
 
@@ -54151,6 +54228,14 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+#define SINTER_EXTENTS_WITHOUT_BRACES(name)                                                                     \
+  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
+            class Fix = write_them_in_braces>                                                                   \
+    requires(sizeof...(I) > 0)                                                                                  \
+  tensor<T, int{sizeof...(I)}, D> name(generator&, I...) = delete;
+SINTER_EXTENTS_WITHOUT_BRACES(rand)
+SINTER_EXTENTS_WITHOUT_BRACES(randn)
+#undef SINTER_EXTENTS_WITHOUT_BRACES
 SINTER_WITHOUT_GENERATOR(rand)
 SINTER_WITHOUT_GENERATOR(randn)
 #undef SINTER_WITHOUT_GENERATOR
@@ -56464,6 +56549,10 @@ class safetensors_file {
     read(0, sizeof length, reinterpret_cast<char*>(length));
     std::uint64_t header = 0;
     for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (length[0] == 'P' && length[1] == 'K')
+      refuse<io_error>({path,
+                        ": is a zip archive, as torch.save writes, and no safetensors file; write it with "
+                        "safetensors.torch.save_file(model.state_dict(), path)"});
     if (header > safetensors_max_header)
       refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
                         safetensors_advice});
@@ -59649,6 +59738,14 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+#define SINTER_EXTENTS_WITHOUT_BRACES(name)                                                                     \
+  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
+            class Fix = write_them_in_braces>                                                                   \
+    requires(sizeof...(I) > 0)                                                                                  \
+  tensor<T, int{sizeof...(I)}, D> name(generator&, I...) = delete;
+SINTER_EXTENTS_WITHOUT_BRACES(rand)
+SINTER_EXTENTS_WITHOUT_BRACES(randn)
+#undef SINTER_EXTENTS_WITHOUT_BRACES
 SINTER_WITHOUT_GENERATOR(rand)
 SINTER_WITHOUT_GENERATOR(randn)
 #undef SINTER_WITHOUT_GENERATOR
@@ -61006,6 +61103,7 @@ auto mse_loss(A&& prediction, B&& target, R = {}) {
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void mse_loss(A&&, B&&, R = {}) = delete;
+SINTER_TEXT_REJECTION(mse_loss)
 
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
@@ -61033,6 +61131,7 @@ auto bce_with_logits(A&& logits, B&& target, const detail::bce_with_logits_optio
 template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
+SINTER_TEXT_REJECTION(bce_with_logits)
 /// bce_with_logits.
 ///
 ///     variable loss = binary_cross_entropy_with_logits(x, target);
@@ -61194,12 +61293,14 @@ auto held_above(const V& v, double eps) {
 ///     variable loss = l1_loss(prediction, target);
 SINTER_LOSS(l1_loss, abs(std::forward<A>(a) - std::forward<B>(b)))
 SINTER_REJECTIONS_OF_TWO(l1_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(l1_loss)
 
 /// log(1 + e^(-target prediction)), of targets 1 and -1, without overflow; reductions and errors as mse_loss.
 ///
 ///     variable loss = soft_margin_loss(scores, signs);
 SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(a)))
 SINTER_REJECTIONS_OF_TWO(soft_margin_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(soft_margin_loss)
 
 /// -(t ln p + (1 - t) ln(1 - p)) of probabilities p; logarithms are at least -100, so that no loss is infinite. From
 /// logits take bce_with_logits, which is more accurate. Reductions and errors as mse_loss.
@@ -61221,6 +61322,7 @@ auto binary_cross_entropy(A&& a, B&& b, const detail::loss_options_for<A>& optio
   return detail::weighted<R>("binary_cross_entropy", detail::cross_entropy_of_two(a, b), options.weight);
 }
 SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
+SINTER_TEXT_REJECTION(binary_cross_entropy)
 
 /// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
 /// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
@@ -61228,6 +61330,7 @@ SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
 ///     variable loss = smooth_l1_loss(prediction, target, 0.5);
 SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
 SINTER_REJECTIONS_OF_TWO(smooth_l1_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(smooth_l1_loss)
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
@@ -61236,12 +61339,14 @@ SINTER_REJECTIONS_OF_TWO(smooth_l1_loss, detail::loss_mistake)
 ///     variable loss = huber_loss(prediction, target, 2.0);
 SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
 SINTER_REJECTIONS_OF_TWO(huber_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(huber_loss)
 
 /// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
 ///
 ///     variable loss = hinge_embedding_loss(distances, signs);
 SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
 SINTER_REJECTIONS_OF_TWO(hinge_embedding_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(hinge_embedding_loss)
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
 /// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's; the divergence of
@@ -61265,6 +61370,7 @@ auto kl_div(A&& prediction, B&& target, log_target_t, R = {}) {
   return detail::reduced<R>(exp(target) * (target - prediction));
 }
 SINTER_REJECTIONS_OF_TWO(kl_div, detail::loss_mistake)
+SINTER_TEXT_REJECTION(kl_div)
 
 /// The negative log-likelihood of a Poisson distribution, rate - target ln rate, without the term ln(target!) unless
 /// `full`. Runs at once. Reductions and errors as mse_loss.
@@ -61282,6 +61388,7 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
       losses + where(target > 1, above * log(above) - above + log(6.283185307179586 * above) / 2, 0)));
 }
 SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
+SINTER_TEXT_REJECTION(poisson_nll_loss)
 
 /// bce_with_logits times (1 - p)^gamma, where p is the probability of the target, so that what is right already counts
 /// little, and times alpha or 1 - alpha; the formula of torchvision.ops.sigmoid_focal_loss. Runs at once. Reductions
@@ -62260,7 +62367,7 @@ class [[nodiscard]] undo_on_error {
 }  // namespace sinter::nn
 // sinter/optim.hpp: optimizers, gradient clipping, learning-rate schedules.
 
-// sinter/optim/adagrad.hpp: Adagrad.
+// sinter/optim/adadelta.hpp: Adadelta.
 
 // sinter/optim/optimizer.hpp: what all optimizers share: a list of parameters of any rank, type and device, each with
 // the state of its update.
@@ -62986,6 +63093,89 @@ std::vector<detail::saved_member> rule_optimizer<Rule>::saved_members() const {
 }
 
 }  // namespace sinter::optim
+
+namespace sinter::optim {
+
+struct adadelta_options {
+  double lr = 1;
+  double rho = 0.9;
+  double eps = 1e-6;
+  double weight_decay = 0;
+};
+
+namespace detail {
+
+struct adadelta_rule {
+  using options = adadelta_options;
+  static void validate(const options& o);
+
+  template <class T>
+  struct kernel {
+    static constexpr int leaves = 4, outputs = 3;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C, C>;
+    C lr, gradient_scale, decay, rho, fresh, eps;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto squares = rho * m.template load<2, C>() + fresh * (g * g);
+      const auto steps = m.template load<3, C>();
+      const auto step = math::sqrt(steps + eps) / math::sqrt(squares + eps) * g;
+      m.template put<0, T>(p - lr * step);
+      m.template put<1, C>(squares);
+      m.template put<2, C>(rho * steps + fresh * (step * step));
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    running<T, D> squares, steps;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("squares", squares);
+      f("steps", steps);
+    }
+
+    void reserve(index_t n, const options&) {
+      squares.reserve(n);
+      steps.reserve(n);
+    }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      run_update<D>(kernel<T>{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+                              static_cast<C>(o.rho), static_cast<C>(1 - o.rho), static_cast<C>(o.eps)},
+                    p.numel(), {p.data(), p.grad(), squares.data(), steps.data()},
+                    {p.data(), squares.data(), steps.data()});
+    }
+  };
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void adadelta_rule::validate(const options& o) {
+  check_setting("adadelta", "rho", o.rho, 1);
+  check_setting("adadelta", "eps", o.eps);
+  check_setting("adadelta", "weight_decay", o.weight_decay);
+}
+
+static_assert(optimizer_rule<adadelta_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.Adadelta: g = gradient + weight_decay p, v = rho v + (1 - rho) g^2, d = sqrt(u + eps) / sqrt(v + eps)
+/// g, u = rho u + (1 - rho) d^2, p -= lr d. M. D. Zeiler, arXiv 1212.5701, 2012.
+///
+///     optim::adadelta optimizer(model, {.rho = 0.95});
+using adadelta = rule_optimizer<detail::adadelta_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/adagrad.hpp: Adagrad.
+
 // sinter/optim/row_update.hpp: an optimizer's update of the rows of a table that have a gradient.
 
 namespace sinter::optim::detail {
@@ -63332,6 +63522,101 @@ using adam = rule_optimizer<detail::adam_rule<adam_options, false>>;
 /// As torch.optim.AdamW: Adam without decay in the gradient, after p *= 1 - lr weight_decay.
 /// I. Loshchilov and F. Hutter, ICLR 2019.
 using adamw = rule_optimizer<detail::adam_rule<adamw_options, true>>;
+
+}  // namespace sinter::optim
+// sinter/optim/adamax.hpp: Adamax, Adam with the largest gradient in place of the root of the mean of squares.
+
+namespace sinter::optim {
+
+struct adamax_options {
+  double lr = 0.002;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+namespace detail {
+
+struct adamax_rule {
+  using options = adamax_options;
+  static void validate(const options& o);
+
+  template <class T, class Sizes>
+  struct kernel {
+    static constexpr int leaves = 4, outputs = 3;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C, C>;
+    C beta1, beta2, fresh, eps, gradient_scale, decay;
+    Sizes size;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto first = beta1 * m.template load<2, C>() + fresh * g;
+      const auto before = beta2 * m.template load<3, C>(), now = math::abs(g) + eps;
+      const auto largest = math::select(before < now, now, before);
+      m.template put<0, T>(p - number_at<C>(size.rate) * first / largest);
+      m.template put<1, C>(first);
+      m.template put<2, C>(largest);
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    running<T, D> m, largest;
+    step_size<compute_type<T>, D> size;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+      f("largest", largest);
+      f("powers", size);
+    }
+
+    void reserve(index_t n, const options&) {
+      m.reserve(n);
+      largest.reserve(n);
+      size.reserve();
+    }
+    void count(const options& o, double lr) { size.count(o.beta1, o.beta2, lr); }
+    void update(const flat_parameter<T, D>& p, const options& o, double, double gradient_scale) {
+      using C = compute_type<T>;
+      const kernel<T, typename step_size<C, D>::given> k{
+          .beta1 = static_cast<C>(o.beta1),
+          .beta2 = static_cast<C>(o.beta2),
+          .fresh = static_cast<C>(1 - o.beta1),
+          .eps = static_cast<C>(o.eps),
+          .gradient_scale = static_cast<C>(gradient_scale),
+          .decay = static_cast<C>(o.weight_decay),
+          .size = size.now(),
+      };
+      run_update<D>(k, p.numel(), {p.data(), p.grad(), m.data(), largest.data()}, {p.data(), m.data(), largest.data()});
+    }
+  };
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void adamax_rule::validate(const options& o) {
+  check_setting("adamax", "beta1", o.beta1, 1);
+  check_setting("adamax", "beta2", o.beta2, 1);
+  check_setting("adamax", "eps", o.eps);
+  check_setting("adamax", "weight_decay", o.weight_decay);
+}
+
+static_assert(optimizer_rule<adamax_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.Adamax: g = gradient + weight_decay p, m = beta1 m + (1 - beta1) g, u = max(beta2 u, |g| + eps),
+/// p -= lr m / (u (1 - beta1^t)). D. P. Kingma and J. Ba, ICLR 2015, section 7.1.
+///
+///     optim::adamax optimizer(model, {.lr = 2e-3});
+using adamax = rule_optimizer<detail::adamax_rule>;
 
 }  // namespace sinter::optim
 // sinter/optim/clip.hpp: bounds on gradients before a step.
@@ -63961,6 +64246,247 @@ SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adamw_options, true>>::add
 
 }  // namespace sinter::optim
 #endif
+// sinter/optim/lion.hpp: Lion, steps of one size in the direction of a sign.
+
+namespace sinter::optim {
+
+struct lion_options {
+  double lr = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0;
+};
+
+namespace detail {
+
+struct lion_rule {
+  using options = lion_options;
+  static void validate(const options& o);
+
+  template <class T>
+  struct kernel {
+    static constexpr int leaves = 3, outputs = 2;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C>;
+    C lr, gradient_scale, kept, beta1, fresh1, beta2, fresh2;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto g = gradient_scale * m.template load<1, T>();
+      const auto first = m.template load<2, C>();
+      m.template put<0, T>(kept * m.template load<0, T>() - lr * math::sign(beta1 * first + fresh1 * g));
+      m.template put<1, C>(beta2 * first + fresh2 * g);
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    running<T, D> m;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+    }
+
+    void reserve(index_t n, const options&) { m.reserve(n); }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      run_update<D>(kernel<T>{static_cast<C>(lr), static_cast<C>(gradient_scale),
+                              static_cast<C>(1 - lr * o.weight_decay), static_cast<C>(o.beta1),
+                              static_cast<C>(1 - o.beta1), static_cast<C>(o.beta2), static_cast<C>(1 - o.beta2)},
+                    p.numel(), {p.data(), p.grad(), m.data()}, {p.data(), m.data()});
+    }
+  };
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void lion_rule::validate(const options& o) {
+  check_setting("lion", "beta1", o.beta1, 1);
+  check_setting("lion", "beta2", o.beta2, 1);
+  check_setting("lion", "weight_decay", o.weight_decay);
+}
+
+static_assert(optimizer_rule<lion_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// p = (1 - lr weight_decay) p - lr sign(beta1 m + (1 - beta1) g), then m = beta2 m + (1 - beta2) g. All elements move
+/// by lr, so that it wants a third to a tenth of the rate of adamw. X. Chen et al., "Symbolic discovery of optimization
+/// algorithms", NeurIPS 2023.
+///
+///     optim::lion optimizer(model, {.lr = 1e-4, .weight_decay = 0.1});
+using lion = rule_optimizer<detail::lion_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/nadam.hpp: NAdam and RAdam, Adam with Nesterov's momentum and with a rate that is rectified.
+
+namespace sinter::optim {
+
+struct nadam_options {
+  double lr = 0.002;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum_decay = 4e-3;
+};
+
+struct radam_options {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+namespace detail {
+
+/// p -= by_gradient g / d + by_mean m / d, where d is scale sqrt(v) + eps, or 1 where the rule does not divide.
+template <class T, bool Divides>
+struct weighed_adam_kernel {
+  static constexpr int leaves = 4, outputs = 3;
+  using C = compute_type<T>;
+  using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
+  using output_types = sinter::detail::kernel::type_list<T, C, C>;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, decay, by_gradient, by_mean, scale;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto p = m.template load<0, T>();
+    const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+    const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
+    const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
+    const auto step = by_gradient * g + by_mean * first;
+    if constexpr (Divides) m.template put<0, T>(p - step / (scale * math::sqrt(second) + eps));
+    else m.template put<0, T>(p - step);
+    m.template put<1, C>(first);
+    m.template put<2, C>(second);
+  }
+};
+
+/// What the steps weigh: numbers of the host.
+struct adam_weights {
+  double by_gradient, by_mean, scale;
+  bool divides;
+};
+
+/// Rule says in weights(options, lr, steps, product) what a step weighs.
+template <class Rule, class Options>
+struct weighed_adam_rule {
+  using options = Options;
+  static void validate(const options& o) {
+    check_setting(Rule::name, "beta1", o.beta1, 1);
+    check_setting(Rule::name, "beta2", o.beta2, 1);
+    check_setting(Rule::name, "eps", o.eps);
+    check_setting(Rule::name, "weight_decay", o.weight_decay);
+    Rule::validate_more(o);
+  }
+
+  template <class T, device D>
+  struct state {
+    running<T, D> m, v;
+    std::int64_t steps = 0;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+      f("v", v);
+      f("steps", steps);
+    }
+
+    void reserve(index_t n, const options&) {
+      m.reserve(n);
+      v.reserve(n);
+    }
+    void count(const options&, double) {
+      sinter::detail::refuse_capture("a step of this optimizer",
+                                     "it is counted on the host, and a replay would repeat it; use adam");
+      ++steps;
+    }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      const adam_weights w = Rule::weights(o, lr, steps);
+      if (w.divides) run<true>(p, o, w, gradient_scale);
+      else run<false>(p, o, w, gradient_scale);
+    }
+
+   private:
+    template <bool Divides>
+    void run(const flat_parameter<T, D>& p, const options& o, const adam_weights& w, double gradient_scale) {
+      using C = compute_type<T>;
+      const weighed_adam_kernel<T, Divides> k{
+          .beta1 = static_cast<C>(o.beta1),
+          .beta2 = static_cast<C>(o.beta2),
+          .fresh1 = static_cast<C>(1 - o.beta1),
+          .fresh2 = static_cast<C>(1 - o.beta2),
+          .eps = static_cast<C>(o.eps),
+          .gradient_scale = static_cast<C>(gradient_scale),
+          .decay = static_cast<C>(o.weight_decay),
+          .by_gradient = static_cast<C>(w.by_gradient),
+          .by_mean = static_cast<C>(w.by_mean),
+          .scale = static_cast<C>(w.scale),
+      };
+      run_update<D>(k, p.numel(), {p.data(), p.grad(), m.data(), v.data()}, {p.data(), m.data(), v.data()});
+    }
+  };
+};
+
+struct nadam_rule : weighed_adam_rule<nadam_rule, nadam_options> {
+  static constexpr const char* name = "nadam";
+  static void validate_more(const nadam_options& o);
+  static adam_weights weights(const nadam_options& o, double lr, std::int64_t t);
+};
+struct radam_rule : weighed_adam_rule<radam_rule, radam_options> {
+  static constexpr const char* name = "radam";
+  static void validate_more(const radam_options&) {}
+  static adam_weights weights(const radam_options& o, double lr, std::int64_t t);
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void nadam_rule::validate_more(const nadam_options& o) {
+  check_setting("nadam", "momentum_decay", o.momentum_decay);
+}
+SINTER_SHARED adam_weights nadam_rule::weights(const nadam_options& o, double lr, std::int64_t t) {
+  const auto momentum = [&](std::int64_t i) {
+    return o.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(i) * o.momentum_decay));
+  };
+  double product = 1;  // from where it is nearly 0 on, the steps before do not matter
+  for (std::int64_t i = t; i >= 1 && product > 1e-20; --i) product *= momentum(i);
+  const double next = momentum(t + 1);
+  return {lr * (1 - momentum(t)) / (1 - product), lr * next / (1 - product * next),
+          1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(t))), true};
+}
+
+SINTER_SHARED adam_weights radam_rule::weights(const radam_options& o, double lr, std::int64_t t) {
+  const auto n = static_cast<double>(t);
+  const double power2 = std::pow(o.beta2, n), longest = 2 / (1 - o.beta2) - 1;
+  const double length = longest - 2 * n * power2 / (1 - power2), rate = lr / (1 - std::pow(o.beta1, n));
+  if (!(length > 5)) return {0, rate, 1, false};
+  const double rectified = std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+  return {0, rate * rectified * std::sqrt(1 - power2), 1, true};
+}
+
+static_assert(optimizer_rule<nadam_rule> && optimizer_rule<radam_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.NAdam: Adam whose step looks ahead, with the momentum mu(t) = beta1 (1 - 0.96^(t momentum_decay) /
+/// 2). Steps are counted on the host; a CUDA graph does not capture them. T. Dozat, ICLR workshop 2016.
+///
+///     optim::nadam optimizer(model, {.lr = 2e-3});
+using nadam = rule_optimizer<detail::nadam_rule>;
+
+/// As torch.optim.RAdam: Adam whose first steps do not divide by the root of the mean of squares, and whose later ones
+/// are smaller while few squares are in it. Counted as nadam. L. Liu et al., ICLR 2020.
+///
+///     optim::radam optimizer(model);
+using radam = rule_optimizer<detail::radam_rule>;
+
+}  // namespace sinter::optim
 // sinter/optim/schedule.hpp: learning rates that change from epoch to epoch.
 
 namespace sinter::optim {
@@ -64007,6 +64533,33 @@ struct warm_up_lr {
     if (epoch >= length) return base;
     return base * (start + (1 - start) * static_cast<double>(epoch) / static_cast<double>(length));
   }
+};
+
+/// From base to 0 in `length` epochs, as (1 - epoch / length)^power, then 0, as torch's PolynomialLR.
+struct polynomial_lr {
+  index_t length;
+  double power = 1;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base to `least` along half a cosine, and then from base again, each period `growth` times as long as the one
+/// before; as torch's CosineAnnealingWarmRestarts. I. Loshchilov and F. Hutter, ICLR 2017.
+struct cosine_restarts_lr {
+  index_t period;
+  index_t growth = 1;
+  double least = 0;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base / first up to base in the first `rising` part of `length` steps, then down to base / (first last), each
+/// along half a cosine, as torch's OneCycleLR with base as its max_lr. A step is a batch rather than an epoch. L. N.
+/// Smith and N. Topin, 2018.
+struct one_cycle_lr {
+  index_t length;
+  double rising = 0.3;
+  double first = 25;
+  double last = 1e4;
+  double operator()(double base, index_t step) const;
 };
 
 /// Both at once: the second starts from what the first gives. Factors multiply, as in torch's ChainedLR.
@@ -64070,7 +64623,95 @@ class lr_scheduler {
   index_t epoch_ = 0;
 };
 
+struct plateau_options {
+  double factor = 0.1;      ///< of the new rate to the old one
+  index_t patience = 10;    ///< epochs without a better value that are put up with
+  double threshold = 1e-4;  ///< by which part of the best value a better one has to be better
+  index_t cooldown = 0;     ///< epochs after a smaller rate that are not counted
+  double least = 0;         ///< no rate is smaller
+  bool maximize = false;    ///< is a better value a larger one?
+};
+
+/// Makes the learning rate smaller when a value, such as the validation loss, has not become better for some epochs, as
+/// torch's ReduceLROnPlateau with its threshold relative to the best value.
+///
+///     optim::reduce_on_plateau scheduler(optimizer, {.patience = 3});
+///     for (...) { train(); scheduler.step(validation_loss); }
+class reduce_on_plateau {
+ public:
+  explicit reduce_on_plateau(optimizer& target, const plateau_options& options = {});
+  /// Errors: value_error for NaN.
+  void step(double value);
+  double best() const { return best_; }
+
+ private:
+  optimizer& target_;
+  plateau_options options_;
+  double best_;
+  index_t without_ = 0, cooling_ = 0;
+};
+
 #if SINTER_DEFINES
+
+SINTER_SHARED double polynomial_lr::operator()(double base, index_t epoch) const {
+  if (length < 1) throw value_error("polynomial_lr: `length` must be at least 1");
+  return epoch >= length ? 0 : base * std::pow(1 - static_cast<double>(epoch) / static_cast<double>(length), power);
+}
+
+namespace detail {
+
+/// From a to b along half a cosine, where x goes from 0 to 1.
+inline double along_cosine(double a, double b, double x) {
+  return b + (a - b) * (1 + std::cos(3.14159265358979323846 * x)) / 2;
+}
+
+}  // namespace detail
+
+SINTER_SHARED double cosine_restarts_lr::operator()(double base, index_t epoch) const {
+  if (period < 1 || growth < 1) throw value_error("cosine_restarts_lr: `period` and `growth` must be at least 1");
+  index_t begin = 0, length = period;
+  while (epoch - begin >= length && growth > 1) {
+    begin += length;
+    length *= growth;
+  }
+  const index_t at = (epoch - begin) % length;
+  return detail::along_cosine(base, least, static_cast<double>(at) / static_cast<double>(length));
+}
+
+SINTER_SHARED double one_cycle_lr::operator()(double base, index_t step) const {
+  if (length < 2) throw value_error("one_cycle_lr: `length` must be at least 2");
+  const double low = base / first, end = low / last, at = static_cast<double>(step < length ? step : length - 1);
+  const double top = rising * static_cast<double>(length) - 1, over = static_cast<double>(length - 1);
+  if (top > 0 && at <= top) return detail::along_cosine(low, base, at / top);
+  return detail::along_cosine(base, end, (at - top) / (over - top));
+}
+
+SINTER_SHARED reduce_on_plateau::reduce_on_plateau(optimizer& target, const plateau_options& options)
+    : target_(target),
+      options_(options),
+      best_(options.maximize ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()) {
+  if (!(options.factor > 0 && options.factor < 1))
+    sinter::detail::refuse<value_error>(
+        {"reduce_on_plateau: factor is ", options.factor, "; it must lie between 0 and 1"});
+  if (options.patience < 0 || options.cooldown < 0)
+    throw value_error("reduce_on_plateau: `patience` and `cooldown` must be 0 or more");
+}
+SINTER_SHARED void reduce_on_plateau::step(double value) {
+  if (std::isnan(value)) throw value_error("reduce_on_plateau: the value is NaN");
+  const bool is_better =
+      options_.maximize ? value > best_ * (1 + options_.threshold) : value < best_ * (1 - options_.threshold);
+  if (is_better) best_ = value;
+  without_ = is_better ? 0 : without_ + 1;
+  if (cooling_ > 0) {
+    --cooling_;
+    without_ = 0;
+  }
+  if (without_ <= options_.patience) return;
+  const double rate = target_.lr() * options_.factor;
+  target_.set_lr(rate > options_.least ? rate : options_.least);
+  cooling_ = options_.cooldown;
+  without_ = 0;
+}
 
 SINTER_SHARED double step_lr::operator()(double base, index_t epoch) const {
   if (every < 1) throw value_error("step_lr: `every` must be at least 1");
@@ -76456,6 +77097,10 @@ class safetensors_file {
     read(0, sizeof length, reinterpret_cast<char*>(length));
     std::uint64_t header = 0;
     for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (length[0] == 'P' && length[1] == 'K')
+      refuse<io_error>({path,
+                        ": is a zip archive, as torch.save writes, and no safetensors file; write it with "
+                        "safetensors.torch.save_file(model.state_dict(), path)"});
     if (header > safetensors_max_header)
       refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
                         safetensors_advice});
