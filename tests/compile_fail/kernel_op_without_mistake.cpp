@@ -5,8 +5,8 @@
 namespace sinter {
 namespace ops {
 
-struct roll_op : kernel_op {
-  static constexpr const char* name = "roll";
+struct turn_op : kernel_op {
+  static constexpr const char* name = "turn";
   static constexpr unsigned grad_uses[1] = {uses::nothing};
   template <int R>
   const extents<R>& shape(const extents<R>& x) const {
@@ -22,6 +22,6 @@ struct roll_op : kernel_op {
 
 }  // namespace ops
 
-SINTER_KERNEL_REJECTIONS(roll, ops::roll_op)
+SINTER_KERNEL_REJECTIONS(turn, ops::turn_op)
 
 }  // namespace sinter
