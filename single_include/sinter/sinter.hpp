@@ -1502,37 +1502,23 @@ struct write_keepdim_or_list_the_axes_in_braces;
 namespace detail {
 
 // Functions of one name, and what reductions are named, which also take a list of axes.
-#define SINTER_MEMBERS(M)                                                                                              \
-  M(abs)                                                                                                               \
-  M(acos)                                                                                                              \
-  M(add)                                                                                                               \
-  M(addcdiv)                                                                                                           \
-  M(addcmul)                                                                                                           \
-  M(addmm)                                                                                                             \
-  M(allclose)                                                                                                          \
-  M(aminmax)                                                                                                           \
-  M(argsort)                                                                                                           \
-  M(asin) M(atan) M(baddbmm) M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip)            \
-      M(copysign) M(cos) M(cosh) M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot)  \
-          M(eq) M(equal) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc)        \
-              M(index_add) M(index_copy) M(index_fill) M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan)        \
-                  M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) M(log2) M(log_softmax) M(logaddexp)               \
-                      M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or) M(logical_xor) M(lt) M(masked_fill)  \
-                          M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm)           \
-                              M(movedim) M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow)            \
-                                  M(quantile) M(reciprocal) M(relu) M(remainder) M(repeat_interleave) M(roll) M(round) \
-                                      M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu) M(sin) M(sinc)     \
-                                          M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(take) M(tan)  \
-                                              M(tanh) M(tensor_split) M(topk) M(trace) M(tril) M(triu) M(trunc)        \
-                                                  M(unbind) M(unique) M(xlogy)
+// clang-format off
+#define SINTER_MEMBERS(M) \
+  M(abs) M(acos) M(add) M(addcdiv) M(addcmul) M(addmm) M(allclose) M(aminmax) M(argsort) M(asin) M(atan) M(baddbmm) \
+  M(bincount) M(bmm) M(ceil) M(chunk) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(copysign) M(cos) M(cosh) \
+  M(cummax) M(cummin) M(cumprod) M(cumsum) M(diag) M(diag_embed) M(diff) M(div) M(dot) M(eq) M(equal) M(erf) M(exp) \
+  M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(gather) M(ge) M(gt) M(histc) M(index_add) M(index_copy) M(index_fill) \
+  M(index_select) M(isclose) M(isfinite) M(isinf) M(isnan) M(kthvalue) M(le) M(lerp) M(log) M(log10) M(log1p) \
+  M(log2) M(log_softmax) M(logaddexp) M(logcumsumexp) M(logical_and) M(logical_not) M(logical_or) M(logical_xor) \
+  M(lt) M(masked_fill) M(masked_scatter) M(masked_select) M(matmul) M(maximum) M(median) M(minimum) M(mm) M(movedim) \
+  M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow) M(quantile) M(reciprocal) M(relu) M(remainder) \
+  M(repeat_interleave) M(roll) M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu) M(sin) M(sinc) \
+  M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(take) M(tan) M(tanh) M(tensor_split) M(topk) \
+  M(trace) M(tril) M(triu) M(trunc) M(unbind) M(unique) M(xlogy)
 #define SINTER_MEMBERS_OF_AXES(M) \
-  M(all)                          \
-  M(amax)                         \
-  M(amin)                         \
-  M(any)                          \
-  M(argmax)                       \
-  M(argmin)                       \
-  M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
+  M(all) M(amax) M(amin) M(any) M(argmax) M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) \
+  M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
+// clang-format on
 
 // The function of that name that belongs to the operands, which a class with a member of that name does not see.
 namespace free_function {
