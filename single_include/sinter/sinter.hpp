@@ -4262,10 +4262,10 @@ concept has_grad_uses = requires {
 
 // The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 // The rejection of a loss whose reduction is text, as in PyTorch.
-#define SINTER_TEXT_REJECTION(name)                                                            \
-  template <class A, class B, std::size_t N, class Problem = ::sinter::reduction_that_is_text, \
-            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none>        \
-  void name(A&&, B&&, const char(&)[N]) = delete;
+#define SINTER_TEXT_REJECTION(name)                                                                                    \
+  template <class A, class B, std::convertible_to<const char*> Text, class Problem = ::sinter::reduction_that_is_text, \
+            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none>                                \
+  void name(A&&, B&&, Text&&) = delete;
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
   template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
             class Fix = typename judged<A, B>::fix>                                          \
