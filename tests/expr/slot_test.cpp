@@ -128,3 +128,14 @@ TEST_CASE("a point inside a point runs first and is shared as well", "[slot]") {
   const tensor z = matmul(p, p);
   CHECK(z(0, 0) == 20 * 400);
 }
+
+TEST_CASE("the clone of a point is not the value that others ask for", "[slot]") {
+  const auto p = matmul(ones<float>({2, 3}), ones<float>({3, 2}));
+  const tensor copy = p.clone();
+  copy.fill_(0);
+  const tensor y = p;
+  CHECK(y(1, 1) == 3);
+  CHECK(p.slice(0, 0, 1).numel() == 2);
+  const tensor x = ones<float>({1, 3, 2, 2}).to_memory_format(channels_last);
+  CHECK((x + x).contiguous().is_contiguous());
+}

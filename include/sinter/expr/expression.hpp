@@ -93,68 +93,39 @@ struct expression_base : members<Self> {
   tensor<T, R, To> to() const = delete;
 
   // Views are those of the value, which is computed for them.
-  template <class... A>
-  [[nodiscard]] auto slice(A... a) const {
-    return computed().slice(a...);
+#define SINTER_VIEW_OF_VALUE(name)        \
+  template <class... A>                   \
+  [[nodiscard]] auto name(A... a) const { \
+    return computed().name(a...);         \
   }
-  template <class... A>
-  [[nodiscard]] auto select(A... a) const {
-    return computed().select(a...);
+#define SINTER_VIEW_OF_VALUE_BY_LIST(name)                 \
+  template <std::size_t N>                                 \
+  [[nodiscard]] auto name(const index_t(&list)[N]) const { \
+    return computed().name(list);                          \
   }
+  SINTER_VIEW_OF_VALUE(slice)
+  SINTER_VIEW_OF_VALUE(select)
+  SINTER_VIEW_OF_VALUE(flatten)
+  SINTER_VIEW_OF_VALUE(transpose)
+  SINTER_VIEW_OF_VALUE(squeeze)
+  SINTER_VIEW_OF_VALUE(unsqueeze)
+  SINTER_VIEW_OF_VALUE(flip)
+  SINTER_VIEW_OF_VALUE(diagonal)
+  SINTER_VIEW_OF_VALUE(unfold)
+  SINTER_VIEW_OF_VALUE(contiguous)
+  SINTER_VIEW_OF_VALUE(reshape)
+  SINTER_VIEW_OF_VALUE_BY_LIST(reshape)
+  SINTER_VIEW_OF_VALUE(broadcast_to)
+  SINTER_VIEW_OF_VALUE_BY_LIST(broadcast_to)
+  SINTER_VIEW_OF_VALUE_BY_LIST(permute)
+#undef SINTER_VIEW_OF_VALUE
+#undef SINTER_VIEW_OF_VALUE_BY_LIST
   template <class I>
   [[nodiscard]] auto operator[](const I& i) const {
     return computed()[i];
   }
-  template <class... A>
-  [[nodiscard]] auto flatten(A... a) const {
-    return computed().flatten(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto transpose(A... a) const {
-    return computed().transpose(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto squeeze(A... a) const {
-    return computed().squeeze(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto unsqueeze(A... a) const {
-    return computed().unsqueeze(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto flip(A... a) const {
-    return computed().flip(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto diagonal(A... a) const {
-    return computed().diagonal(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto unfold(A... a) const {
-    return computed().unfold(a...);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
-    return computed().reshape(to);
-  }
-  template <class Shape>
-  [[nodiscard]] auto reshape(Shape to) const {
-    return computed().reshape(to);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto permute(const index_t (&axis_order)[N]) const {
-    return computed().permute(axis_order);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto broadcast_to(const index_t (&to)[N]) const {
-    return computed().broadcast_to(to);
-  }
-  template <class Shape>
-  [[nodiscard]] auto broadcast_to(Shape to) const {
-    return computed().broadcast_to(to);
-  }
-  [[nodiscard]] auto contiguous() const { return computed(); }
-  [[nodiscard]] auto clone() const { return computed(); }
+  /// A value of its own, whoever else asks for this one.
+  [[nodiscard]] auto clone() const { return eval(static_cast<const Self&>(*this)); }
 
   // Elements are those of a value: a loop over them would compute all of it for each.
   template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
