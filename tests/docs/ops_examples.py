@@ -61,7 +61,7 @@ SURROUNDINGS = """
 MOST = 20
 FORMULAS = "formulas of several ops"  # as cdist and many losses are: all of them together
 LARGER = {  # kernels that are compiled for the user's formula, or with a generator; differences, of which distances are made
-    "no_dropout": 180, "plain_score": 95, "function_score": 80, FORMULAS: 180, "subtract_op": 70,
+    "no_dropout": 180, "plain_score": 95, "function_score": 80, "attention_op": 65, "attention_mask": 65, FORMULAS: 180, "subtract_op": 70,
 }
 
 
@@ -72,7 +72,7 @@ def code_of_ops(object_file):
     for line in symbols.splitlines():
         if match := re.match(r"[0-9a-f]+ ([0-9a-f]+) [tTwW] (.*)", line):
             ops = set(re.findall(r"ops::(\w+)", match[2]))
-            for op in ops if len(ops) <= 2 else [FORMULAS]:
+            for op in ops if len(ops) <= 2 else ops & LARGER.keys() or [FORMULAS]:
                 sizes[op] += int(match[1], 16) / 1024
     return sizes
 
