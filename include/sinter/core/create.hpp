@@ -144,16 +144,15 @@ tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-// What has its braces forgotten.
-#define SINTER_SHAPE_WITHOUT_BRACES(name)                                                                       \
+// What has its braces forgotten: name(extents...), behind other parameters.
+#define SINTER_SHAPE_WITHOUT_BRACES(name, ...)                                                                  \
   template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
             class Fix = write_them_in_braces>                                                                   \
     requires(sizeof...(I) > 0)                                                                                  \
-  tensor<T, int{sizeof...(I)}, D> name(I...) = delete;
+  tensor<T, int{sizeof...(I)}, D> name(__VA_ARGS__ __VA_OPT__(, ) I...) = delete;
 SINTER_SHAPE_WITHOUT_BRACES(empty)
 SINTER_SHAPE_WITHOUT_BRACES(zeros)
 SINTER_SHAPE_WITHOUT_BRACES(ones)
-#undef SINTER_SHAPE_WITHOUT_BRACES
 template <int = 0, std::integral A, std::integral B, class... More, class Problem = extents_that_are_not_in_braces,
           class Fix = write_them_in_braces>
 tensor<float, 1, cpu> full(A, B, More...) = delete;

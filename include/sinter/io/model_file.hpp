@@ -21,7 +21,7 @@ void save(const M& model, const std::string& path) {
 ///
 ///     nn::load(model, "digits.safetensors");
 template <is_module M>
-void load(M& model, const std::string& path, const load_options& options = {}) {
+void load(const M& model, const std::string& path, const load_options& options = {}) {
   load_state(model, read_safetensors(path), options);
 }
 

@@ -67,9 +67,7 @@ auto eigh(const A& a) {
       },
       "eigh")(x);
   const index_t n = x.shape()[R - 1];
-  extents<R - 1> of_w;
-  for (int d = 0; d < R - 1; ++d) of_w[d] = x.shape()[d];
-  const auto w = detail::part_of_lines(lines, 0, of_w, n);
+  const auto w = detail::part_of_lines(lines, 0, detail::with_lines(x.shape(), n), n);
   const auto v = detail::part_of_lines(lines, n, x.shape(), n * n);
   return symmetric_eigen_parts<detail::bare<decltype(w)>, detail::bare<decltype(v)>>{w, v};
 }
@@ -84,11 +82,8 @@ auto eigvalsh(const A& a) {
   detail::check_square("eigvalsh", a);
   return with_gradient(
       [](const auto& x) {
-        constexpr int R = rank_of<decltype(x)>;
         const auto [w, v] = detail::symmetric_parts_of("eigvalsh", detail::batch_of(x));
-        extents<R - 1> shape;
-        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
-        return with_saved(w.reshape(shape), v, x.shape());
+        return with_saved(w.reshape(detail::with_lines(x.shape(), w.shape()[1])), v, x.shape());
       },
       [](const auto& g, const auto& v, const auto& shape) {
         const auto lines = g.reshape({v.shape()[0], v.shape()[1]});

@@ -78,6 +78,15 @@ extents<R> with_matrices(extents<R> x, index_t rows, index_t columns) {
   return x;
 }
 
+/// The shape of x with a line of n elements in place of each matrix.
+template <int R>
+extents<R - 1> with_lines(const extents<R>& x, index_t n) {
+  extents<R - 1> shape;
+  for (int d = 0; d + 2 < R; ++d) shape[d] = x[d];
+  shape[R - 2] = n;
+  return shape;
+}
+
 SINTER_SHARED void check_square(const char* op, shape_piece a);
 /// Errors: value_error for the first matrix that failed.
 SINTER_SHARED void check_all_done(const char* op, const std::vector<char>& failed, const char* why);

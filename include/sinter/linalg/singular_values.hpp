@@ -70,10 +70,8 @@ auto svd(const A& a) {
       },
       "svd")(x);
   const auto of_u = detail::with_matrices(x.shape(), m, k), of_v = detail::with_matrices(x.shape(), k, n);
-  extents<R - 1> of_s;
-  for (int d = 0; d < R - 1; ++d) of_s[d] = d < R - 2 ? x.shape()[d] : k;
   const auto u = detail::part_of_lines(lines, 0, of_u, m * k);
-  const auto s = detail::part_of_lines(lines, m * k, of_s, k);
+  const auto s = detail::part_of_lines(lines, m * k, detail::with_lines(x.shape(), k), k);
   const auto v = detail::part_of_lines(lines, m * k + k, of_v, k * n);
   return singular_value_parts<detail::bare<decltype(u)>, detail::bare<decltype(s)>>{u, s, v};
 }
@@ -88,11 +86,8 @@ auto svdvals(const A& a) {
   detail::check_defined("svdvals", a);
   return with_gradient(
       [](const auto& x) {
-        constexpr int R = rank_of<decltype(x)>;
-        extents<R - 1> shape;
-        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
-        if (x.shape()[R - 1] < shape[R - 2]) shape[R - 2] = x.shape()[R - 1];
-        return with_saved(detail::singular_parts_of("svdvals", detail::batch_of(x), false).s.reshape(shape), x);
+        const auto s = detail::singular_parts_of("svdvals", detail::batch_of(x), false).s;
+        return with_saved(s.reshape(detail::with_lines(x.shape(), s.shape()[1])), x);
       },
       [](const auto& g, const auto& x) {
         const auto p = detail::singular_parts_of("svdvals", detail::batch_of(x));

@@ -84,7 +84,6 @@ struct flatten : stateless<flatten> {
   }
 };
 
-struct random_numbers_without_a_generator;
 struct pass_a_generator_as_second_argument;
 
 namespace detail {

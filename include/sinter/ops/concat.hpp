@@ -154,10 +154,12 @@ struct mixed_list {
   mixed_list(A&&, B&&, More&&...) = delete;
 };
 
-/// The type that holds any of the parts: variables where one is tracked.
+/// The type of rank R that holds any of E: variables where one is tracked.
+template <int R, class... E>
+using common_value = typename result_of_point<typename literal_target<E...>::type, R,
+                                              typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
 template <class... E>
-using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
-                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
+using part_of = common_value<larger(bare<E>::rank...), E...>;
 
 }  // namespace detail
 

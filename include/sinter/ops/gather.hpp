@@ -33,13 +33,22 @@ struct use_an_index_of_rank_1;
 
 namespace detail {
 
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
+/// Of x and an operand beside it, of whatever element types.
+template <class X, class I>
+constexpr auto find_beside_mistake() {
   if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
   else if constexpr (!same_device<X, I>)
     return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
   else if constexpr (reads_name<X> || reads_name<I>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using beside_mistake = decltype(find_beside_mistake<X, I>());
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!is_fitting<beside_mistake<X, I>>) return beside_mistake<X, I>{};
   else if constexpr (!integer_element<element_of<I>>)
     return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
   else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))

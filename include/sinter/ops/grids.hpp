@@ -35,11 +35,6 @@ constexpr auto find_grid_mistake() {
 template <int Most, class... E>
 using grid_mistake = decltype(find_grid_mistake<Most, bare<E>...>());
 
-/// The type of rank R that holds any of E: variables where one is tracked.
-template <int R, class... E>
-using common_value = typename result_of_point<typename literal_target<E...>::type, R,
-                                              typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
-
 template <class... E>
 auto mesh(const char* op, indexing by, const E&... e) {
   constexpr int N = sizeof...(E);

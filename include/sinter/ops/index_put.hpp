@@ -63,11 +63,7 @@ extents<K + R - N> shape_at(const extents<K>& places, const extents<R>& x) {
 /// Of x at coordinates of its first N axes, whose places have rank K.
 template <class X, class I, int N, int K>
 constexpr auto find_coordinates_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<X> || reads_name<I>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<X, I>>) return beside_mistake<X, I>{};
   else if constexpr (!integer_element<element_of<I>> && !std::is_same_v<element_of<I>, bool>)
     return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
   else if constexpr ((rank_of<X>) < N)
@@ -102,16 +98,8 @@ template <class X, class I, class V, int N>
 constexpr auto find_put_mistake() {
   using at = indices_mistake<X, I, N>;
   if constexpr (!is_fitting<at>) return at{};
-  else if constexpr (literal<V>) {
-    if constexpr (literal_fits<V, element_of<X>>) return at{};
-    else
-      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
-                     write_an_integer_literal_or_cast_the_tensor>{};
-  } else if constexpr (!expression<V>) return no_operands<V>{};
-  else if constexpr (!same_device<X, V>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<V>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<V>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<V>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, V>>) return source_mistake<X, V>{};
+  else if constexpr (literal<V>) return at{};
   else if constexpr ((rank_of<V>) > rank_of<I> + rank_of<X> - N)
     return mistake<operands_of_ranks<rank_of<X>, rank_of<I>, rank_of<V>>,
                    use_an_operand_of_rank<0, rank_of<I> + rank_of<X> - N>>{};

@@ -9,11 +9,7 @@ namespace detail {
 
 template <class X, class M>
 constexpr auto find_mask_mistake() {
-  if constexpr (!expression<X> || !expression<M>) return no_operands<X, M>{};
-  else if constexpr (!same_device<X, M>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<M>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<X> || reads_name<M>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<X, M>>) return beside_mistake<X, M>{};
   else if constexpr (!std::is_same_v<element_of<M>, bool>)
     return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
   else return fitting<element_of<X>>{};
@@ -28,10 +24,7 @@ constexpr auto find_masked_scatter_mistake() {
   using mask = mask_mistake<X, M>;
   if constexpr (!is_fitting<mask>) return mask{};
   else if constexpr (!expression<S>) return no_operands<S>{};
-  else if constexpr (!same_device<X, S>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, S>>) return source_mistake<X, S>{};
   else return mask{};
 }
 template <class X, class M, class S>

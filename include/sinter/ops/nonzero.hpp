@@ -1,7 +1,7 @@
 // sinter/ops/nonzero.hpp: nonzero and argwhere, where elements are that are not 0.
 #pragma once
 
-#include "sinter/ops/cumsum.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/floor_divide.hpp"
 #include "sinter/ops/multiply.hpp"
 #include "sinter/ops/not_equal.hpp"
@@ -55,17 +55,6 @@ tensor<std::int64_t, 2, device_of<E>> coordinates_of_nonzero(const char* op, con
   return result;
 }
 
-template <class E>
-constexpr auto find_nonzero_mistake() {
-  if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return no_operands<E>{};
-  else if constexpr (reads_name<E>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
-
 }  // namespace detail
 
 /// The coordinates of the elements that are not 0, in row-major order: int64, (k, rank of x). NaN is not 0. Their
@@ -74,7 +63,7 @@ using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
 ///
 ///     tensor places = nonzero(x > 0);
 template <class X>
-  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+  requires(detail::has_axes<X, 0>)
 tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
   return detail::coordinates_of_nonzero("nonzero", x);
 }
@@ -82,15 +71,11 @@ tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
 ///
 ///     tensor places = argwhere(x);
 template <class X>
-  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+  requires(detail::has_axes<X, 0>)
 tensor<std::int64_t, 2, device_of<X>> argwhere(const X& x) {
   return detail::coordinates_of_nonzero("argwhere", x);
 }
-template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
-          class Fix = typename detail::nonzero_mistake<X>::fix>
-void nonzero(X&&) = delete;
-template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
-          class Fix = typename detail::nonzero_mistake<X>::fix>
-void argwhere(X&&) = delete;
+SINTER_AXES_REJECTIONS(nonzero, 0)
+SINTER_AXES_REJECTIONS(argwhere, 0)
 
 }  // namespace sinter

@@ -19,10 +19,7 @@ template <class X, class S, int Least, int Dropped>
 constexpr auto find_part_mistake() {
   if constexpr (!has_axes<X, Least>) return axes_mistake<X, Least>{};
   else if constexpr (!has_axes<S, 0>) return axes_mistake<S, 0>{};
-  else if constexpr (!same_device<X, S>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, S>>) return source_mistake<X, S>{};
   else if constexpr (rank_of<S> != rank_of<X> - Dropped)
     return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_part_of_rank<rank_of<X> - Dropped>>{};
   else return fitting<element_of<X>>{};

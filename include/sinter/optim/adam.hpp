@@ -140,17 +140,20 @@ struct adam_kernel {
   }
 };
 
+/// What Adam and its relatives have in common.
+template <class Options>
+void check_adam_settings(const char* name, const Options& o) {
+  check_setting(name, "beta1", o.beta1, 1);
+  check_setting(name, "beta2", o.beta2, 1);
+  check_setting(name, "eps", o.eps);
+  check_setting(name, "weight_decay", o.weight_decay);
+}
+
 /// Adam adds weight_decay p to the gradient, AdamW shrinks p itself. Both are one formula, so one kernel.
 template <class Options, bool Decoupled>
 struct adam_rule {
   using options = Options;
-  static void validate(const options& o) {
-    const char* const name = Decoupled ? "adamw" : "adam";
-    check_setting(name, "beta1", o.beta1, 1);
-    check_setting(name, "beta2", o.beta2, 1);
-    check_setting(name, "eps", o.eps);
-    check_setting(name, "weight_decay", o.weight_decay);
-  }
+  static void validate(const options& o) { check_adam_settings(Decoupled ? "adamw" : "adam", o); }
 
   template <class T, device D>
   struct state {

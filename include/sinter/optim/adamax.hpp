@@ -76,12 +76,7 @@ struct adamax_rule {
 
 #if SINTER_DEFINES
 
-SINTER_SHARED void adamax_rule::validate(const options& o) {
-  check_setting("adamax", "beta1", o.beta1, 1);
-  check_setting("adamax", "beta2", o.beta2, 1);
-  check_setting("adamax", "eps", o.eps);
-  check_setting("adamax", "weight_decay", o.weight_decay);
-}
+SINTER_SHARED void adamax_rule::validate(const options& o) { check_adam_settings("adamax", o); }
 
 static_assert(optimizer_rule<adamax_rule>);
 

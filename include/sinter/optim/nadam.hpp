@@ -14,13 +14,7 @@ struct nadam_options {
   double momentum_decay = 4e-3;
 };
 
-struct radam_options {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;
-};
+using radam_options = adam_options;
 
 namespace detail {
 
@@ -57,10 +51,7 @@ template <class Rule, class Options>
 struct weighed_adam_rule {
   using options = Options;
   static void validate(const options& o) {
-    check_setting(Rule::name, "beta1", o.beta1, 1);
-    check_setting(Rule::name, "beta2", o.beta2, 1);
-    check_setting(Rule::name, "eps", o.eps);
-    check_setting(Rule::name, "weight_decay", o.weight_decay);
+    check_adam_settings(Rule::name, o);
     Rule::validate_more(o);
   }
 

@@ -156,14 +156,8 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
-#define SINTER_EXTENTS_WITHOUT_BRACES(name)                                                                     \
-  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
-            class Fix = write_them_in_braces>                                                                   \
-    requires(sizeof...(I) > 0)                                                                                  \
-  tensor<T, int{sizeof...(I)}, D> name(generator&, I...) = delete;
-SINTER_EXTENTS_WITHOUT_BRACES(rand)
-SINTER_EXTENTS_WITHOUT_BRACES(randn)
-#undef SINTER_EXTENTS_WITHOUT_BRACES
+SINTER_SHAPE_WITHOUT_BRACES(rand, generator&)
+SINTER_SHAPE_WITHOUT_BRACES(randn, generator&)
 SINTER_WITHOUT_GENERATOR(rand)
 SINTER_WITHOUT_GENERATOR(randn)
 #undef SINTER_WITHOUT_GENERATOR

@@ -183,6 +183,25 @@ auto as_line(const char* op, E&& e) {
   }
 }
 
+/// Of what is written into x: a number that its elements hold, or elements of their type on their device.
+template <class X, class S>
+constexpr auto find_source_mistake() {
+  if constexpr (literal<S>) {
+    if constexpr (literal_fits<S, element_of<X>>) return fitting<element_of<X>>{};
+    else
+      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
+                     write_an_integer_literal_or_cast_the_tensor>{};
+  } else if constexpr (!is_fitting<beside_mistake<X, S>>) {
+    return beside_mistake<X, S>{};
+  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  } else {
+    return fitting<element_of<X>>{};
+  }
+}
+template <class X, class S>
+using source_mistake = decltype(find_source_mistake<X, S>());
+
 /// Which elements a function of scatter_op takes.
 enum class scatter_elements { all, numbers, reals };
 
@@ -195,19 +214,10 @@ constexpr auto find_scatter_mistake() {
                        : Elements == scatter_elements::numbers ? std::is_same_v<element_of<X>, bool>
                                                                : false) {
     return mistake<element_type_without_this_op<element_of<X>>, use_another_element_type_or_cast>{};
+  } else if constexpr (!is_fitting<source_mistake<X, S>>) {
+    return source_mistake<X, S>{};
   } else if constexpr (literal<S>) {
-    if constexpr (!literal_fits<S, element_of<X>>)
-      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
-                     write_an_integer_literal_or_cast_the_tensor>{};
-    else return fitting<element_of<X>>{};
-  } else if constexpr (!expression<S>) {
-    return no_operands<S>{};
-  } else if constexpr (!same_device<X, S>) {
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  } else if constexpr (reads_name<S>) {
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+    return fitting<element_of<X>>{};
   } else if constexpr (rank_of<X> != rank_of<S>) {
     return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_source_of_the_rank_of_the_elements>{};
   } else {
