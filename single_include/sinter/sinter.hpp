@@ -3841,68 +3841,39 @@ struct expression_base : members<Self> {
   tensor<T, R, To> to() const = delete;
 
   // Views are those of the value, which is computed for them.
-  template <class... A>
-  [[nodiscard]] auto slice(A... a) const {
-    return computed().slice(a...);
+#define SINTER_VIEW_OF_VALUE(name)        \
+  template <class... A>                   \
+  [[nodiscard]] auto name(A... a) const { \
+    return computed().name(a...);         \
   }
-  template <class... A>
-  [[nodiscard]] auto select(A... a) const {
-    return computed().select(a...);
+#define SINTER_VIEW_OF_VALUE_BY_LIST(name)                 \
+  template <std::size_t N>                                 \
+  [[nodiscard]] auto name(const index_t(&list)[N]) const { \
+    return computed().name(list);                          \
   }
+  SINTER_VIEW_OF_VALUE(slice)
+  SINTER_VIEW_OF_VALUE(select)
+  SINTER_VIEW_OF_VALUE(flatten)
+  SINTER_VIEW_OF_VALUE(transpose)
+  SINTER_VIEW_OF_VALUE(squeeze)
+  SINTER_VIEW_OF_VALUE(unsqueeze)
+  SINTER_VIEW_OF_VALUE(flip)
+  SINTER_VIEW_OF_VALUE(diagonal)
+  SINTER_VIEW_OF_VALUE(unfold)
+  SINTER_VIEW_OF_VALUE(contiguous)
+  SINTER_VIEW_OF_VALUE(reshape)
+  SINTER_VIEW_OF_VALUE_BY_LIST(reshape)
+  SINTER_VIEW_OF_VALUE(broadcast_to)
+  SINTER_VIEW_OF_VALUE_BY_LIST(broadcast_to)
+  SINTER_VIEW_OF_VALUE_BY_LIST(permute)
+#undef SINTER_VIEW_OF_VALUE
+#undef SINTER_VIEW_OF_VALUE_BY_LIST
   template <class I>
   [[nodiscard]] auto operator[](const I& i) const {
     return computed()[i];
   }
-  template <class... A>
-  [[nodiscard]] auto flatten(A... a) const {
-    return computed().flatten(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto transpose(A... a) const {
-    return computed().transpose(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto squeeze(A... a) const {
-    return computed().squeeze(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto unsqueeze(A... a) const {
-    return computed().unsqueeze(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto flip(A... a) const {
-    return computed().flip(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto diagonal(A... a) const {
-    return computed().diagonal(a...);
-  }
-  template <class... A>
-  [[nodiscard]] auto unfold(A... a) const {
-    return computed().unfold(a...);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
-    return computed().reshape(to);
-  }
-  template <class Shape>
-  [[nodiscard]] auto reshape(Shape to) const {
-    return computed().reshape(to);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto permute(const index_t (&axis_order)[N]) const {
-    return computed().permute(axis_order);
-  }
-  template <std::size_t N>
-  [[nodiscard]] auto broadcast_to(const index_t (&to)[N]) const {
-    return computed().broadcast_to(to);
-  }
-  template <class Shape>
-  [[nodiscard]] auto broadcast_to(Shape to) const {
-    return computed().broadcast_to(to);
-  }
-  [[nodiscard]] auto contiguous() const { return computed(); }
-  [[nodiscard]] auto clone() const { return computed(); }
+  /// A value of its own, whoever else asks for this one.
+  [[nodiscard]] auto clone() const { return eval(static_cast<const Self&>(*this)); }
 
   // Elements are those of a value: a loop over them would compute all of it for each.
   template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
@@ -10965,16 +10936,15 @@ tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-// What has its braces forgotten.
-#define SINTER_SHAPE_WITHOUT_BRACES(name)                                                                       \
+// What has its braces forgotten: name(extents...), behind other parameters.
+#define SINTER_SHAPE_WITHOUT_BRACES(name, ...)                                                                  \
   template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
             class Fix = write_them_in_braces>                                                                   \
     requires(sizeof...(I) > 0)                                                                                  \
-  tensor<T, int{sizeof...(I)}, D> name(I...) = delete;
+  tensor<T, int{sizeof...(I)}, D> name(__VA_ARGS__ __VA_OPT__(, ) I...) = delete;
 SINTER_SHAPE_WITHOUT_BRACES(empty)
 SINTER_SHAPE_WITHOUT_BRACES(zeros)
 SINTER_SHAPE_WITHOUT_BRACES(ones)
-#undef SINTER_SHAPE_WITHOUT_BRACES
 template <int = 0, std::integral A, std::integral B, class... More, class Problem = extents_that_are_not_in_braces,
           class Fix = write_them_in_braces>
 tensor<float, 1, cpu> full(A, B, More...) = delete;
@@ -15502,10 +15472,12 @@ struct mixed_list {
   mixed_list(A&&, B&&, More&&...) = delete;
 };
 
-/// The type that holds any of the parts: variables where one is tracked.
+/// The type of rank R that holds any of E: variables where one is tracked.
+template <int R, class... E>
+using common_value = typename result_of_point<typename literal_target<E...>::type, R,
+                                              typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
 template <class... E>
-using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
-                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
+using part_of = common_value<larger(bare<E>::rank...), E...>;
 
 }  // namespace detail
 
@@ -17691,13 +17663,22 @@ struct use_an_index_of_rank_1;
 
 namespace detail {
 
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
+/// Of x and an operand beside it, of whatever element types.
+template <class X, class I>
+constexpr auto find_beside_mistake() {
   if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
   else if constexpr (!same_device<X, I>)
     return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
   else if constexpr (reads_name<X> || reads_name<I>)
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using beside_mistake = decltype(find_beside_mistake<X, I>());
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!is_fitting<beside_mistake<X, I>>) return beside_mistake<X, I>{};
   else if constexpr (!integer_element<element_of<I>>)
     return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
   else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
@@ -21508,11 +21489,6 @@ constexpr auto find_grid_mistake() {
 template <int Most, class... E>
 using grid_mistake = decltype(find_grid_mistake<Most, bare<E>...>());
 
-/// The type of rank R that holds any of E: variables where one is tracked.
-template <int R, class... E>
-using common_value = typename result_of_point<typename literal_target<E...>::type, R,
-                                              typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
-
 template <class... E>
 auto mesh(const char* op, indexing by, const E&... e) {
   constexpr int N = sizeof...(E);
@@ -22067,17 +22043,6 @@ tensor<std::int64_t, 2, device_of<E>> coordinates_of_nonzero(const char* op, con
   return result;
 }
 
-template <class E>
-constexpr auto find_nonzero_mistake() {
-  if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return no_operands<E>{};
-  else if constexpr (reads_name<E>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
-
 }  // namespace detail
 
 /// The coordinates of the elements that are not 0, in row-major order: int64, (k, rank of x). NaN is not 0. Their
@@ -22086,7 +22051,7 @@ using nonzero_mistake = decltype(find_nonzero_mistake<bare<E>>());
 ///
 ///     tensor places = nonzero(x > 0);
 template <class X>
-  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+  requires(detail::has_axes<X, 0>)
 tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
   return detail::coordinates_of_nonzero("nonzero", x);
 }
@@ -22094,16 +22059,12 @@ tensor<std::int64_t, 2, device_of<X>> nonzero(const X& x) {
 ///
 ///     tensor places = argwhere(x);
 template <class X>
-  requires(detail::is_fitting<detail::nonzero_mistake<X>>)
+  requires(detail::has_axes<X, 0>)
 tensor<std::int64_t, 2, device_of<X>> argwhere(const X& x) {
   return detail::coordinates_of_nonzero("argwhere", x);
 }
-template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
-          class Fix = typename detail::nonzero_mistake<X>::fix>
-void nonzero(X&&) = delete;
-template <class X, class Problem = typename detail::nonzero_mistake<X>::problem,
-          class Fix = typename detail::nonzero_mistake<X>::fix>
-void argwhere(X&&) = delete;
+SINTER_AXES_REJECTIONS(nonzero, 0)
+SINTER_AXES_REJECTIONS(argwhere, 0)
 
 }  // namespace sinter
 // sinter/ops/scatter.hpp: scatter, scatter_add and scatter_reduce write elements at indices, index_copy, index_fill,
@@ -22289,6 +22250,25 @@ auto as_line(const char* op, E&& e) {
   }
 }
 
+/// Of what is written into x: a number that its elements hold, or elements of their type on their device.
+template <class X, class S>
+constexpr auto find_source_mistake() {
+  if constexpr (literal<S>) {
+    if constexpr (literal_fits<S, element_of<X>>) return fitting<element_of<X>>{};
+    else
+      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
+                     write_an_integer_literal_or_cast_the_tensor>{};
+  } else if constexpr (!is_fitting<beside_mistake<X, S>>) {
+    return beside_mistake<X, S>{};
+  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
+    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  } else {
+    return fitting<element_of<X>>{};
+  }
+}
+template <class X, class S>
+using source_mistake = decltype(find_source_mistake<X, S>());
+
 /// Which elements a function of scatter_op takes.
 enum class scatter_elements { all, numbers, reals };
 
@@ -22301,19 +22281,10 @@ constexpr auto find_scatter_mistake() {
                        : Elements == scatter_elements::numbers ? std::is_same_v<element_of<X>, bool>
                                                                : false) {
     return mistake<element_type_without_this_op<element_of<X>>, use_another_element_type_or_cast>{};
+  } else if constexpr (!is_fitting<source_mistake<X, S>>) {
+    return source_mistake<X, S>{};
   } else if constexpr (literal<S>) {
-    if constexpr (!literal_fits<S, element_of<X>>)
-      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
-                     write_an_integer_literal_or_cast_the_tensor>{};
-    else return fitting<element_of<X>>{};
-  } else if constexpr (!expression<S>) {
-    return no_operands<S>{};
-  } else if constexpr (!same_device<X, S>) {
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  } else if constexpr (reads_name<S>) {
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  } else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>) {
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+    return fitting<element_of<X>>{};
   } else if constexpr (rank_of<X> != rank_of<S>) {
     return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_source_of_the_rank_of_the_elements>{};
   } else {
@@ -22643,11 +22614,7 @@ extents<K + R - N> shape_at(const extents<K>& places, const extents<R>& x) {
 /// Of x at coordinates of its first N axes, whose places have rank K.
 template <class X, class I, int N, int K>
 constexpr auto find_coordinates_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return no_operands<X, I>{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<X> || reads_name<I>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<X, I>>) return beside_mistake<X, I>{};
   else if constexpr (!integer_element<element_of<I>> && !std::is_same_v<element_of<I>, bool>)
     return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
   else if constexpr ((rank_of<X>) < N)
@@ -22682,16 +22649,8 @@ template <class X, class I, class V, int N>
 constexpr auto find_put_mistake() {
   using at = indices_mistake<X, I, N>;
   if constexpr (!is_fitting<at>) return at{};
-  else if constexpr (literal<V>) {
-    if constexpr (literal_fits<V, element_of<X>>) return at{};
-    else
-      return mistake<floating_literal_with_elements_of_type<element_of<X>>,
-                     write_an_integer_literal_or_cast_the_tensor>{};
-  } else if constexpr (!expression<V>) return no_operands<V>{};
-  else if constexpr (!same_device<X, V>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<V>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<V>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<V>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, V>>) return source_mistake<X, V>{};
+  else if constexpr (literal<V>) return at{};
   else if constexpr ((rank_of<V>) > rank_of<I> + rank_of<X> - N)
     return mistake<operands_of_ranks<rank_of<X>, rank_of<I>, rank_of<V>>,
                    use_an_operand_of_rank<0, rank_of<I> + rank_of<X> - N>>{};
@@ -23578,11 +23537,7 @@ namespace detail {
 
 template <class X, class M>
 constexpr auto find_mask_mistake() {
-  if constexpr (!expression<X> || !expression<M>) return no_operands<X, M>{};
-  else if constexpr (!same_device<X, M>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<M>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<X> || reads_name<M>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<X, M>>) return beside_mistake<X, M>{};
   else if constexpr (!std::is_same_v<element_of<M>, bool>)
     return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
   else return fitting<element_of<X>>{};
@@ -23597,10 +23552,7 @@ constexpr auto find_masked_scatter_mistake() {
   using mask = mask_mistake<X, M>;
   if constexpr (!is_fitting<mask>) return mask{};
   else if constexpr (!expression<S>) return no_operands<S>{};
-  else if constexpr (!same_device<X, S>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, S>>) return source_mistake<X, S>{};
   else return mask{};
 }
 template <class X, class M, class S>
@@ -26191,10 +26143,7 @@ template <class X, class S, int Least, int Dropped>
 constexpr auto find_part_mistake() {
   if constexpr (!has_axes<X, Least>) return axes_mistake<X, Least>{};
   else if constexpr (!has_axes<S, 0>) return axes_mistake<S, 0>{};
-  else if constexpr (!same_device<X, S>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<S>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<X>, element_of<S>>)
-    return mistake<mixed_element_types<element_of<X>, element_of<S>>, convert_one_operand_with_cast>{};
+  else if constexpr (!is_fitting<source_mistake<X, S>>) return source_mistake<X, S>{};
   else if constexpr (rank_of<S> != rank_of<X> - Dropped)
     return mistake<operands_of_ranks<rank_of<X>, rank_of<S>>, use_a_part_of_rank<rank_of<X> - Dropped>>{};
   else return fitting<element_of<X>>{};
@@ -54214,14 +54163,8 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
-#define SINTER_EXTENTS_WITHOUT_BRACES(name)                                                                     \
-  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
-            class Fix = write_them_in_braces>                                                                   \
-    requires(sizeof...(I) > 0)                                                                                  \
-  tensor<T, int{sizeof...(I)}, D> name(generator&, I...) = delete;
-SINTER_EXTENTS_WITHOUT_BRACES(rand)
-SINTER_EXTENTS_WITHOUT_BRACES(randn)
-#undef SINTER_EXTENTS_WITHOUT_BRACES
+SINTER_SHAPE_WITHOUT_BRACES(rand, generator&)
+SINTER_SHAPE_WITHOUT_BRACES(randn, generator&)
 SINTER_WITHOUT_GENERATOR(rand)
 SINTER_WITHOUT_GENERATOR(randn)
 #undef SINTER_WITHOUT_GENERATOR
@@ -57319,7 +57262,7 @@ void save(const M& model, const std::string& path) {
 ///
 ///     nn::load(model, "digits.safetensors");
 template <is_module M>
-void load(M& model, const std::string& path, const load_options& options = {}) {
+void load(const M& model, const std::string& path, const load_options& options = {}) {
   load_state(model, read_safetensors(path), options);
 }
 
@@ -58648,7 +58591,6 @@ struct flatten : stateless<flatten> {
   }
 };
 
-struct random_numbers_without_a_generator;
 struct pass_a_generator_as_second_argument;
 
 namespace detail {
@@ -59724,14 +59666,8 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
-#define SINTER_EXTENTS_WITHOUT_BRACES(name)                                                                     \
-  template <class T = float, class D = cpu, std::integral... I, class Problem = extents_that_are_not_in_braces, \
-            class Fix = write_them_in_braces>                                                                   \
-    requires(sizeof...(I) > 0)                                                                                  \
-  tensor<T, int{sizeof...(I)}, D> name(generator&, I...) = delete;
-SINTER_EXTENTS_WITHOUT_BRACES(rand)
-SINTER_EXTENTS_WITHOUT_BRACES(randn)
-#undef SINTER_EXTENTS_WITHOUT_BRACES
+SINTER_SHAPE_WITHOUT_BRACES(rand, generator&)
+SINTER_SHAPE_WITHOUT_BRACES(randn, generator&)
 SINTER_WITHOUT_GENERATOR(rand)
 SINTER_WITHOUT_GENERATOR(randn)
 #undef SINTER_WITHOUT_GENERATOR
@@ -63444,17 +63380,20 @@ struct adam_kernel {
   }
 };
 
+/// What Adam and its relatives have in common.
+template <class Options>
+void check_adam_settings(const char* name, const Options& o) {
+  check_setting(name, "beta1", o.beta1, 1);
+  check_setting(name, "beta2", o.beta2, 1);
+  check_setting(name, "eps", o.eps);
+  check_setting(name, "weight_decay", o.weight_decay);
+}
+
 /// Adam adds weight_decay p to the gradient, AdamW shrinks p itself. Both are one formula, so one kernel.
 template <class Options, bool Decoupled>
 struct adam_rule {
   using options = Options;
-  static void validate(const options& o) {
-    const char* const name = Decoupled ? "adamw" : "adam";
-    check_setting(name, "beta1", o.beta1, 1);
-    check_setting(name, "beta2", o.beta2, 1);
-    check_setting(name, "eps", o.eps);
-    check_setting(name, "weight_decay", o.weight_decay);
-  }
+  static void validate(const options& o) { check_adam_settings(Decoupled ? "adamw" : "adam", o); }
 
   template <class T, device D>
   struct state {
@@ -63585,12 +63524,7 @@ struct adamax_rule {
 
 #if SINTER_DEFINES
 
-SINTER_SHARED void adamax_rule::validate(const options& o) {
-  check_setting("adamax", "beta1", o.beta1, 1);
-  check_setting("adamax", "beta2", o.beta2, 1);
-  check_setting("adamax", "eps", o.eps);
-  check_setting("adamax", "weight_decay", o.weight_decay);
-}
+SINTER_SHARED void adamax_rule::validate(const options& o) { check_adam_settings("adamax", o); }
 
 static_assert(optimizer_rule<adamax_rule>);
 
@@ -64320,13 +64254,7 @@ struct nadam_options {
   double momentum_decay = 4e-3;
 };
 
-struct radam_options {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;
-};
+using radam_options = adam_options;
 
 namespace detail {
 
@@ -64363,10 +64291,7 @@ template <class Rule, class Options>
 struct weighed_adam_rule {
   using options = Options;
   static void validate(const options& o) {
-    check_setting(Rule::name, "beta1", o.beta1, 1);
-    check_setting(Rule::name, "beta2", o.beta2, 1);
-    check_setting(Rule::name, "eps", o.eps);
-    check_setting(Rule::name, "weight_decay", o.weight_decay);
+    check_adam_settings(Rule::name, o);
     Rule::validate_more(o);
   }
 
@@ -82409,6 +82334,15 @@ extents<R> with_matrices(extents<R> x, index_t rows, index_t columns) {
   return x;
 }
 
+/// The shape of x with a line of n elements in place of each matrix.
+template <int R>
+extents<R - 1> with_lines(const extents<R>& x, index_t n) {
+  extents<R - 1> shape;
+  for (int d = 0; d + 2 < R; ++d) shape[d] = x[d];
+  shape[R - 2] = n;
+  return shape;
+}
+
 SINTER_SHARED void check_square(const char* op, shape_piece a);
 /// Errors: value_error for the first matrix that failed.
 SINTER_SHARED void check_all_done(const char* op, const std::vector<char>& failed, const char* why);
@@ -82759,10 +82693,8 @@ auto svd(const A& a) {
       },
       "svd")(x);
   const auto of_u = detail::with_matrices(x.shape(), m, k), of_v = detail::with_matrices(x.shape(), k, n);
-  extents<R - 1> of_s;
-  for (int d = 0; d < R - 1; ++d) of_s[d] = d < R - 2 ? x.shape()[d] : k;
   const auto u = detail::part_of_lines(lines, 0, of_u, m * k);
-  const auto s = detail::part_of_lines(lines, m * k, of_s, k);
+  const auto s = detail::part_of_lines(lines, m * k, detail::with_lines(x.shape(), k), k);
   const auto v = detail::part_of_lines(lines, m * k + k, of_v, k * n);
   return singular_value_parts<detail::bare<decltype(u)>, detail::bare<decltype(s)>>{u, s, v};
 }
@@ -82777,11 +82709,8 @@ auto svdvals(const A& a) {
   detail::check_defined("svdvals", a);
   return with_gradient(
       [](const auto& x) {
-        constexpr int R = rank_of<decltype(x)>;
-        extents<R - 1> shape;
-        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
-        if (x.shape()[R - 1] < shape[R - 2]) shape[R - 2] = x.shape()[R - 1];
-        return with_saved(detail::singular_parts_of("svdvals", detail::batch_of(x), false).s.reshape(shape), x);
+        const auto s = detail::singular_parts_of("svdvals", detail::batch_of(x), false).s;
+        return with_saved(s.reshape(detail::with_lines(x.shape(), s.shape()[1])), x);
       },
       [](const auto& g, const auto& x) {
         const auto p = detail::singular_parts_of("svdvals", detail::batch_of(x));
@@ -82904,9 +82833,7 @@ auto eigh(const A& a) {
       },
       "eigh")(x);
   const index_t n = x.shape()[R - 1];
-  extents<R - 1> of_w;
-  for (int d = 0; d < R - 1; ++d) of_w[d] = x.shape()[d];
-  const auto w = detail::part_of_lines(lines, 0, of_w, n);
+  const auto w = detail::part_of_lines(lines, 0, detail::with_lines(x.shape(), n), n);
   const auto v = detail::part_of_lines(lines, n, x.shape(), n * n);
   return symmetric_eigen_parts<detail::bare<decltype(w)>, detail::bare<decltype(v)>>{w, v};
 }
@@ -82921,11 +82848,8 @@ auto eigvalsh(const A& a) {
   detail::check_square("eigvalsh", a);
   return with_gradient(
       [](const auto& x) {
-        constexpr int R = rank_of<decltype(x)>;
         const auto [w, v] = detail::symmetric_parts_of("eigvalsh", detail::batch_of(x));
-        extents<R - 1> shape;
-        for (int d = 0; d < R - 1; ++d) shape[d] = x.shape()[d];
-        return with_saved(w.reshape(shape), v, x.shape());
+        return with_saved(w.reshape(detail::with_lines(x.shape(), w.shape()[1])), v, x.shape());
       },
       [](const auto& g, const auto& v, const auto& shape) {
         const auto lines = g.reshape({v.shape()[0], v.shape()[1]});
