@@ -180,6 +180,10 @@ TEST_CASE("cdist gives the distances of all to all, and pdist those of each pair
   const variable large = cdist(v, v);
   CHECK(vector_norm(large.value() - cdist(v.value(), v.value(), {.way = distance_way::differences}), infinity).item() <
         1e-7);
+  CHECK(equal(large.value(), cdist(v.value(), v.value(), {.way = distance_way::product})));
+  const tensor few = v.value().slice(0, 0, 25);
+  CHECK(equal(cdist(few, few), cdist(few, few, {.way = distance_way::differences})));
+  CHECK_FALSE(equal(cdist(few, few), cdist(few, few, {.way = distance_way::product})));
   large.backward(ones<double>({30, 30}));
   CHECK(std::isfinite(eval(sum(v.grad())).item()));
   const tensor pairs = pdist(b, 1);
