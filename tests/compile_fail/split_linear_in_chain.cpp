@@ -6,10 +6,10 @@
 
 using namespace sinter;
 
-using split = nn::split_linear_over<float, cpu, nn::tracked, true, numa<0>, numa<1>>;
+using parts = nn::split_linear_over<float, cpu, nn::tracked, true, numa<0>, numa<1>>;
 
 #ifdef SINTER_MUST_FAIL
-auto f(const nn::layer_norm<float, numa<0>>& first, const split& second) { return nn::sequential{first, second}; }
+auto f(const nn::layer_norm<float, numa<0>>& first, const parts& second) { return nn::sequential{first, second}; }
 #else
-auto f(const nn::layer_norm<float, cpu>& first, const split& second) { return nn::sequential{first, second}; }
+auto f(const nn::layer_norm<float, cpu>& first, const parts& second) { return nn::sequential{first, second}; }
 #endif

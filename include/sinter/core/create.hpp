@@ -103,8 +103,8 @@ tensor<T, 0, D> full(detail::number<T> value) {
 }
 
 /// Floats, where the number is one.
-template <std::size_t R, std::floating_point V>
-tensor<float, int{R}, cpu> full(const index_t (&shape)[R], V value) {
+template <std::size_t R>
+tensor<float, int{R}, cpu> full(const index_t (&shape)[R], double value) {
   return full<float, cpu>(detail::to_extents(shape), value);
 }
 template <std::size_t R, std::integral V, class Problem = no_element_type, class Fix = write_full_less_float_greater>

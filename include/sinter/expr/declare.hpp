@@ -1,11 +1,22 @@
 // sinter/expr/declare.hpp: macros that declare the functions of an op together with the rejection of every mistake.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
 #include "sinter/expr/expression.hpp"
 #include "sinter/expr/op_members.hpp"
+
+namespace sinter::detail {
+
+// Any text. A parameter of this type costs clang one note where it does not fit; a constrained template costs it three.
+struct any_text {
+  template <std::convertible_to<const char*> T>
+  any_text(const T&);
+};
+
+}  // namespace sinter::detail
 
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header
@@ -92,12 +103,13 @@
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
   void name(A&&, B&&, Parameter&&...) = delete;
 
-// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 // The rejection of a loss whose reduction is text, as in PyTorch.
-#define SINTER_TEXT_REJECTION(name)                                                                                    \
-  template <class A, class B, std::convertible_to<const char*> Text, class Problem = ::sinter::reduction_that_is_text, \
-            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none>                                \
-  void name(A&&, B&&, Text&&) = delete;
+#define SINTER_TEXT_REJECTION(name)                                                     \
+  template <class A, class B, class Problem = ::sinter::reduction_that_is_text,         \
+            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
+  void name(A&&, B&&, ::sinter::detail::any_text) = delete;
+
+// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
   template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
             class Fix = typename judged<A, B>::fix>                                          \

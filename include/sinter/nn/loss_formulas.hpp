@@ -112,18 +112,18 @@ auto held_above(const V& v, double eps) {
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
   }
-// The same with a number behind the target, which is 1 where it is not given.
-#define SINTER_LOSS_WITH(name, number, ...)                                 \
-  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
-    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
-  auto name(A&& a, B&& b, double number, R = {}) {                          \
-    detail::check_loss_shapes(#name, a, b);                                 \
-    return detail::reduced<R>(__VA_ARGS__);                                 \
-  }                                                                         \
-  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
-    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
-  auto name(A&& a, B&& b, R reduce = {}) {                                  \
-    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
+// The same with a number behind the target, which is 1 where it is not given. enable_if: see expr/declare.hpp.
+#define SINTER_LOSS_WITH(name, number, ...)                                                                        \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t,                                        \
+            class = std::enable_if_t<detail::is_fitting<detail::loss_mistake<A, B>>>>                              \
+  auto name(A&& a, B&& b, double number, R = {}) {                                                                 \
+    detail::check_loss_shapes(#name, a, b);                                                                        \
+    return detail::reduced<R>(__VA_ARGS__);                                                                        \
+  }                                                                                                                \
+  template <class A, class B, class R = reduction::mean_t,                                                         \
+            class = std::enable_if_t<detail::loss_reduction<R> && detail::is_fitting<detail::loss_mistake<A, B>>>> \
+  auto name(A&& a, B&& b, R reduce = {}) {                                                                         \
+    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);                                                \
   }
 // Its rejections stand beside, in the file, so that compilers show one macro less.
 

@@ -72,13 +72,12 @@ template <expression Y, expression X, class Problem = operands_on_different_devi
   requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
 void grad(const Y&, const X&) = delete;
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
-          class Fix = declare_them_with_order_2>
-  requires(OY < 2 || OX < 2)
+          class Fix = declare_them_with_order_2, class = std::enable_if_t<(OY < 2 || OX < 2)>>
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
 
 template <expression Y, class T, auto SX, device D, int OX, class Problem = variables_of_order_1,
-          class Fix = declare_them_with_order_2>
-  requires(!detail::is_variable<Y> && (Y::order == 1 || OX < 2))
+          class Fix = declare_them_with_order_2,
+          class = std::enable_if_t<!detail::is_variable<Y> && (Y::order == 1 || OX < 2)>>
 void grad(const Y& y, const variable<T, SX, D, OX>& x) = delete;
 
 }  // namespace sinter

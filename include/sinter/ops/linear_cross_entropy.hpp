@@ -445,14 +445,16 @@ detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
 }
 /// The same without options: the reduction follows the targets.
-template <class X, class W, class B, class L, detail::loss_reduction R>
-  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
+template <class X, class W, class B, class L, class R,
+          class = std::enable_if_t<detail::loss_reduction<R> &&
+                                   detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>>>
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
                                                                                 R reduce) {
   return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), std::forward<B>(b), targets, {}, reduce);
 }
-template <class X, class W, class L, detail::loss_reduction R>
-  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>)
+template <class X, class W, class L, class R,
+          class = std::enable_if_t<detail::loss_reduction<R> &&
+                                   detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>>>
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(X&& x, W&& w, const L& targets, R reduce) {
   return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), targets, {}, reduce);
 }
