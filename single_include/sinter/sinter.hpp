@@ -4146,6 +4146,16 @@ concept has_grad_uses = requires {
 
 }  // namespace sinter::detail
 
+namespace sinter::detail {
+
+// Any text. A parameter of this type costs clang one note where it does not fit; a constrained template costs it three.
+struct any_text {
+  template <std::convertible_to<const char*> T>
+  any_text(const T&);
+};
+
+}  // namespace sinter::detail
+
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header
 
@@ -4231,12 +4241,13 @@ concept has_grad_uses = requires {
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
   void name(A&&, B&&, Parameter&&...) = delete;
 
-// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 // The rejection of a loss whose reduction is text, as in PyTorch.
-#define SINTER_TEXT_REJECTION(name)                                                                                    \
-  template <class A, class B, std::convertible_to<const char*> Text, class Problem = ::sinter::reduction_that_is_text, \
-            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none>                                \
-  void name(A&&, B&&, Text&&) = delete;
+#define SINTER_TEXT_REJECTION(name)                                                     \
+  template <class A, class B, class Problem = ::sinter::reduction_that_is_text,         \
+            class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
+  void name(A&&, B&&, ::sinter::detail::any_text) = delete;
+
+// The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
   template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \
             class Fix = typename judged<A, B>::fix>                                          \
@@ -10895,8 +10906,8 @@ tensor<T, 0, D> full(detail::number<T> value) {
 }
 
 /// Floats, where the number is one.
-template <std::size_t R, std::floating_point V>
-tensor<float, int{R}, cpu> full(const index_t (&shape)[R], V value) {
+template <std::size_t R>
+tensor<float, int{R}, cpu> full(const index_t (&shape)[R], double value) {
   return full<float, cpu>(detail::to_extents(shape), value);
 }
 template <std::size_t R, std::integral V, class Problem = no_element_type, class Fix = write_full_less_float_greater>
@@ -20966,13 +20977,12 @@ template <expression Y, expression X, class Problem = operands_on_different_devi
   requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
 void grad(const Y&, const X&) = delete;
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
-          class Fix = declare_them_with_order_2>
-  requires(OY < 2 || OX < 2)
+          class Fix = declare_them_with_order_2, class = std::enable_if_t<(OY < 2 || OX < 2)>>
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
 
 template <expression Y, class T, auto SX, device D, int OX, class Problem = variables_of_order_1,
-          class Fix = declare_them_with_order_2>
-  requires(!detail::is_variable<Y> && (Y::order == 1 || OX < 2))
+          class Fix = declare_them_with_order_2,
+          class = std::enable_if_t<!detail::is_variable<Y> && (Y::order == 1 || OX < 2)>>
 void grad(const Y& y, const variable<T, SX, D, OX>& x) = delete;
 
 }  // namespace sinter
@@ -29028,14 +29038,16 @@ detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(
   return detail::linear_cross_entropy_of(R{}, options, targets, std::forward<X>(x), std::forward<W>(w));
 }
 /// The same without options: the reduction follows the targets.
-template <class X, class W, class B, class L, detail::loss_reduction R>
-  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>)
+template <class X, class W, class B, class L, class R,
+          class = std::enable_if_t<detail::loss_reduction<R> &&
+                                   detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W, B>>>>
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W, B> linear_cross_entropy(X&& x, W&& w, B&& b, const L& targets,
                                                                                 R reduce) {
   return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), std::forward<B>(b), targets, {}, reduce);
 }
-template <class X, class W, class L, detail::loss_reduction R>
-  requires(detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>)
+template <class X, class W, class L, class R,
+          class = std::enable_if_t<detail::loss_reduction<R> &&
+                                   detail::is_fitting<detail::linear_cross_entropy_mistake<L, X, W>>>>
 detail::linear_cross_entropy_value<R, rank_of<L>, X, W> linear_cross_entropy(X&& x, W&& w, const L& targets, R reduce) {
   return linear_cross_entropy(std::forward<X>(x), std::forward<W>(w), targets, {}, reduce);
 }
@@ -61195,18 +61207,18 @@ auto held_above(const V& v, double eps) {
     detail::check_loss_shapes(#name, a, b);                                 \
     return detail::reduced<R>(__VA_ARGS__);                                 \
   }
-// The same with a number behind the target, which is 1 where it is not given.
-#define SINTER_LOSS_WITH(name, number, ...)                                 \
-  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
-    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
-  auto name(A&& a, B&& b, double number, R = {}) {                          \
-    detail::check_loss_shapes(#name, a, b);                                 \
-    return detail::reduced<R>(__VA_ARGS__);                                 \
-  }                                                                         \
-  template <class A, class B, detail::loss_reduction R = reduction::mean_t> \
-    requires(detail::is_fitting<detail::loss_mistake<A, B>>)                \
-  auto name(A&& a, B&& b, R reduce = {}) {                                  \
-    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);         \
+// The same with a number behind the target, which is 1 where it is not given. enable_if: see expr/declare.hpp.
+#define SINTER_LOSS_WITH(name, number, ...)                                                                        \
+  template <class A, class B, detail::loss_reduction R = reduction::mean_t,                                        \
+            class = std::enable_if_t<detail::is_fitting<detail::loss_mistake<A, B>>>>                              \
+  auto name(A&& a, B&& b, double number, R = {}) {                                                                 \
+    detail::check_loss_shapes(#name, a, b);                                                                        \
+    return detail::reduced<R>(__VA_ARGS__);                                                                        \
+  }                                                                                                                \
+  template <class A, class B, class R = reduction::mean_t,                                                         \
+            class = std::enable_if_t<detail::loss_reduction<R> && detail::is_fitting<detail::loss_mistake<A, B>>>> \
+  auto name(A&& a, B&& b, R reduce = {}) {                                                                         \
+    return name(std::forward<A>(a), std::forward<B>(b), 1, reduce);                                                \
   }
 // Its rejections stand beside, in the file, so that compilers show one macro less.
 
