@@ -2,6 +2,7 @@
 """Fills the code blocks of README.md and docs/ from marked regions of tests and examples, or checks them (--check).
 
 A block is preceded by `<!-- snippet: FILE NAME -->`; in FILE the region stands between `// [docs:NAME]` and `// [docs:end]`.
+Of a case of tests/compile_fail the region `rejected` is what must not compile, the names that the message must have, and the twin.
 """
 import argparse
 import re
@@ -15,11 +16,22 @@ import tools
 BLOCK = re.compile(r"(<!-- snippet: (\S+) (\S+) -->\n```\w*\n)(.*?)(```)", re.S)
 
 
+def rejected(case):
+    """What a case of tests/compile_fail rejects, the names that its message must have, and what compiles in its place."""
+    text = case.read_text()
+    asked = " ".join(re.findall(r"^// (?:FIRST-LINE|EXPECT)(?:-GCC)?: (.*)$", text, re.M))
+    names = list(dict.fromkeys(re.findall(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+){2,}", asked)))
+    wrong, right = re.search(r"#ifdef SINTER_MUST_FAIL\n(.*?)#else\n(.*?)#endif", text, re.S).groups()
+    return f"{wrong.rstrip()}\n// error: {', '.join(names) or asked}\n\n// compiles:\n{right}"
+
+
 def region(file, name):
     """The lines of a region, without their common indentation."""
     path = tools.ROOT / file
     if not path.is_file():
         sys.exit(f"snippets.py: there is no {file}")
+    if name == "rejected":
+        return textwrap.dedent(rejected(path))
     found = re.findall(rf"^[ ]*// \[docs:{re.escape(name)}\]\n(.*?)^[ ]*// \[docs:end\]$", path.read_text(), re.S | re.M)
     if len(found) != 1:
         sys.exit(f"snippets.py: {file} has {len(found)} regions named {name}, not 1")
