@@ -69,7 +69,7 @@ inline const char*& chosen_instruction_set() {
 
 /// What this program's copy of the library is: its version, what this file was compiled for, and which kernels run.
 ///
-///     std::cout << build_info() << '\n';  // Sinter 0.1.0, compiled for sse2; kernels for avx2
+///     std::cout << build_info() << '\n';  // Sinter 0.2.0, compiled for sse2; kernels for avx2
 inline std::string build_info() {
   std::string text = "Sinter " SINTER_VERSION_STRING ", compiled for " SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA;
   const char* const chosen = detail::chosen_instruction_set();
