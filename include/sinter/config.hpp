@@ -6,6 +6,11 @@
 #include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
 #endif
 
+#if !defined(__LP64__) && !defined(_WIN64)
+#error "sinter: needs a 64-bit system: its sizes and indices have 64 bits"
+#include <sinter_needs_64_bits>
+#endif
+
 // The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell
 // NaNs, infinities and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this;
 // clang has macros for some of the flags, the others are found further down, when it makes code of them.

@@ -44,12 +44,14 @@
 #include "sinter/ranks/run_part.hpp"
 #include "sinter/ranks/shard_ranks.hpp"
 #include "sinter/ranks/sharded.hpp"
+#if !defined(_WIN32)  // not written for its sockets
 #include "sinter/ranks/socket/communicator.hpp"
 #include "sinter/ranks/socket/hmac.hpp"
 #include "sinter/ranks/socket/lane.hpp"
 #include "sinter/ranks/socket/mesh.hpp"
 #include "sinter/ranks/socket/transport.hpp"
 #include "sinter/ranks/socket/wire.hpp"
+#endif
 #include "sinter/ranks/sync_batch_norm.hpp"
 #include "sinter/ranks/thread/communicator.hpp"
 #include "sinter/ranks/transport.hpp"

@@ -31,6 +31,7 @@ REFUSED = {
     "-O3 -freciprocal-math": FAST,
     "-O1 -fno-signed-zeros": FAST,
     "-fno-exceptions": "sinter: .* without -fno-exceptions",
+    "-m32": "sinter: needs a 64-bit system",
     "-DEIGEN_DEFAULT_DENSE_INDEX_TYPE=int": "sinter: .*EIGEN_DEFAULT_DENSE_INDEX_TYPE",
 }
 SUPPORTED_BY = {"gcc": [], "clang": [("program.cpp", "-O0 -funsafe-math-optimizations")]}

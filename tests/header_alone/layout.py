@@ -33,6 +33,8 @@ GUARDED = {
     r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|ranks/nccl/",
     r"mpi\.h": r"ranks/mpi/",
     r"openssl/": r"ranks/socket/",
+    r"(unistd|sched|pthread|fcntl|spawn|dirent|io|process|malloc|windows|sys/(mman|stat|file|wait))\.h": r"core/platform\.hpp|ranks/socket/|"
+    r"io/(descriptor|folder|gzip|mapping|write)\.hpp",
     r"(sys/(socket|un)|netinet/\w+|arpa/inet|netdb|poll)\.h": r"ranks/socket/",
 }
 NEVER = {r"unsupported/": "unsupported Eigen", r"ranges$": "<ranges> is slow to compile", r"iostream$": "<iostream> has a "

@@ -8,15 +8,13 @@
 #include <new>
 #include <thread>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
-
-#include "sinter/config.hpp"
+#include "sinter/core/platform.hpp"
 
 namespace sinter::detail {
 
 enum class fork_step { before, in_parent, in_child };
+
+#if SINTER_FORKS
 
 /// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in
 /// both processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
@@ -40,15 +38,23 @@ class fork_watch {
 
   void begin();
   static void tell_all(fork_step step);
-#if defined(__unix__) || defined(__APPLE__)
   static const int asked_;
-#endif
 
   void* watched_;
   void (*tell_)(void*, fork_step);
   fork_watch* next_ = nullptr;
   fork_watch* previous_ = nullptr;
 };
+
+#else
+
+class fork_watch {
+ public:
+  template <class T>
+  explicit fork_watch(T&) {}
+};
+
+#endif
 
 /// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. A thread that holds
 /// one must not wait for another.
@@ -86,6 +92,8 @@ T& make_once(std::atomic<T*>& made, const Make& make) {
 
 #if SINTER_DEFINES
 
+#if SINTER_FORKS
+
 SINTER_SHARED void fork_watch::begin() {
   registry& all = every_;
   const std::lock_guard lock(all.changing);
@@ -102,11 +110,11 @@ SINTER_SHARED fork_watch::~fork_watch() {
 SINTER_SHARED void fork_watch::tell_all(fork_step step) {
   for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
 }
-#if defined(__unix__) || defined(__APPLE__)
-inline const int fork_watch::asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
-                                                       [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
-                                                       [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
-#endif
+inline const int fork_watch::asked_ = tell_of_forks([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+
+#endif  // SINTER_FORKS
 
 SINTER_SHARED void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
 

@@ -1,12 +1,7 @@
 // sinter/core/host_memory.hpp: where the arenas of the host devices get their memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdlib>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "sinter/core/platform.hpp"
 
 namespace sinter::detail {
 
@@ -26,16 +21,14 @@ class host_memory {
   void* take(std::size_t size) noexcept {
     const std::size_t offset = alignment + (size >= placed ? turn_++ % places * (page / places) : 0);
     const std::size_t unit = size >= huge_page ? huge_page : size >= placed ? page : alignment;
-    auto* const base = static_cast<char*>(std::aligned_alloc(unit, (offset + size + unit - 1) / unit * unit));
+    auto* const base = static_cast<char*>(take_aligned(unit, (offset + size + unit - 1) / unit * unit));
     if (base == nullptr) return nullptr;
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (size >= huge_page) ::madvise(base, offset + size, MADV_HUGEPAGE);
-#endif
+    if (size >= huge_page) ask_for_huge_pages(base, offset + size);
     char* const block = base + offset;
     reinterpret_cast<char**>(block)[-1] = base;
     return block;
   }
-  void give(void* block) noexcept { std::free(static_cast<char**>(block)[-1]); }
+  void give(void* block) noexcept { give_aligned(static_cast<char**>(block)[-1]); }
 
  private:
   std::size_t turn_ = 0;

@@ -5,18 +5,9 @@
 #include <cstdint>
 
 #include "sinter/core/device.hpp"
-#if SINTER_DEFINES
-#if defined(__unix__) || defined(__APPLE__)
-#include <time.h>
-#else
-#include <chrono>
-#endif
-#endif  // SINTER_DEFINES
+#include "sinter/core/platform.hpp"
 
 namespace sinter::detail {
-
-/// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
-SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
 
 /// How many meters live. Nothing is counted while there is none.
 inline std::atomic<int>& usage_meters() {
@@ -58,16 +49,6 @@ usage_counter& copies_between() {
 }
 
 #if SINTER_DEFINES
-
-SINTER_SHARED std::int64_t steady_nanoseconds() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  ::timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
 
 SINTER_SHARED void usage_clock::count() noexcept {
   counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);

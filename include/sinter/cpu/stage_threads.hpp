@@ -108,7 +108,7 @@ SINTER_SHARED bool stage_threads::start() {
 }
 
 SINTER_SHARED void stage_threads::serve(std::size_t stage, std::uint64_t seen) {
-  if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
+  if (nodes_[stage] >= 0) sinter::detail::pin_to_node(nodes_[stage]);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || round_ != seen; });

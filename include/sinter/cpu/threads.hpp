@@ -318,7 +318,7 @@ SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
 
 SINTER_SHARED void thread_pool::worker() noexcept {
   measured_pool() = this;
-  if (node_ >= 0) detail::pin_to_node(node_);
+  if (node_ >= 0) sinter::detail::pin_to_node(node_);
   int seen = epoch_.load(std::memory_order_seq_cst);
   while (true) {
     work(detail::float_control());

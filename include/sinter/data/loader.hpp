@@ -1,8 +1,6 @@
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
 #pragma once
 
-#include <unistd.h>
-
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "sinter/core/fork.hpp"
+#include "sinter/core/platform.hpp"
 #include "sinter/data/dataset.hpp"
 #include "sinter/data/sampler.hpp"
 #include "sinter/random/create.hpp"
@@ -44,14 +43,14 @@ namespace detail {
 /// parent: the thread that held it is not there.
 class dataset_turns {
  public:
-  bool of_this_process() const { return process_ == ::getpid(); }
+  bool of_this_process() const { return process_ == process_number(); }
   std::unique_lock<std::mutex> take() {
     return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
 
  private:
   std::mutex mutex_;
-  pid_t process_ = ::getpid();
+  int process_ = process_number();
 };
 
 /// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go

@@ -1,8 +1,6 @@
 // sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <optional>
 
 #include "sinter/core/types.hpp"
@@ -24,9 +22,8 @@ class basic_byte_source {
     if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
     file_ = open_file(path_, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
-      refuse<io_error>({path_, ": is a directory, not a file"});
+    file_info info;
+    if (tell_file(file_, info) && is_folder(info)) refuse<io_error>({path_, ": is a directory, not a file"});
     if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
   }
 

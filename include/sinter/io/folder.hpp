@@ -2,7 +2,6 @@
 #pragma once
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <vector>
@@ -12,8 +11,8 @@
 namespace sinter::detail {
 
 SINTER_COLD inline bool is_folder(const std::string& path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  file_info info;
+  return tell_file(path.c_str(), info) && is_folder(info);
 }
 
 /// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
@@ -37,7 +36,8 @@ SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, 
   while (const dirent* const entry = ::readdir(all.open)) {
     const std::string_view name = entry->d_name;
     if (name.starts_with(prefix) && name.ends_with(ending))
-      paths.push_back(folder + (folder.ends_with('/') ? "" : "/") + std::string(name));
+      paths.push_back(folder + (folder.find_last_of(ends_of_folders) + 1 == folder.size() ? "" : "/") +
+                      std::string(name));
     errno = 0;
   }
   if (errno != 0) refuse<io_error>({folder, ": reading the folder failed: ", system_text(errno)});

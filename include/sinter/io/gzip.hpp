@@ -1,10 +1,12 @@
 // sinter/io/gzip.hpp: unpacks gzip: by zlib where SINTER_WITH_ZLIB is defined as 1, otherwise by the program gzip.
 #pragma once
 
+#if !defined(_WIN32)
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#endif
 
 #include "sinter/io/descriptor.hpp"
 
@@ -19,6 +21,19 @@ namespace sinter::detail {
 [[noreturn]] SINTER_COLD inline void refuse_gzip(const std::string& path) {
   refuse<io_error>({path, ": the file is cut short or not in gzip format"});
 }
+
+#if defined(_WIN32)
+
+/// Windows has no program gzip.
+class gzip_program {
+ public:
+  SINTER_COLD gzip_program(const std::string& path, const descriptor&) {
+    refuse<io_error>({path, ": needs zlib (SINTER_WITH_ZLIB) on this system; compile with it or unpack the file"});
+  }
+  std::size_t read(void*, std::size_t) { return 0; }
+};
+
+#else
 
 /// Its own pipe brings the exit status of gzip: what wait would say is lost where the program ignores SIGCHLD or reaps
 /// every child by itself.
@@ -94,6 +109,8 @@ class gzip_program {
   descriptor unpacked_, status_;
   pid_t child_ = -1;
 };
+
+#endif  // _WIN32
 
 // Both have names of their own, so that a program may hold files compiled with zlib and without.
 #if SINTER_WITH_ZLIB

@@ -1,7 +1,9 @@
 // sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
 #pragma once
 
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 
 #include <memory>
 
@@ -10,10 +12,17 @@
 
 namespace sinter::detail {
 
-/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+/// The bytes of a file in memory. Pages are read when they are touched, on Windows all at once; what is written to them
+/// stays in this process.
 class file_mapping {
  public:
   SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(_WIN32)
+    auto whole = std::make_unique_for_overwrite<char[]>(size);
+    if (const ssize_t got = read_at(file, whole.get(), size, 0); got < 0 || static_cast<std::size_t>(got) < size)
+      refuse<io_error>({path, ": cannot be read: ", got < 0 ? system_text(errno) : "it was cut short"});
+    data_ = whole.release();
+#else
 #if defined(MAP_NORESERVE)
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
 #else
@@ -21,10 +30,15 @@ class file_mapping {
 #endif
     data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+#endif
   }
   file_mapping(const file_mapping&) = delete;
   file_mapping& operator=(const file_mapping&) = delete;
+#if defined(_WIN32)
+  ~file_mapping() { delete[] data(); }
+#else
   ~file_mapping() { ::munmap(data_, size_); }
+#endif
 
   char* data() const { return static_cast<char*>(data_); }
 

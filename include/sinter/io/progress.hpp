@@ -6,24 +6,12 @@
 #include <string>
 #include <utility>
 
-#if defined(_WIN32)
-#include <io.h>
-#else
-#include <unistd.h>
-#endif
-
+#include "sinter/core/platform.hpp"
 #include "sinter/core/types.hpp"
 
 namespace sinter {
 
-/// True when the stream is a terminal.
-inline bool is_terminal(std::FILE* stream) {
-#if defined(_WIN32)
-  return ::_isatty(::_fileno(stream)) != 0;
-#else
-  return ::isatty(::fileno(stream)) != 0;
-#endif
-}
+using detail::is_terminal;
 
 /// Draws itself at most 20 times a second, so that advance() may be called for every batch.
 ///

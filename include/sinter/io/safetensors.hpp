@@ -1,8 +1,6 @@
 // sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "sinter/io/elements.hpp"
@@ -72,9 +70,9 @@ class safetensors_file {
   SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
     file_ = open_file(path, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
-    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    file_info info;
+    if (!tell_file(file_, info)) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!is_regular(info)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
     const auto size = static_cast<std::size_t>(info.st_size);
     unsigned char length[8];
     if (size < sizeof length)

@@ -1,8 +1,6 @@
 // sinter/ranks/run_checkpoint.hpp: one file with all that a training run needs to go on after it was stopped.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -92,8 +90,8 @@ class run_checkpoint {
 
   /// Whether there is a file, which a folder is not. Errors: io_error if that cannot be told.
   SINTER_COLD bool exists() const {
-    struct stat info;
-    if (::stat(path_.c_str(), &info) == 0) return S_ISREG(info.st_mode);
+    detail::file_info info;
+    if (detail::tell_file(path_.c_str(), info)) return detail::is_regular(info);
     if (errno != ENOENT)
       detail::refuse<io_error>({path_, ": cannot tell whether it exists: ", detail::system_text(errno)});
     return false;
@@ -137,8 +135,8 @@ class run_checkpoint {
 
  private:
   SINTER_COLD void refuse_folder() const {
-    struct stat info;
-    if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    detail::file_info info;
+    if (detail::tell_file(path_.c_str(), info) && detail::is_folder(info))
       detail::refuse<io_error>({path_, ": is a directory, not a file; name a file in it"});
   }
   template <class X>

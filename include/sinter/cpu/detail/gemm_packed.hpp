@@ -1,11 +1,10 @@
 // sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 
+#include "sinter/core/platform.hpp"
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
@@ -20,10 +19,8 @@ inline index_t quarter_of_l2() {
   index_t bytes = known.load(std::memory_order_relaxed);
   if (bytes != 0) return bytes;
   bytes = index_t{1} << 18;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
-#endif
+  if (const auto l2 = static_cast<index_t>(sinter::detail::second_cache()); l2 > 0)
+    bytes = smaller(l2 / 4, index_t{1} << 19);
   known.store(bytes, std::memory_order_relaxed);
   return bytes;
 }

@@ -1,9 +1,8 @@
 // sinter/cpu/detail/loop_shape.hpp: an index space with its operands, and the kernel function that runs on it.
 #pragma once
 
-#include <cstdlib>
-
 #include "sinter/core/memory_format.hpp"
+#include "sinter/core/platform.hpp"
 #include "sinter/expr/kernel.hpp"
 #include "sinter/math/packet.hpp"
 
@@ -109,13 +108,13 @@ char* scratch(std::size_t bytes) {
   struct buffer {
     char* data = nullptr;
     std::size_t size = 0;
-    ~buffer() { std::free(data); }
+    ~buffer() { sinter::detail::give_aligned(data); }
   };
   static thread_local buffer b;
   if (b.size < bytes) {
-    std::free(b.data);
+    sinter::detail::give_aligned(b.data);
     b.size = (bytes + 4095) / 4096 * 4096;
-    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
+    b.data = static_cast<char*>(sinter::detail::take_aligned(4096, b.size));
     if (b.data == nullptr) {
       b.size = 0;
       sinter::detail::refuse<out_of_memory>({"cpu: out of memory for a staging buffer of ", bytes, " bytes"});

@@ -1,16 +1,12 @@
 // sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
 #pragma once
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
 #include "sinter/core/error.hpp"
+#include "sinter/core/platform.hpp"
 
 namespace sinter::cpu_impl::detail {
 
@@ -41,78 +37,10 @@ class backoff {
   int step_ = 0;
 };
 
-#if defined(__linux__)
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept;
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
-
-SINTER_SHARED void pin_to_node(int node) noexcept;
-
-SINTER_SHARED int usable_processor_count(int node) noexcept;
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
 /// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
 SINTER_SHARED int default_threads(int node);
 
 #if SINTER_DEFINES
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-SINTER_SHARED void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-SINTER_SHARED int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
 
 SINTER_SHARED int default_threads(int node) {
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
@@ -122,7 +50,7 @@ SINTER_SHARED int default_threads(int node) {
     sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
                                          "'; set it to a number from 1 to ", most_threads, ", or not at all"});
   }
-  const int usable = usable_processor_count(node);
+  const int usable = sinter::detail::usable_processor_count(node);
   if (usable > 0) return usable;
   const unsigned threads = std::thread::hardware_concurrency();
   return threads == 0 ? 1 : static_cast<int>(threads);
