@@ -219,6 +219,20 @@ TEST_CASE("library: optimizers") {
   CHECK(optimizer.size() == 2);
 }
 
+TEST_CASE("library: groups of parameters") {
+  generator gen(1);
+  const nn::sequential model{nn::linear(3, 4, gen), nn::layer_norm(4), nn::linear(4, 2, gen)};
+  // [docs:groups]
+  optim::adamw optimizer(model, {.lr = 1e-3, .weight_decay = 0.1});
+  const auto is_vector = [](const nn::parameter_info& p) { return p.shape.size() < 2; };  // biases, norms
+  optimizer.add_param_group(optim::only(model, is_vector), [](auto& o) { o.weight_decay = 0; });
+  optimizer.add_param_group(model.get<2>(), [](auto& o) { o.lr = 1e-2; });  // the last layer
+  // [docs:end]
+  CHECK(optimizer.groups() == 3);
+  CHECK(optimizer.lr(1) == 1e-3);
+  CHECK(optimizer.options(2).weight_decay == 0.1);
+}
+
 TEST_CASE("library: data and files") {
   const std::string path = (std::filesystem::temp_directory_path() / "sinter_library_test.csv").string();
   std::ofstream(path) << "x,y\n1,2\n3,4\n5,6\n";

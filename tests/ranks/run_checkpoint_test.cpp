@@ -240,6 +240,54 @@ TEST_CASE("objects that do not fit are named, and nothing is loaded", "[parallel
   CHECK(run.optimizer.lr() == 0.02);
 }
 
+TEST_CASE("groups of parameters come back with their rates and states; other groups are refused", "[parallel]") {
+  struct grouped {
+    generator gen;
+    nn::sequential<nn::linear<double>, nn::linear<double>> model{nn::linear<double>(4, 6, gen),
+                                                                 nn::linear<double>(6, 3, gen)};
+    optim::sgd optimizer{model, {.lr = 0.02, .momentum = 0.9}};
+    grouped(std::uint64_t seed, index_t of_group) : gen(seed) {
+      const auto change = [](auto& o) { o.lr = 0.05; };
+      if (of_group == 0) optimizer.add_param_group(model.get<0>(), change);
+      if (of_group == 1) optimizer.add_param_group(model.get<1>(), change);
+    }
+    void train(optim::lr_scheduler<optim::cosine_lr>& scheduler, int from, int to) {
+      for (int i = from; i < to; ++i) {
+        optimizer.zero_grad();
+        variable loss = sum(square(model(full<double>({2, 4}, 0.1 * i))));
+        loss.backward();
+        optimizer.step();
+        scheduler.step();
+      }
+    }
+  };
+  const optim::cosine_lr rule{10, 0.01};
+  const folder dir;
+  const run_checkpoint file(dir.file("x"));
+  grouped whole(1, 1), first(1, 1), second(2, 1), other_group(2, 0), one_group(2, -1);
+  optim::lr_scheduler of_whole(whole.optimizer, rule), of_first(first.optimizer, rule);
+  second.optimizer.set_lr(0.5);
+  optim::lr_scheduler of_second(second.optimizer, rule), of_one(one_group.optimizer, rule);
+  whole.train(of_whole, 0, 6);
+  first.train(of_first, 0, 3);
+  file.save(first.model, first.optimizer, of_first);
+  file.load(second.model, second.optimizer, of_second);
+  CHECK(of_second.base_lr(1) == 0.05);
+  CHECK(second.optimizer.lr(1) == first.optimizer.lr(1));
+  second.train(of_second, 3, 6);
+  CHECK(second.optimizer.lr(1) == whole.optimizer.lr(1));
+  CHECK((bits_of(second.model) == bits_of(whole.model)));
+
+  file.save(first.optimizer);
+  CHECK_THROWS_WITH(file.load(other_group.optimizer),
+                    Contains("parameter 0 is in group 0 in the file and 1 in the optimizer"));
+  CHECK_THROWS_WITH(file.load(one_group.optimizer), Contains("has 2 groups of parameters, and the object 1"));
+  file.save(of_first);
+  CHECK_THROWS_WITH(file.load(of_one), Contains("has 2 groups of parameters, and the object 1"));
+  file.save(one_group.optimizer);
+  CHECK_THROWS_WITH(file.load(first.optimizer), Contains("has 1 groups of parameters, and the object 2"));
+}
+
 TEST_CASE("a scaler is saved between its updates", "[parallel]") {
   const folder dir;
   const run_checkpoint file(dir.file("x"));

@@ -68,12 +68,23 @@ void train(net& model, Optimizer& optimizer, const Backward& backward, const Aft
     after(step);
   }
 }
+
+/// A layer with settings of its own.
+template <class Optimizer>
+void add_group(Optimizer& optimizer, const net& model) {
+  optimizer.add_param_group(model.middle, [](auto& o) {
+    o.lr *= 3;
+    o.weight_decay = 0.1;
+  });
+}
+
 /// The gradients of R ranks, as those sum them, and no more than one optimizer.
 template <class Optimizer>
 void train_on(thread_communicator world, const typename Optimizer::options_type& options, std::string& bits) {
   net model(1);
   nn::distributed ranks(model, world);
   Optimizer optimizer(model, options);
+  add_group(optimizer, model);
   const auto backward = [&](int step, optim::grad_scaler& s) {
     ranks.backward(variable(s.scale(model.loss(step + world.rank(), 3, step == 1))), 3);
   };
@@ -94,6 +105,15 @@ void check_bits(const typename Optimizer::options_type& options) {
       net model(std::uint64_t(world.rank() + 1));
       nn::distributed ranks(model, world);
       optim::sharded<Optimizer> optimizer(ranks, options);
+      add_group(optimizer, model);
+      require(optimizer.lr(1) == 3 * options.lr && optimizer.options(1).weight_decay == 0.1, "settings of the group");
+      bool refused = false;
+      try {
+        add_group(optimizer, net(9));
+      } catch (const value_error&) {
+        refused = optimizer.groups() == 2;
+      }
+      require(refused, "a group of another model is refused");
       std::string bits;
       const auto backward = [&](int step, optim::grad_scaler& s) {
         ranks.backward(variable(s.scale(model.loss(step + world.rank(), 3, step == 1))), 3);

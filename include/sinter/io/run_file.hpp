@@ -61,6 +61,11 @@ class run_part {
       detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
     return x;
   }
+  bool has(std::string_view key) const {
+    for (const auto& [name, value] : texts)
+      if (name == key) return true;
+    return false;
+  }
   /// Errors: value_error, with the place before the text.
   [[noreturn]] SINTER_COLD void misfit(std::initializer_list<text_piece> what) const {
     detail::refuse<value_error>({place_, ": ", joined(what), "; nothing was loaded"});

@@ -2,7 +2,7 @@
 // the state of its update.
 #pragma once
 
-#include <cmath>
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,114 +10,23 @@
 #include <vector>
 
 #include "sinter/expr/independent.hpp"
-#include "sinter/nn/module.hpp"
+#include "sinter/optim/rate.hpp"
+#include "sinter/optim/source.hpp"
 #include "sinter/optim/update.hpp"
 
 namespace sinter {
 
 // Names in messages.
-struct tensor_without_gradient_given_to_an_optimizer;
-struct make_it_a_variable;
-struct variable_of_order_2_given_to_an_optimizer;
-struct declare_it_with_order_1;
 struct copy_of_an_optimizer_which_would_count_steps_of_its_own;
 struct take_a_reference_or_std_move_it;
 struct number_in_place_of_options;
 struct name_the_setting_in_braces_such_as_dot_lr;
+struct settings_of_a_group_that_would_reset_those_it_does_not_name;
+struct give_a_function_that_changes_those_of_the_optimizer_such_as_auto_ref_o;
 
 }  // namespace sinter
 
 namespace sinter::optim {
-
-namespace detail {
-
-using sinter::detail::bare;
-using sinter::detail::fitting;
-using sinter::detail::is_fitting;
-using sinter::detail::is_variable;
-using sinter::detail::mistake;
-
-/// Whether an optimizer steps what Source holds: a module, a variable, or a range of either.
-template <class Source>
-constexpr auto find_source_mistake() {
-  if constexpr (sinter::detail::is_tensor<Source>)
-    return mistake<tensor_without_gradient_given_to_an_optimizer, make_it_a_variable>{};
-  else if constexpr (is_variable<Source>) {
-    if constexpr (Source::order == 1) return fitting<void>{};
-    else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
-  } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) {
-                       s.begin() != s.end();
-                       requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
-                     })
-    return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
-  else return sinter::detail::not_operands{};
-}
-template <class Source>
-using source_mistake = decltype(find_source_mistake<bare<Source>>());
-
-template <class Source, class F>
-void visit_variables(const Source& source, const F& f) {
-  if constexpr (is_variable<Source>) {
-    f(std::string(), source);
-  } else if constexpr (nn::is_module<Source>) {
-    source.for_each_parameter([&f](const std::string& name, const auto& p) {
-      if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
-    });
-  } else {
-    for (const auto& one : source) visit_variables(one, f);
-  }
-}
-
-/// What tells one parameter from another: two handles to a tied weight are the same.
-template <class V>
-const void* identity(const V& v) {
-  return sinter::detail::access::state_of(v).get();
-}
-
-/// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
-template <class Source, class F>
-void for_each_variable(const Source& source, const F& f) {
-  sinter::detail::addresses seen;
-  visit_variables(source, [&](const std::string& name, const auto& v) {
-    if (seen.add(identity(v))) f(name, v);
-  });
-}
-
-SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
-#if SINTER_DEFINES
-SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
-  if (!std::isfinite(value) || value < 0 || value >= below)
-    sinter::detail::refuse<value_error>(
-        {optimizer, ": ", name, " must be ",
-         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
-         ", but is ", value});
-}
-[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
-  sinter::detail::refuse<value_error>(
-      {"optimizer: the gradient of ", label,
-       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
-}
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-/// The learning rate, which schedules change.
-class optimizer {
- public:
-  double lr() const noexcept { return lr_; }
-  /// Errors: value_error unless lr is finite and not negative.
-  void set_lr(double lr) {
-    detail::check_setting("optimizer", "the learning rate", lr);
-    lr_ = lr;
-  }
-
- protected:
-  explicit optimizer(double lr) { set_lr(lr); }
-
- private:
-  double lr_ = 0;
-};
 
 namespace detail {
 
@@ -143,6 +52,13 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
 template <class Rule>
 concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+#if SINTER_DEFINES
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
+  sinter::detail::refuse<value_error>(
+      {"optimizer: the gradient of ", label,
+       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
+#endif  // SINTER_DEFINES
 
 /// True; for a class that is no optimizer rule, an error that names what is missing.
 template <class Rule>
@@ -212,20 +128,41 @@ class rule_optimizer : public optimizer {
   rule_optimizer& operator=(rule_optimizer&&) noexcept;
   ~rule_optimizer();
 
-  /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
+  /// More parameters of the first group, of any rank and on any device. One that is there already, such as a tied
+  /// weight, counts once.
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
-    bool any = false;
-    detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
-      using V = detail::bare<decltype(v)>;
-      any = true;
-      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
-      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
-                     detail::identity(v));
-    });
-    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+    add_to(source, 0);
   }
+
+  /// A group of parameters with settings of their own: those of the optimizer, as change(options&) leaves them.
+  /// Parameters that the optimizer has already move there, with what it keeps for them; others are added. Errors:
+  /// value_error for a setting that makes no sense and for a source without tracked parameters; nothing is then
+  /// changed.
+  ///
+  ///     optimizer.add_param_group(model.head, [](auto& o) { o.lr = 1e-2; });
+  template <class Source, std::invocable<options_type&> F>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
+  void add_param_group(const Source& source, const F& change) {
+    options_type options = options_;
+    change(options);
+    begin_group(options);
+    const std::size_t before = items_.size();
+    try {
+      add_to(source, groups() - 1);
+    } catch (...) {
+      undo_group(before);
+      throw;
+    }
+    end_group();
+  }
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+            class Fix = typename detail::source_mistake<Source>::fix, std::invocable<options_type&> F>
+  void add_param_group(const Source&, const F&) = delete;
+  template <class Source, class Problem = settings_of_a_group_that_would_reset_those_it_does_not_name,
+            class Fix = give_a_function_that_changes_those_of_the_optimizer_such_as_auto_ref_o>
+  void add_param_group(const Source&, const options_type&) = delete;
 
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
@@ -238,14 +175,15 @@ class rule_optimizer : public optimizer {
         if (of_these(i)) f(*items_[i]);
     };
     try {
-      each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+      each([this](item& i) { i.reserve(options_of(i)); });  // what may fail, before anything has changed
     } catch (...) {
       each([](item& i) { i.reserved(false); });
       throw;
     }
     each([](item& i) { i.reserved(true); });
-    in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
-    in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
+    in_few_kernels([&] { each([this](item& i) { i.count(options_of(i), lr(i.group)); }); });
+    in_few_kernels(
+        [&] { each([this, gradient_scale](item& i) { i.step(options_of(i), lr(i.group), gradient_scale); }); });
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
@@ -254,9 +192,23 @@ class rule_optimizer : public optimizer {
   /// Multiplies all gradients by a factor; whether all of them are finite.
   bool scale_gradients(double factor);
 
+  /// Those given to the constructor, and those of another group. Errors: index_error.
   const options_type& options() const { return options_; }
+  const options_type& options(std::size_t group) const {
+    return group == 0 ? options_ : more_[detail::checked_group(group, groups())];
+  }
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
+  /// The group of a parameter.
+  std::size_t group_of(std::size_t parameter) const { return items_[parameter]->group; }
+  /// Whether all parameters of a source are there.
+  template <class Source>
+  bool has(const Source& source) const {
+    bool all = true;
+    detail::visit_variables(
+        source, [this, &all](const std::string&, const auto& v) { all = find(detail::identity(v)) != nullptr && all; });
+    return all;
+  }
 
   // For checkpoints.
   static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
@@ -282,6 +234,9 @@ class rule_optimizer : public optimizer {
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
     virtual void list_saved(std::size_t number, std::vector<detail::saved_member>& to) = 0;
     std::string label;
+    const void* identity = nullptr;
+    std::size_t group = 0;
+    bool moves = false;  ///< to the group that is being added
   };
   template <class T, device D>
   struct typed_item final : item {
@@ -340,9 +295,28 @@ class rule_optimizer : public optimizer {
   struct no_parameters {};
   rule_optimizer(no_parameters, const options_type& options);
 
-  /// Unless it is there already; `identity` tells.
+  template <class Source>
+  void add_to(const Source& source, std::size_t group) {
+    bool any = false;
+    detail::visit_variables(source, [this, group, &any](const std::string& name, const auto& v) {
+      using V = detail::bare<decltype(v)>;
+      any = true;
+      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
+      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
+                     detail::identity(v), group);
+    });
+    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+  }
+
+  /// Unless it is there already; `identity` tells. Then it moves if the group is not the first.
   template <class T, device D>
-  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity);
+  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity,
+                std::size_t group);
+  const options_type& options_of(const item& i) const { return i.group == 0 ? options_ : more_[i.group - 1]; }
+  item* find(const void* identity) const;
+  void begin_group(const options_type& options);
+  void end_group();
+  void undo_group(std::size_t before);
 
   template <class F>
   static void in_few_kernels(const F& passes) {
@@ -352,6 +326,7 @@ class rule_optimizer : public optimizer {
   }
 
   options_type options_;
+  std::vector<options_type> more_;  ///< of the groups from the second on
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
@@ -373,13 +348,51 @@ rule_optimizer<Rule>::~rule_optimizer() = default;
 template <class Rule>
 template <class T, device D>
 void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
-                                    const void* identity) {
+                                    const void* identity, std::size_t group) {
   if (parameter.is_row_sparse()) {
-    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options_);
+    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options(group));
     else detail::refuse_rows(name);
   }
   auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
+  one->identity = identity;
+  one->group = group;
   if (seen_.add(identity)) items_.push_back(std::move(one));
+  else if (group != 0) find(identity)->moves = true;
+}
+
+template <class Rule>
+typename rule_optimizer<Rule>::item* rule_optimizer<Rule>::find(const void* identity) const {
+  for (const auto& i : items_)
+    if (i->identity == identity) return i.get();
+  return nullptr;
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::begin_group(const options_type& options) {
+  Rule::validate(options);
+  detail::check_setting("optimizer", "the learning rate", options.lr);
+  more_.reserve(groups());
+  add_group(options.lr);
+  more_.push_back(options);
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::end_group() {
+  for (const auto& i : items_)
+    if (std::exchange(i->moves, false)) i->group = groups() - 1;
+}
+
+/// Of the items, the first `before` were there.
+template <class Rule>
+void rule_optimizer<Rule>::undo_group(std::size_t before) {
+  items_.resize(before);
+  seen_.clear();
+  for (const auto& i : items_) {
+    i->moves = false;
+    seen_.add(i->identity);
+  }
+  more_.pop_back();
+  drop_group();
 }
 
 template <class Rule>

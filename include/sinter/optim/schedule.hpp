@@ -106,40 +106,54 @@ struct then_lr {
 template <class A, class B>
 then_lr(index_t, A, B) -> then_lr<A, B>;
 
-/// Keeps an optimizer's learning rate at a schedule; sets that of epoch 0 at once.
+namespace detail {
+
+/// What all schedulers share.
+class scheduler_base {
+ public:
+  index_t epoch() const { return epoch_; }
+  /// The rate that the schedule is of: the one that a group had when the scheduler was made. Errors: index_error.
+  double base_lr(std::size_t group = 0) const { return group == 0 ? base_ : more_[checked_group(group, groups())]; }
+  /// Number of groups that the scheduler keeps; those that the optimizer gets later keep their own rates.
+  std::size_t groups() const { return 1 + more_.size(); }
+
+ protected:
+  explicit scheduler_base(optimizer& target);
+  /// Sets rate(rule, base, epoch) in each group, or throws and sets none; the bases, if they are given, become those.
+  void set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule, const double* bases);
+
+ private:
+  optimizer& target_;
+  double base_;
+  std::vector<double> more_;  ///< of the groups from the second on
+  index_t epoch_ = 0;
+};
+
+}  // namespace detail
+
+/// Keeps an optimizer's learning rates at a schedule, that of each group from where it begins; sets those of epoch 0 at
+/// once.
 ///
 ///     optim::lr_scheduler scheduler(optimizer, optim::cosine_lr{.period = 20});
 ///     for (...) { train(); scheduler.step(); }
 template <schedule S>
-class lr_scheduler {
+class lr_scheduler : public detail::scheduler_base {
  public:
-  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) {
-    set_epoch(0);
-  }
+  lr_scheduler(optimizer& target, S rule) : scheduler_base(target), rule_(std::move(rule)) { set_epoch(0); }
 
-  void step() { set_epoch(epoch_ + 1); }
-  index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) {
-    target_.set_lr(rule_(base_, epoch));
-    epoch_ = epoch;
-  }
+  void step() { set_epoch(epoch() + 1); }
+  void set_epoch(index_t epoch) { set(epoch, &rate_of, &rule_, nullptr); }
 
-  /// The rate that the schedule is of.
-  double base_lr() const { return base_; }
   /// The rate of an epoch of a schedule of `base_lr`.
   double rate(double base_lr, index_t epoch) const { return rule_(base_lr, epoch); }
-  /// Goes on from there, and sets the rate.
-  void restore(double base_lr, index_t epoch) {
-    target_.set_lr(rate(base_lr, epoch));
-    base_ = base_lr;
-    epoch_ = epoch;
-  }
+  /// Goes on from there, and sets the rates; one base for each group.
+  void restore(const std::vector<double>& base_lr, index_t epoch) { set(epoch, &rate_of, &rule_, base_lr.data()); }
 
  private:
-  optimizer& target_;
+  static double rate_of(const void* rule, double base, index_t epoch) {
+    return (*static_cast<const S*>(rule))(base, epoch);
+  }
   S rule_;
-  double base_;
-  index_t epoch_ = 0;
 };
 
 struct plateau_options {
@@ -151,8 +165,8 @@ struct plateau_options {
   bool maximize = false;    ///< is a better value a larger one?
 };
 
-/// Makes the learning rate smaller when a value, such as the validation loss, has not become better for some epochs, as
-/// torch's ReduceLROnPlateau with its threshold relative to the best value.
+/// Makes the learning rates smaller when a value, such as the validation loss, has not become better for some epochs,
+/// as torch's ReduceLROnPlateau with its threshold relative to the best value.
 ///
 ///     optim::reduce_on_plateau scheduler(optimizer, {.patience = 3});
 ///     for (...) { train(); scheduler.step(validation_loss); }
@@ -171,6 +185,27 @@ class reduce_on_plateau {
 };
 
 #if SINTER_DEFINES
+
+namespace detail {
+
+SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), base_(target.lr()) {
+  for (std::size_t group = 1; group < target.groups(); ++group) more_.push_back(target.lr(group));
+}
+SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule,
+                                       const double* bases) {
+  std::vector<double> rates;
+  for (std::size_t group = 0; group < groups(); ++group) {
+    rates.push_back(rate(rule, bases != nullptr ? bases[group] : base_lr(group), epoch));
+    check_setting("optimizer", "the learning rate", rates.back());
+  }
+  for (std::size_t group = 0; group < groups(); ++group) {
+    target_.set_lr(rates[group], group);
+    if (bases != nullptr) (group == 0 ? base_ : more_[group - 1]) = bases[group];
+  }
+  epoch_ = epoch;
+}
+
+}  // namespace detail
 
 SINTER_SHARED double polynomial_lr::operator()(double base, index_t epoch) const {
   if (length < 1) throw value_error("polynomial_lr: `length` must be at least 1");
@@ -226,8 +261,10 @@ SINTER_SHARED void reduce_on_plateau::step(double value) {
     without_ = 0;
   }
   if (without_ <= options_.patience) return;
-  const double rate = target_.lr() * options_.factor;
-  target_.set_lr(rate > options_.least ? rate : options_.least);
+  for (std::size_t group = 0; group < target_.groups(); ++group) {
+    const double rate = target_.lr(group) * options_.factor;
+    target_.set_lr(rate > options_.least ? rate : options_.least, group);
+  }
   cooling_ = options_.cooldown;
   without_ = 0;
 }

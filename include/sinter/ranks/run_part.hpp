@@ -22,6 +22,23 @@ struct run_commit {
   std::function<void()> write;
 };
 
+/// One number for each group of parameters: "lr", "lr.1" and so on.
+template <class F>
+void put_rates(run_part& to, const std::string& key, std::size_t groups, const F& rate) {
+  to.put(key, rate(std::size_t{0}));
+  for (std::size_t i = 1; i < groups; ++i) to.put(joined({key, ".", i}), rate(i));
+}
+/// Errors: value_error for another number of groups, or a senseless rate.
+SINTER_COLD inline std::vector<double> rates_at(const run_part& from, const std::string& key, std::size_t groups) {
+  std::vector<double> rates{from.number<double>(key)};
+  while (from.has(joined({key, ".", rates.size()})))
+    rates.push_back(from.number<double>(joined({key, ".", rates.size()})));
+  if (rates.size() != groups)
+    from.misfit({"has ", rates.size(), " groups of parameters, and the object ", groups,
+                 "; call add_param_group as before the save"});
+  return rates;
+}
+
 /// kind; save(object, part); plan(object, part), which checks that the part fits the object, and changes nothing.
 /// Errors of plan: value_error for a part that does not fit, io_error for one that lacks something.
 template <class X>
@@ -84,16 +101,19 @@ struct run_part_of<M> {
   }
 };
 
-/// The learning rate and what the rule keeps for each parameter, in the order of the parameters. Optimizer is a
-/// rule_optimizer, or sharded.
+/// The learning rate of each group and what the rule keeps for each parameter, in the order of the parameters.
+/// Optimizer is a rule_optimizer, or sharded.
 template <class Optimizer>
 struct optimizer_part {
   static constexpr const char* kind = "optimizer";
 
   static void save(const Optimizer& o, run_part& to) {
-    to.put("lr", o.lr());
+    put_rates(to, "lr", o.groups(), [&o](std::size_t group) { return o.lr(group); });
     to.put("parameters", o.size());
-    for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
+    for (std::size_t i = 0; i < o.size(); ++i) {
+      to.put(joined({"parameter.", i}), o.label(i));
+      if (o.group_of(i) != 0) to.put(joined({"group.", i}), o.group_of(i));
+    }
     const auto members = o.saved_members();
     to.put("keeps", kept_names(members));
     for (const auto& m : members)
@@ -101,23 +121,27 @@ struct optimizer_part {
   }
 
   static run_commit plan(Optimizer& o, const run_part& from) {
-    const double lr = from.number<double>("lr");
-    optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
+    const std::vector<double> rates = rates_at(from, "lr", o.groups());
+    for (const double lr : rates) optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
     const auto members = o.saved_members();
     if (const std::string& saved = from.text("keeps"); saved != kept_names(members))
       from.misfit({"keeps ", quoted_name(saved), " for each parameter, and the optimizer ",
                    quoted_name(kept_names(members)), "; use the optimizer that was saved"});
     if (const auto n = from.number<std::size_t>("parameters"); n != o.size())
       from.misfit({"has ", n, " parameters, and the optimizer ", o.size()});
-    for (std::size_t i = 0; i < o.size(); ++i)
+    for (std::size_t i = 0; i < o.size(); ++i) {
       if (const std::string& saved = from.text(joined({"parameter.", i})); saved != o.label(i))
         from.misfit({"parameter ", i, " is ", quoted_name(saved), " in the file and ", quoted_name(o.label(i)),
                      " in the optimizer"});
+      const std::string key = joined({"group.", i});
+      if (const std::size_t saved = from.has(key) ? from.number<std::size_t>(key) : 0; saved != o.group_of(i))
+        from.misfit({"parameter ", i, " is in group ", saved, " in the file and ", o.group_of(i), " in the optimizer"});
+    }
     const auto staged = std::make_shared<optim::detail::staged_state>(optim::detail::staged(
         from.place(), members, from.tensors, [&o](const optim::detail::saved_member& m) { return o.keeps(m); }));
-    return {1, [&o, lr, staged] {
+    return {1, [&o, rates, staged] {
               staged->write();
-              o.set_lr(lr);
+              for (std::size_t group = 0; group < rates.size(); ++group) o.set_lr(rates[group], group);
               if constexpr (requires { o.forget_gathered(); }) o.forget_gathered();
             }};
   }
@@ -141,13 +165,14 @@ struct run_part_of<optim::lr_scheduler<S>> {
   static constexpr const char* kind = "lr_scheduler";
 
   static void save(const scheduler& s, run_part& to) {
-    to.put("base_lr", s.base_lr());
+    put_rates(to, "base_lr", s.groups(), [&s](std::size_t group) { return s.base_lr(group); });
     to.put("epoch", s.epoch());
   }
   static run_commit plan(scheduler& s, const run_part& from) {
-    const auto base = from.number<double>("base_lr");
+    const std::vector<double> base = rates_at(from, "base_lr", s.groups());
     const auto epoch = from.number<index_t>("epoch");
-    optim::detail::check_setting(from.place().c_str(), "the learning rate", s.rate(base, epoch));
+    for (const double one : base)
+      optim::detail::check_setting(from.place().c_str(), "the learning rate", s.rate(one, epoch));
     return {0, [&s, base, epoch] { s.restore(base, epoch); }};
   }
 };

@@ -1,6 +1,7 @@
 // sinter/ranks/sharded.hpp: an optimizer whose state is spread over the ranks that train a model.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -82,16 +83,28 @@ class sharded<rule_optimizer<Rule>> : public optimizer {
   void step(double gradient_scale = 1) {
     ranks_->guarded([&] {
       forget_gathered();
-      inner_.set_lr(lr());
+      for (std::size_t group = 0; group < groups(); ++group) inner_.set_lr(lr(group), group);
       inner_.step_those([this](std::size_t i) { return owner(i) == ranks_->rank(); }, gradient_scale);
       ranks_->spread();
     });
+  }
+  /// As that of rule_optimizer, for parameters of the model; all ranks call it alike. Errors: also value_error for a
+  /// parameter that is not the model's.
+  template <class Source, std::invocable<options_type&> F>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
+  void add_param_group(const Source& source, const F& change) {
+    if (!inner_.has(source))
+      throw value_error("sharded: a group takes parameters of the model that the optimizer was made for");
+    inner_.add_param_group(source, change);
+    add_group(inner_.lr(groups()));
   }
   void zero_grad() const { inner_.zero_grad(); }
   /// Multiplies all gradients by a factor; whether all of them are finite.
   bool scale_gradients(double factor) { return inner_.scale_gradients(factor); }
 
   const options_type& options() const { return inner_.options(); }
+  const options_type& options(std::size_t group) const { return inner_.options(group); }
+  std::size_t group_of(std::size_t parameter) const { return inner_.group_of(parameter); }
   /// Number of parameters, those of all ranks.
   std::size_t size() const { return inner_.size(); }
   /// The rank that updates a parameter.

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes trajectories.csv and schedules.csv from PyTorch. Needs torch.
+"""Writes trajectories.csv, groups.csv and schedules.csv from PyTorch. Needs torch.
 
 trajectories.csv: one optimizer a line: its name, then the 5 parameters after each of 10 steps, in float64. Parameters start at
 sin(i + 1); the gradient of step t is (1 + i / 10) cos(3 t + i) / (1 + t).
+groups.csv: one optimizer a line: parameters and gradients as above, the first 3 in one group and the last 2 in another, with a
+schedule; then the rates of both groups after each step.
 schedules.csv: one schedule a line: its name, then the learning rate of epochs 0 to 24, from 0.5.
 """
 import math
@@ -41,6 +43,11 @@ OPTIMIZERS = {
     "rmsprop_momentum": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, eps=1e-4),
     "rmsprop_all": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, centered=True, weight_decay=0.1),
 }
+GROUPS = {
+    "sgd": lambda a, b: optim.SGD([{"params": a}, {"params": b, "lr": 0.3, "weight_decay": 0.1}], lr=0.1, momentum=0.9),
+    "adamw": lambda a, b: optim.AdamW([{"params": a}, {"params": b, "lr": 0.02, "weight_decay": 0, "betas": (0.5, 0.9)}], lr=0.05),
+    "rmsprop": lambda a, b: optim.RMSprop([{"params": a}, {"params": b, "momentum": 0.5, "centered": True}], lr=0.02),
+}
 SCHEDULES = {
     "polynomial": lambda o: lrs.PolynomialLR(o, 20, 1.5),
     "restarts": lambda o: lrs.CosineAnnealingWarmRestarts(o, 4, 2, 0.01),
@@ -55,14 +62,32 @@ SCHEDULES = {
 }
 
 
+def gradient(t):
+    return torch.tensor([(1 + i / 10) * math.cos(3 * t + i) / (1 + t) for i in range(5)], dtype=torch.float64)
+
+
 def trajectory(make):
     w = torch.tensor([math.sin(i + 1) for i in range(5)], dtype=torch.float64, requires_grad=True)
     optimizer, values = make([w]), []
     for t in range(10):
-        w.grad = torch.tensor([(1 + i / 10) * math.cos(3 * t + i) / (1 + t) for i in range(5)], dtype=torch.float64)
+        w.grad = gradient(t)
         optimizer.step()
         values += w.tolist()
     return values
+
+
+def groups(make):
+    start = torch.tensor([math.sin(i + 1) for i in range(5)], dtype=torch.float64)
+    a, b = (x.clone().requires_grad_() for x in (start[:3], start[3:]))
+    optimizer = make([a], [b])
+    schedule, values, rates = lrs.CosineAnnealingLR(optimizer, 8, 0.01), [], []
+    for t in range(10):
+        a.grad, b.grad = gradient(t)[:3], gradient(t)[3:]
+        optimizer.step()
+        schedule.step()
+        values += a.tolist() + b.tolist()
+        rates += [g["lr"] for g in optimizer.param_groups]
+    return values + rates
 
 
 def rates(make):
@@ -81,4 +106,5 @@ def write(name, table):
 
 
 write("trajectories.csv", {name: trajectory(make) for name, make in OPTIMIZERS.items()})
+write("groups.csv", {name: groups(make) for name, make in GROUPS.items()})
 write("schedules.csv", {name: rates(make) for name, make in SCHEDULES.items()})
