@@ -79,7 +79,7 @@ TEST_CASE("lion steps by the sign of its running mean") {
 }
 
 TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adadelta, optim::adam,
-                   optim::adamax, optim::lion, optim::nadam, optim::rmsprop, optim::sgd) {
+                   optim::adamax, optim::lamb, optim::lion, optim::nadam, optim::rmsprop, optim::sgd) {
   using D = numa<6>;
   typename TestType::options_type options{.lr = 0.1};
   if constexpr (requires { options.momentum; }) options.momentum = 0.9;
@@ -96,6 +96,24 @@ TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "
   const float small = parameters[0].value()(9);
   CHECK(small < 1);
   CHECK(parameters[1].value()(0) == small);  // the first step of both
+}
+
+TEST_CASE("muon moves bfloat16 matrices in all directions alike, and leaves empty ones and zero gradients alone") {
+  generator gen(1);
+  const variable<bfloat16, 2> w = zeros<bfloat16>({40, 10});
+  const variable<float, 2> still = ones<float>({3, 2}), empty = zeros<float>({0, 3});
+  optim::muon optimizer(w, {.lr = 1, .weight_decay = 0});
+  optimizer.add(std::vector{still, empty});
+  set_gradient(w, cast<bfloat16>(randn(gen, {40, 10}) * 1e-3f));
+  set_gradient(still, zeros<float>({3, 2}));
+  set_gradient(empty, zeros<float>({0, 3}));
+  optimizer.step();
+  // The singular values of the step lie near 1, times the rate of the shape, 2.
+  const tensor step = cast<float>(w.value());
+  const tensor gram = matmul(step.transpose(), step);
+  for (index_t i = 0; i < 10; ++i) CHECK(gram(i, i) == Approx(4).epsilon(0.6));
+  CHECK(sum(square(gram)).item() == Approx(10 * 16).epsilon(0.4));
+  CHECK(still(2, 1) == 1);
 }
 
 TEST_CASE("one optimizer holds parameters of any rank, type and device; those without gradient stay") {
@@ -183,6 +201,14 @@ TEST_CASE("settings that make no sense are value errors that say which") {
   CHECK_THROWS_WITH(optim::adamw(w, {.weight_decay = -1}), Contains("adamw: weight_decay"));
   CHECK_THROWS_AS(optim::rmsprop(w, {.alpha = -1}), value_error);
   CHECK_THROWS_WITH(optim::sgd(w, {.nesterov = true}), Contains("Nesterov"));
+  CHECK_THROWS_WITH(optim::lamb(w, {.beta2 = 1}), Contains("lamb: beta2"));
+  const variable<float, 2> matrix = zeros<float>({2, 2});
+  CHECK_THROWS_WITH(optim::muon(matrix, {.momentum = -1}), Contains("muon: momentum"));
+  CHECK_THROWS_WITH(optim::muon(matrix, {.ns_steps = 100}), Contains("ns_steps must be in [0, 100), but is 100"));
+  optim::muon of_matrix(matrix);
+  CHECK_THROWS_WITH(of_matrix.add(w), Contains("parameter (2,) is not a matrix"));
+  CHECK_THROWS_WITH(of_matrix.add_param_group(w, [](auto&) {}), Contains("is not a matrix"));
+  CHECK(of_matrix.groups() == 1);
   optim::sgd optimizer(w);
   CHECK_THROWS_AS(optimizer.set_lr(NAN), value_error);
   CHECK_THROWS_AS(optim::lr_scheduler(optimizer, optim::exponential_lr{-2}).step(), value_error);

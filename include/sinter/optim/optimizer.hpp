@@ -91,7 +91,8 @@ concept optimizer_rule =
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
     // before. For row_sparse() tables a rule has validate_rows(options), and a state reserve_rows(gradient) and
-    // update_rows(parameter, gradient, options, lr, gradient_scale). For checkpoints it has each_saved(f), which calls
+    // update_rows(parameter, gradient, options, lr, gradient_scale). A rule that does not step all shapes has
+    // validate_matrix(extents, label). For checkpoints it has each_saved(f), which calls
     // f(name, member) for the members that last from step to step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
@@ -353,6 +354,8 @@ void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& paramete
     if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options(group));
     else detail::refuse_rows(name);
   }
+  if constexpr (requires { Rule::validate_matrix(parameter.matrix(), name); })
+    Rule::validate_matrix(parameter.matrix(), name);
   auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
   one->identity = identity;
   one->group = group;

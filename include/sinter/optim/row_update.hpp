@@ -1,7 +1,6 @@
 // sinter/optim/row_update.hpp: an optimizer's update of the rows of a table that have a gradient.
 #pragma once
 
-#include "sinter/expr/independent.hpp"
 #include "sinter/optim/update.hpp"
 
 namespace sinter::optim::detail {
@@ -26,12 +25,7 @@ template <class K, class T, device D, int Sums, class... Running>
 void run_row_update(const K& k, const flat_parameter<T, D>& p, const row_gradient<T, D>& g, row_room<T, D, Sums>& room,
                     const Running&... sums) {
   static_assert(Sums == sizeof...(Running));
-  using sinter::detail::independent_passes;
-  // It cannot wait for other passes: what it makes is put back here.
-  const struct at_once {
-    independent_passes* gathering = std::exchange(independent_passes::current(), nullptr);
-    ~at_once() { independent_passes::current() = gathering; }
-  } guard;
+  const at_once passes;  // what they make is put back here
   const row_room<T, D, Sums> here = std::exchange(room, {});
   const tensor<T, 2, D> table = p.table();
   const auto each = [&](ops::move_rows::way to) {

@@ -7,6 +7,7 @@
 #include "sinter/core/capture.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/expr/backend.hpp"
+#include "sinter/expr/independent.hpp"
 #include "sinter/grad/row_gradient.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/optim/saved.hpp"
@@ -33,6 +34,10 @@ class flat_parameter {
         numel_(v.numel()) {
     if (!v.defined()) refuse_undefined_parameter(name);
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
+    if constexpr (R == 2) {
+      by_columns_ = !access::value_of(v).is_contiguous();
+      matrix_ = by_columns_ ? extents<2>{{v.extent(1), v.extent(0)}} : v.shape();
+    }
   }
 
   bool has_grad() const { return state_->has_kept; }
@@ -45,7 +50,13 @@ class flat_parameter {
   }
   void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
+  /// Extents of a matrix, in the order of its axes in memory; {-1, -1} for other ranks.
+  const extents<2>& matrix() const { return matrix_; }
+  /// Whether the axes of the matrix lie the other way round in memory.
+  bool by_columns() const { return by_columns_; }
   T* data() const { return data_; }
+  /// All elements, in the order of memory.
+  tensor<T, 1, D> flat() const { return access::make<T, 1, D>(storage_, data_, extents<1>{{numel_}}, {1}); }
   /// Only where has_grad(), and row_grad() is null.
   T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
   /// The elements of the gradient that are held.
@@ -67,6 +78,8 @@ class flat_parameter {
   sinter::detail::state_ptr state_;
   T* data_;
   index_t numel_;
+  extents<2> matrix_{{-1, -1}};
+  bool by_columns_ = false;
 };
 
 /// Running sums that a rule keeps for each element, at first zero or another number; in float for half and bfloat16,
@@ -84,6 +97,7 @@ class running {
     values_ = full<value, D>(extents<1>{{n}}, static_cast<value>(first));
   }
   value* data() const { return access::data(values_); }
+  const tensor<value, 1, D>& flat() const { return values_; }
   /// The sums of a table of this shape.
   tensor<value, 2, D> as_table(const extents<2>& shape) const { return values_.reshape(shape); }
 
@@ -97,6 +111,15 @@ class running {
 
  private:
   tensor<value, 1, D> values_;
+};
+
+/// While one is alive, passes run at once, also within independent_passes.
+struct at_once {
+  sinter::detail::independent_passes* gathering = std::exchange(sinter::detail::independent_passes::current(), nullptr);
+  at_once() = default;
+  at_once(const at_once&) = delete;
+  at_once& operator=(const at_once&) = delete;
+  ~at_once() { sinter::detail::independent_passes::current() = gathering; }
 };
 
 /// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,

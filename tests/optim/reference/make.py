@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Writes trajectories.csv, groups.csv and schedules.csv from PyTorch. Needs torch.
+"""Writes trajectories.csv, groups.csv, matrices.csv and schedules.csv from PyTorch. Needs torch, and timm
+for its LAMB.
 
 trajectories.csv: one optimizer a line: its name, then the 5 parameters after each of 10 steps, in float64. Parameters start at
 sin(i + 1); the gradient of step t is (1 + i / 10) cos(3 t + i) / (1 + t).
 groups.csv: one optimizer a line: parameters and gradients as above, the first 3 in one group and the last 2 in another, with a
 schedule; then the rates of both groups after each step.
+matrices.csv: as trajectories.csv, of 6 parameters as a matrix, whose shape is in the name. Muon computes in float64 where PyTorch's
+rounds to bfloat16, but for the line with that in its name.
 schedules.csv: one schedule a line: its name, then the learning rate of epochs 0 to 24, from 0.5.
 """
 import math
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import torch
+from timm.optim.lamb import Lamb
 from torch import optim
 from torch.optim import lr_scheduler as lrs
 
@@ -42,6 +47,19 @@ OPTIMIZERS = {
     "rmsprop_centered": lambda p: optim.RMSprop(p, lr=0.02, centered=True, weight_decay=0.1),
     "rmsprop_momentum": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, eps=1e-4),
     "rmsprop_all": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, centered=True, weight_decay=0.1),
+    "lamb": lambda p: Lamb(p, lr=0.05, max_grad_norm=None),
+    "lamb_all": lambda p: Lamb(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1, max_grad_norm=None),
+    "lamb_plain": lambda p: Lamb(p, lr=0.05, weight_decay=0, max_grad_norm=None),
+    "lamb_adapt": lambda p: Lamb(p, lr=0.05, weight_decay=0, always_adapt=True, max_grad_norm=None),
+}
+MATRICES = {
+    "muon_2x3": lambda p: optim.Muon(p, lr=0.1),
+    "muon_3x2": lambda p: optim.Muon(p, lr=0.1),
+    "muon_2x3_bfloat16": lambda p: optim.Muon(p, lr=0.1),
+    "muon_3x2_all": lambda p: optim.Muon(p, lr=0.1, weight_decay=0.3, momentum=0.5, nesterov=False, ns_coefficients=(2, -1.5, 0.5),
+                                         eps=0.5, ns_steps=3, adjust_lr_fn="match_rms_adamw"),
+    "muon_2x3_spectral": lambda p: optim.Muon(p, lr=0.1, adjust_lr_fn="spectral_unclamped"),
+    "lamb_2x3": lambda p: Lamb(p, lr=0.05, max_grad_norm=None),
 }
 GROUPS = {
     "sgd": lambda a, b: optim.SGD([{"params": a}, {"params": b, "lr": 0.3, "weight_decay": 0.1}], lr=0.1, momentum=0.9),
@@ -62,8 +80,8 @@ SCHEDULES = {
 }
 
 
-def gradient(t):
-    return torch.tensor([(1 + i / 10) * math.cos(3 * t + i) / (1 + t) for i in range(5)], dtype=torch.float64)
+def gradient(t, n=5):
+    return torch.tensor([(1 + i / 10) * math.cos(3 * t + i) / (1 + t) for i in range(n)], dtype=torch.float64)
 
 
 def trajectory(make):
@@ -73,6 +91,18 @@ def trajectory(make):
         w.grad = gradient(t)
         optimizer.step()
         values += w.tolist()
+    return values
+
+
+def matrix(name, make):
+    shape = [int(n) for n in name.split("_")[1].split("x")]
+    w = torch.tensor([math.sin(i + 1) for i in range(6)], dtype=torch.float64).reshape(shape).requires_grad_()
+    optimizer, values = make([w]), []
+    with mock.patch.object(torch, "bfloat16", torch.bfloat16 if "bfloat16" in name else torch.float64):
+        for t in range(10):
+            w.grad = gradient(t, 6).reshape(shape)
+            optimizer.step()
+            values += w.flatten().tolist()
     return values
 
 
@@ -106,5 +136,6 @@ def write(name, table):
 
 
 write("trajectories.csv", {name: trajectory(make) for name, make in OPTIMIZERS.items()})
+write("matrices.csv", {name: matrix(name, make) for name, make in MATRICES.items()})
 write("groups.csv", {name: groups(make) for name, make in GROUPS.items()})
 write("schedules.csv", {name: rates(make) for name, make in SCHEDULES.items()})
