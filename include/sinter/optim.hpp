@@ -5,6 +5,7 @@
 #include "sinter/optim/adagrad.hpp"
 #include "sinter/optim/adam.hpp"
 #include "sinter/optim/adamax.hpp"
+#include "sinter/optim/averaged_model.hpp"
 #include "sinter/optim/clip.hpp"
 #include "sinter/optim/grad_scaler.hpp"
 #include "sinter/optim/instances.hpp"
@@ -21,3 +22,4 @@
 #include "sinter/optim/sgd.hpp"
 #include "sinter/optim/source.hpp"
 #include "sinter/optim/update.hpp"
+#include "sinter/optim/update_bn.hpp"

@@ -219,6 +219,27 @@ TEST_CASE("library: optimizers") {
   CHECK(optimizer.size() == 2);
 }
 
+TEST_CASE("library: averages of weights") {
+  generator gen(1);
+  nn::sequential model{nn::linear(3, 4, gen), nn::batch_norm1d(4), nn::linear(4, 2, gen)};
+  optim::sgd optimizer(model, {.lr = 0.1});
+  const tensor x = randn(gen, {8, 3}), y = randn(gen, {8, 2});
+  // [docs:averages]
+  optim::averaged_model average(model, {.decay = 0.99, .use_buffers = true});
+  for (int step = 0; step < 20; ++step) {
+    variable loss = mse_loss(model(x), y);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    average.update_parameters(model);
+  }
+  tensor scores = infer(average)(x);   // a module like any other: saved, copied to devices
+  copy_state(average.model(), model);  // the model goes on from its average
+  // [docs:end]
+  CHECK(average.n_averaged() == 20);
+  CHECK(allclose(scores, infer(model)(x)));
+}
+
 TEST_CASE("library: groups of parameters") {
   generator gen(1);
   const nn::sequential model{nn::linear(3, 4, gen), nn::layer_norm(4), nn::linear(4, 2, gen)};

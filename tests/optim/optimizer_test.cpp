@@ -9,7 +9,7 @@ using Catch::Contains;
 
 TEST_CASE("schedules give PyTorch's learning rates") {
   const auto rows = table("schedules.csv");
-  CHECK(rows.size() == 10);
+  CHECK(rows.size() == 16);
   const variable<float, 1> w = zeros<float>({1});
   const auto run = [&](const std::string& name, auto rule) {
     INFO(name);
@@ -31,6 +31,17 @@ TEST_CASE("schedules give PyTorch's learning rates") {
   run("polynomial", optim::polynomial_lr{20, 1.5});
   run("restarts", optim::cosine_restarts_lr{4, 2, 0.01});
   run("one_cycle", optim::one_cycle_lr{30});
+  run("swa", optim::swa_lr{0.05, 6});
+  run("swa_linear", optim::swa_lr{0.05, 6, true});
+  run("constant", optim::constant_lr{4, 0.25});
+  run("linear", optim::linear_lr{8, 1, 0.2});
+  run("cyclic", optim::cyclic_lr{.least = 0.1, .up = 3, .down = 5});
+  run("cyclic2", optim::cyclic_lr{.least = 0.1, .up = 4, .halving = true});
+  CHECK(optim::cyclic_lr{.least = 0, .up = 2, .gamma = 0.5}(8, 6) == Approx(8 * std::pow(0.5, 6)));
+  CHECK(optim::swa_lr{0.05, 0}(1, 0) == 0.05);
+  CHECK_THROWS_AS(optim::linear_lr{0}(1, 0), value_error);
+  CHECK_THROWS_AS((optim::swa_lr{0.1, -1}(1, 0)), value_error);
+  CHECK_THROWS_AS((optim::cyclic_lr{.least = 0, .up = 0}(1, 0)), value_error);
   CHECK_THROWS_AS(optim::polynomial_lr{0}(1, 0), value_error);
   CHECK_THROWS_AS(optim::cosine_restarts_lr{0}(1, 0), value_error);
   CHECK_THROWS_AS(optim::one_cycle_lr{1}(1, 0), value_error);

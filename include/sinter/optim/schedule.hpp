@@ -44,6 +44,42 @@ struct cosine_lr {
   double operator()(double base, index_t epoch) const;
 };
 
+/// base factor for `length` epochs, then base, as torch's ConstantLR.
+struct constant_lr {
+  index_t length = 5;
+  double factor = 1.0 / 3;
+  double operator()(double base, index_t epoch) const { return epoch < length ? base * factor : base; }
+};
+
+/// From base start to base end along a line in `length` epochs, then base end, as torch's LinearLR.
+struct linear_lr {
+  index_t length = 5;
+  double start = 1.0 / 3;
+  double end = 1;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base to `rate` in `length` epochs along half a cosine, or a line, then `rate`, as torch's SWALR: while weights
+/// are averaged. The base is the rate when the scheduler is made.
+struct swa_lr {
+  double rate;
+  index_t length = 10;
+  bool linear = false;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From `least` to base along a line in `up` steps, and back in `down` (as many, where that is 0), again and again, as
+/// torch's CyclicLR with base as its max_lr. The part above `least` is multiplied by gamma^step, and with `halving` by
+/// a half in each cycle. L. N. Smith, WACV 2017.
+struct cyclic_lr {
+  double least;
+  index_t up = 2000;
+  index_t down = 0;
+  bool halving = false;
+  double gamma = 1;
+  double operator()(double base, index_t step) const;
+};
+
 /// From base start to base along a line in `length` epochs, then base.
 struct warm_up_lr {
   index_t length;
@@ -220,6 +256,28 @@ inline double along_cosine(double a, double b, double x) {
 }
 
 }  // namespace detail
+
+SINTER_SHARED double linear_lr::operator()(double base, index_t epoch) const {
+  if (length < 1) throw value_error("linear_lr: `length` must be at least 1");
+  const double at = epoch < length ? static_cast<double>(epoch) / static_cast<double>(length) : 1;
+  return base * (start + (end - start) * at);
+}
+
+SINTER_SHARED double swa_lr::operator()(double base, index_t epoch) const {
+  if (length < 0) throw value_error("swa_lr: `length` must not be negative");
+  if (epoch >= length) return rate;
+  const double at = static_cast<double>(epoch) / static_cast<double>(length);
+  return linear ? base + (rate - base) * at : detail::along_cosine(base, rate, at);
+}
+
+SINTER_SHARED double cyclic_lr::operator()(double base, index_t step) const {
+  if (up < 1 || down < 0) throw value_error("cyclic_lr: `up` must be at least 1, and `down` not negative");
+  const index_t length = up + (down == 0 ? up : down), at = step % length;
+  const double height = at <= up ? static_cast<double>(at) / static_cast<double>(up)
+                                 : static_cast<double>(length - at) / static_cast<double>(length - up);
+  const double cycles = halving ? static_cast<double>(step / length) : 0;
+  return least + (base - least) * height * std::pow(0.5, cycles) * std::pow(gamma, static_cast<double>(step));
+}
 
 SINTER_SHARED double cosine_restarts_lr::operator()(double base, index_t epoch) const {
   if (period < 1 || growth < 1) throw value_error("cosine_restarts_lr: `period` and `growth` must be at least 1");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes trajectories.csv, groups.csv, matrices.csv and schedules.csv from PyTorch. Needs torch, and timm
+"""Writes trajectories.csv, groups.csv, matrices.csv, averages.csv and schedules.csv from PyTorch. Needs torch, and timm
 for its LAMB.
 
 trajectories.csv: one optimizer a line: its name, then the 5 parameters after each of 10 steps, in float64. Parameters start at
@@ -8,6 +8,7 @@ groups.csv: one optimizer a line: parameters and gradients as above, the first 3
 schedule; then the rates of both groups after each step.
 matrices.csv: as trajectories.csv, of 6 parameters as a matrix, whose shape is in the name. Muon computes in float64 where PyTorch's
 rounds to bfloat16, but for the line with that in its name.
+averages.csv: averages over five updates of a model with a batch norm: after each the weights, biases, running means and the counter.
 schedules.csv: one schedule a line: its name, then the learning rate of epochs 0 to 24, from 0.5.
 """
 import math
@@ -70,6 +71,12 @@ SCHEDULES = {
     "polynomial": lambda o: lrs.PolynomialLR(o, 20, 1.5),
     "restarts": lambda o: lrs.CosineAnnealingWarmRestarts(o, 4, 2, 0.01),
     "one_cycle": lambda o: lrs.OneCycleLR(o, 0.5, total_steps=30, cycle_momentum=False),
+    "swa": lambda o: optim.swa_utils.SWALR(o, 0.05, anneal_epochs=6),
+    "swa_linear": lambda o: optim.swa_utils.SWALR(o, 0.05, anneal_epochs=6, anneal_strategy="linear"),
+    "constant": lambda o: lrs.ConstantLR(o, 0.25, 4),
+    "linear": lambda o: lrs.LinearLR(o, 1.0, 0.2, 8),
+    "cyclic": lambda o: lrs.CyclicLR(o, 0.1, 0.5, step_size_up=3, step_size_down=5, cycle_momentum=False),
+    "cyclic2": lambda o: lrs.CyclicLR(o, 0.1, 0.5, step_size_up=4, mode="triangular2", cycle_momentum=False),
     "step": lambda o: lrs.StepLR(o, 7, 0.3),
     "multi_step": lambda o: lrs.MultiStepLR(o, [3, 4, 15], 0.2),
     "exponential": lambda o: lrs.ExponentialLR(o, 0.9),
@@ -106,6 +113,20 @@ def matrix(name, make):
     return values
 
 
+def average(**options):
+    model = torch.nn.BatchNorm1d(3)
+    averaged, values = optim.swa_utils.AveragedModel(model, **options), []
+    for t in range(5):
+        with torch.no_grad():
+            model.weight.copy_(gradient(t, 3))
+            model.bias.copy_(gradient(t + 1, 3))
+        model(gradient(t, 6).reshape(2, 3))
+        averaged.update_parameters(model)
+        inner = averaged.module
+        values += [*inner.weight.tolist(), *inner.bias.tolist(), *inner.running_mean.tolist(), float(inner.num_batches_tracked)]
+    return values
+
+
 def groups(make):
     start = torch.tensor([math.sin(i + 1) for i in range(5)], dtype=torch.float64)
     a, b = (x.clone().requires_grad_() for x in (start[:3], start[3:]))
@@ -137,5 +158,8 @@ def write(name, table):
 
 write("trajectories.csv", {name: trajectory(make) for name, make in OPTIMIZERS.items()})
 write("matrices.csv", {name: matrix(name, make) for name, make in MATRICES.items()})
+ema = optim.swa_utils.get_ema_multi_avg_fn(0.9)
+averages = {"swa": average(), "ema": average(multi_avg_fn=ema), "ema_buffers": average(multi_avg_fn=ema, use_buffers=True)}
+write("averages.csv", averages)
 write("groups.csv", {name: groups(make) for name, make in GROUPS.items()})
 write("schedules.csv", {name: rates(make) for name, make in SCHEDULES.items()})

@@ -1,0 +1,84 @@
+// sinter/optim/update_bn.hpp: the running moments of batch norms, made anew for averaged parameters.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sinter/nn/module.hpp"
+
+namespace sinter::optim {
+
+namespace detail {
+
+/// Goes through lists of members and makes running moments begin anew, as averages of all batches, until its end.
+class fresh_moments {
+ public:
+  fresh_moments() = default;
+  fresh_moments(const fresh_moments&) = delete;
+  fresh_moments& operator=(const fresh_moments&) = delete;
+  ~fresh_moments() {
+    for (const auto& [at, momentum] : before_) *at = momentum;
+  }
+  std::size_t size() const { return before_.size(); }
+
+  template <class M>
+  void operator()(sinter::detail::text_piece, M& member) {
+    if constexpr (nn::is_module<M>) enter(member);
+  }
+  template <class M>
+  void enter(M& m) {
+    if constexpr (requires { m.each_member(nullptr, *this); }) m.each_member(nullptr, refuse_moments());
+    else if constexpr (requires {
+                         m.settings.momentum = std::nullopt;
+                         m.running_var.value();
+                       }) {
+      if (!m.running_mean.defined()) return;
+      before_.emplace_back(&m.settings.momentum, m.settings.momentum);
+      m.settings.momentum = std::nullopt;
+      m.running_mean.value().zero_();
+      m.running_var.value().fill_(1);
+      m.num_batches_tracked.value().zero_();
+    } else M::visit(*this, m);
+  }
+
+ private:
+  struct refuse_moments {
+    template <class X>
+    void operator()(const nn::detail::member_name& name, const X&) const {
+      if (std::string_view(name.text()).ends_with("running_mean"))
+        throw value_error("update_bn: a batch norm inside an any_module does not show its settings; average buffers");
+    }
+    template <class M>
+    void erased(const nn::detail::member_name* name, const M& m) const {
+      m.each_member(name, *this);
+    }
+  };
+  std::vector<std::pair<std::optional<double>*, std::optional<double>>> before_;
+};
+
+}  // namespace detail
+
+/// Makes the running moments of all batch norms anew, as the averages over the batches of a loader, as
+/// torch.optim.swa_utils.update_bn: after an equal average of parameters, whose moments nobody has seen. Elements of
+/// the loader have `inputs`, or are tensors. The model is in eval() mode afterwards. Errors: value_error for a batch
+/// norm inside an any_module.
+///
+///     optim::update_bn(loader, average);
+template <class Loader, nn::is_module M>
+void update_bn(Loader&& loader, M& model) {
+  detail::fresh_moments moments;
+  moments.enter(model);
+  const no_grad guard;
+  model.train();
+  if (moments.size() > 0)
+    for (auto&& batch : loader) {
+      if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
+      else static_cast<void>(eval(model(batch.inputs)));
+    }
+  model.eval();
+}
+
+}  // namespace sinter::optim
