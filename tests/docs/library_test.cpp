@@ -219,6 +219,19 @@ TEST_CASE("library: optimizers") {
   CHECK(optimizer.size() == 2);
 }
 
+TEST_CASE("library: initial values") {
+  generator gen(1);
+  // [docs:init]
+  nn::sequential model{nn::linear(8, 16, gen), nn::relu(), nn::linear(16, 4, gen)};
+  nn::init::orthogonal_(model.get<2>().weight, gen);
+  model.for_each_parameter([&](const std::string&, const auto& p) {
+    if constexpr (rank_of<decltype(p)> == 1) nn::init::zeros_(p);  // all biases
+  });
+  // [docs:end]
+  CHECK(model.get<0>().bias(3) == 0);
+  CHECK(square(model.get<2>().weight.value()).sum().item() == Approx(4));
+}
+
 TEST_CASE("library: averages of weights") {
   generator gen(1);
   nn::sequential model{nn::linear(3, 4, gen), nn::batch_norm1d(4), nn::linear(4, 2, gen)};
