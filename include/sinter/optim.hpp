@@ -10,6 +10,7 @@
 #include "sinter/optim/grad_scaler.hpp"
 #include "sinter/optim/instances.hpp"
 #include "sinter/optim/lamb.hpp"
+#include "sinter/optim/lbfgs.hpp"
 #include "sinter/optim/lion.hpp"
 #include "sinter/optim/muon.hpp"
 #include "sinter/optim/nadam.hpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes trajectories.csv, groups.csv, matrices.csv, averages.csv and schedules.csv from PyTorch. Needs torch, and timm
+"""Writes trajectories.csv, groups.csv, matrices.csv, averages.csv, lbfgs.csv and schedules.csv from PyTorch. Needs torch, and timm
 for its LAMB.
 
 trajectories.csv: one optimizer a line: its name, then the 5 parameters after each of 10 steps, in float64. Parameters start at
@@ -9,6 +9,7 @@ schedule; then the rates of both groups after each step.
 matrices.csv: as trajectories.csv, of 6 parameters as a matrix, whose shape is in the name. Muon computes in float64 where PyTorch's
 rounds to bfloat16, but for the line with that in its name.
 averages.csv: averages over five updates of a model with a batch norm: after each the weights, biases, running means and the counter.
+lbfgs.csv: minimising Rosenbrock's function of 4 numbers: after each of 5 steps these, the loss before it, and the evaluations so far.
 schedules.csv: one schedule a line: its name, then the learning rate of epochs 0 to 24, from 0.5.
 """
 import math
@@ -113,6 +114,22 @@ def matrix(name, make):
     return values
 
 
+def minimise(**options):
+    x = torch.tensor([-1.2, 1.0, 0.5, 2.0], requires_grad=True)
+    optimizer, values = optim.LBFGS([x], **options), []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(5):
+        loss = optimizer.step(closure)
+        values += [*x.tolist(), loss.item(), float(optimizer.state[x]["func_evals"])]
+    return values
+
+
 def average(**options):
     model = torch.nn.BatchNorm1d(3)
     averaged, values = optim.swa_utils.AveragedModel(model, **options), []
@@ -158,6 +175,14 @@ def write(name, table):
 
 write("trajectories.csv", {name: trajectory(make) for name, make in OPTIMIZERS.items()})
 write("matrices.csv", {name: matrix(name, make) for name, make in MATRICES.items()})
+LBFGS = {
+    "plain": minimise(lr=0.05, max_iter=8),
+    "short": minimise(lr=0.02, max_iter=8, history_size=2),
+    "wolfe": minimise(line_search_fn="strong_wolfe", max_iter=6),
+    "wolfe_short": minimise(line_search_fn="strong_wolfe", max_iter=7, history_size=3),
+    "wolfe_few": minimise(line_search_fn="strong_wolfe", lr=3, max_iter=4, max_eval=5),
+}
+write("lbfgs.csv", LBFGS)
 ema = optim.swa_utils.get_ema_multi_avg_fn(0.9)
 averages = {"swa": average(), "ema": average(multi_avg_fn=ema), "ema_buffers": average(multi_avg_fn=ema, use_buffers=True)}
 write("averages.csv", averages)
