@@ -30,6 +30,7 @@
 #include "sinter/random/attention_dropout.hpp"
 
 #include "sinter/sequences/cells.hpp"
+#include "sinter/sequences/ctc_loss.hpp"
 #include "sinter/sequences/generate.hpp"
 #include "sinter/sequences/heads.hpp"
 #include "sinter/sequences/instances.hpp"

@@ -1,4 +1,6 @@
 // tests/judge/rows_loss.cpp: losses.
+#include <sinter/sequences.hpp>
+
 #include "tables.hpp"
 
 namespace judge {
@@ -157,6 +159,21 @@ std::vector<row> loss_rows() {
                   o.margin = in.number("3 margin", 1);
                   if (in.has("4 weight None")) o.weight = in.template constant<float, 1>("4 weight");
                   by_reduction(in, [&](auto reduce) { return multi_margin_loss(x, labels, o, reduce); });
+                }),
+      on<float>("op:nn.functional.ctc_loss",
+                [](const auto& in) {
+                  sinter::ctc_options o;
+                  o.blank = in.integer("4 blank", 0);
+                  o.zero_infinity = in.flag("6 zero_infinity", false);
+                  const shape steps = in.integers("2"), lengths = in.integers("3");
+                  const auto of_ranks = [&]<int X, int L>() {
+                    const auto x = in.template x<X>("0");
+                    const auto labels = in.template constant<std::int64_t, L>("1");
+                    by_reduction(in, [&](auto reduce) { return ctc_loss(x, labels, steps, lengths, o, reduce); });
+                  };
+                  if (in.rank("0") == 2) of_ranks.template operator()<2, 1>();
+                  else if (in.rank("1") == 1) of_ranks.template operator()<3, 1>();
+                  else of_ranks.template operator()<3, 2>();
                 }),
       on<float>("op:nn.functional.multilabel_margin_loss",
                 [](const auto& in) {
