@@ -29,6 +29,7 @@
 #include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/resample.hpp"
+#include "sinter/cpu/roi_align.hpp"
 #include "sinter/cpu/row_lanes.hpp"
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"

@@ -80,3 +80,19 @@ TEST_CASE("images: exactness") {
   CHECK(apart > 0);
   CHECK(apart < 1e-4f);
 }
+
+TEST_CASE("the example of detection runs") {
+  generator gen(3);
+  const variable pictures = randn<float>(gen, {2, 8, 32, 32});
+  const tensor<float, 2> found = {{0, 0, 40, 60}, {2, 0, 42, 60}, {64, 30, 120, 90}};
+  const tensor<float, 1> confidence = {0.5f, 0.9f, 0.7f};
+  // [docs:detection]
+  tensor stay = nms(found, confidence, 0.5);                     // 1, 2: the first overlaps the second
+  const std::vector boxes{index_select(found, 0, stay), found};  // those of two pictures
+  variable parts = roi_align(pictures, boxes, 7, {.spatial_scale = 0.25, .aligned = true});  // (5,8,7,7)
+  tensor overlaps = box_iou(boxes[0], boxes[1]);                                             // (2,3)
+  // [docs:end]
+  CHECK((stay.numel() == 2 && stay(0) == 1 && stay(1) == 2));
+  CHECK(parts.shape() == extents<4>{{5, 8, 7, 7}});
+  CHECK(overlaps(1, 2) == 1);
+}

@@ -53,6 +53,9 @@ SURROUNDINGS = """
   const variable<float, 1> importance;
   const variable<float, 2> student;
   const tensor<float, 2> teacher;
+  const tensor<float, 2> found, more, true_boxes, regions;
+  const tensor<float, 1> confidence;
+  const tensor<std::int64_t, 1> kinds;
   const auto model = [](const auto& v) { return variable<float, 2>(v); };
 """
 

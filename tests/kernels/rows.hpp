@@ -274,6 +274,8 @@ inline double keys(double d) {
 inline const grid_sample_options at_borders{.padding_mode = grid_padding::border},
     in_mirrors{.mode = interpolation::bicubic, .padding_mode = grid_padding::reflection, .align_corners = true};
 
+inline const roi_align_options half_as_large{.spatial_scale = 0.5, .sampling_ratio = 3, .aligned = true};
+
 /// f(n, c, h, w, row, column) for every element of the windows of an image that lies inside of it.
 template <class F>
 void each_of_windows(const extents<4>& image, const per_axis<2>& kernel, const unfold_options& o, const F& f) {
@@ -388,6 +390,8 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("grid_sample", (const auto& x, const auto& grid), grid_sample(x, grid), (const numbers<4>& x, const numbers<4>& grid), sampled(x, grid, {}), shape(2, 10, 4, 5), shape(2, 3, 30, 2))
   KERNEL_ROW("grid_sample, bicubic in a mirror", (const auto& x, const auto& grid), grid_sample(x, grid * 2, in_mirrors), (const numbers<4>& x, const numbers<4>& grid), sampled(x, eval(grid * 2), in_mirrors), shape(2, 3, 4, 5), shape(2, 2, 3, 2))
   KERNEL_ROW("grid_sample of volumes, up to their borders", (const auto& x, const auto& grid), grid_sample(x, grid * 2, at_borders), (const numbers<5>& x, const numbers<5>& grid), sampled(x, eval(grid * 2), at_borders), shape(1, 2, 3, 4, 2), shape(1, 2, 2, 3, 3))
+  KERNEL_ROW("roi_align", (const auto& x), roi_align(x, regions_for(x), {2, 3}), (const numbers<4>& x), regions_of(x, 2, 3, {}), shape(2, 10, 4, 5))
+  KERNEL_ROW("roi_align, aligned", (const auto& x), roi_align(x, regions_for(x), {3, 2}, half_as_large), (const numbers<4>& x), regions_of(x, 3, 2, half_as_large), shape(2, 3, 4, 5))
   KERNEL_ROW("unfold", (const auto& x), unfold(x, {2, 3}, moved), (const numbers<4>& x), unfolded(x, {{2, 18, 8}}), shape(2, 3, 5, 6))
   KERNEL_ROW("fold", (const auto& x), fold(x, {5, 6}, {2, 3}, moved), (const numbers<3>& x), folded(x, {{2, 3, 5, 6}}), shape(2, 18, 8))
   KERNEL_ROW("conv2d in a mirror", (const auto& x, const auto& w), conv2d(x, w, {.padding = padding::same, .padding_mode = pad_mode::reflect}), (const numbers<4>& x, const numbers<4>& w), convolved(padded(x, {{1, 1}, {0, 1}}, mirrored), w, {}), shape(2, 3, 4, 5), shape(4, 3, 2, 3))

@@ -1,4 +1,4 @@
-// tests/kernels/sampling.hpp: grid_sample by plain loops in double.
+// tests/kernels/sampling.hpp: grid_sample and roi_align by plain loops in double.
 #pragma once
 
 #include <sinter/sinter.hpp>
@@ -65,6 +65,49 @@ sinter::tensor<double, R> sampled(const sinter::tensor<double, R>& x, const sint
       y.data()[k] += weight * from.data()[plane * elements + e];
     }
   }
+  return y;
+}
+
+/// Two boxes on images of 4 x 5 elements, one over their edges: of the elements and on the device of x.
+template <class X>
+sinter::tensor<sinter::element_of<X>, 2, sinter::device_of<X>> regions_for(const X&) {
+  using T = sinter::element_of<X>;
+  const sinter::tensor<double, 2> boxes = {{1, 0.5, 0.25, 3.75, 2}, {0, 3, -1.5, 6, 4.5}};
+  return sinter::eval(sinter::cast<T>(boxes)).template to<sinter::device_of<X>>();
+}
+/// roi_align: each result is the mean over its places of all elements, as they count there.
+inline sinter::tensor<double, 4> regions_of(const sinter::tensor<double, 4>& x, sinter::index_t height,
+                                            sinter::index_t width, const sinter::roi_align_options& o) {
+  using sinter::index_t;
+  const auto boxes = regions_for(x);
+  const auto y = sinter::zeros<double>({boxes.shape()[0], x.shape()[1], height, width});
+  const double shift = o.aligned ? 0.5 : 0;
+  // How much element i of n counts for result r of `out`, between these places.
+  const auto weight = [&](double from, double to, index_t out, index_t r, index_t i, index_t n) {
+    from = from * o.spatial_scale - shift;
+    double size = to * o.spatial_scale - shift - from;
+    if (!o.aligned) size = std::max(size, 1.0);
+    const double step = size / static_cast<double>(out);
+    const index_t count = o.sampling_ratio > 0 ? o.sampling_ratio : static_cast<index_t>(std::ceil(step));
+    double sum = 0;
+    for (index_t k = 0; k < count; ++k) {
+      const double at =
+          from + step * (static_cast<double>(r) + (static_cast<double>(k) + 0.5) / static_cast<double>(count));
+      const double last = static_cast<double>(n - 1);
+      if (at >= -1 && at <= last + 1)
+        sum += std::max(0.0, 1 - std::abs(static_cast<double>(i) - std::clamp(at, 0.0, last)));
+    }
+    return sum / static_cast<double>(count);
+  };
+  for (index_t k = 0; k < boxes.shape()[0]; ++k)
+    for (index_t c = 0; c < x.shape()[1]; ++c)
+      for (index_t r = 0; r < height; ++r)
+        for (index_t s = 0; s < width; ++s)
+          for (index_t i = 0; i < x.shape()[2]; ++i)
+            for (index_t j = 0; j < x.shape()[3]; ++j)
+              y(k, c, r, s) += weight(boxes(k, 2), boxes(k, 4), height, r, i, x.shape()[2]) *
+                               weight(boxes(k, 1), boxes(k, 3), width, s, j, x.shape()[3]) *
+                               x(static_cast<index_t>(boxes(k, 0)), c, i, j);
   return y;
 }
 

@@ -51,7 +51,7 @@ tensor<T, 3> scores() {
 
 void check_near(double got, double expected) {
   if (std::isnan(expected)) CHECK(std::isnan(got));
-  else CHECK(got == Approx(expected).margin(1e-12));
+  else CHECK(got == Approx(expected).epsilon(1e-12).margin(1e-12));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "sinter/cuda/nonzero.hpp"
 #include "sinter/cuda/pooling.hpp"
 #include "sinter/cuda/resample.hpp"
+#include "sinter/cuda/roi_align.hpp"
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/searchsorted.hpp"
 #include "sinter/cuda/sort.hpp"
