@@ -59,17 +59,22 @@ sinter::axis_numbers<T> numbers_of(const List& l) {
   return {l[0], l[1], l[2]};
 }
 template <class In>
-void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale, bool corners) {
-  const std::map<std::string, interpolation> modes = {
-      {"nearest", interpolation::nearest},     {"nearest-exact", interpolation::nearest_exact},
-      {"linear", interpolation::linear},       {"bilinear", interpolation::bilinear},
-      {"trilinear", interpolation::trilinear}, {"bicubic", interpolation::bicubic}};
+void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale, bool corners,
+             bool antialias = false) {
+  const std::map<std::string, interpolation> modes = {{"nearest", interpolation::nearest},
+                                                      {"nearest-exact", interpolation::nearest_exact},
+                                                      {"linear", interpolation::linear},
+                                                      {"bilinear", interpolation::bilinear},
+                                                      {"trilinear", interpolation::trilinear},
+                                                      {"bicubic", interpolation::bicubic},
+                                                      {"area", interpolation::area}};
   if (!modes.contains(mode)) throw form_not_there{mode};
   by_rank<3>(in, "0", [&](auto rank) {
     in.give(interpolate(in.template x<decltype(rank)::value>("0"), {.size = numbers_of<index_t>(size),
                                                                     .scale_factor = numbers_of<double>(scale),
                                                                     .mode = modes.at(mode),
-                                                                    .align_corners = corners}));
+                                                                    .align_corners = corners,
+                                                                    .antialias = antialias}));
   });
 }
 /// A part of each image, from `starts` to `ends` of its axes, resized between its corners: an affine grid. What lies
@@ -191,9 +196,8 @@ std::vector<row> image_rows() {
                 "op:nn.functional.interpolate.trilinear op:nn.functional.interpolate.area",
                 [](const auto& in) {
                   in.only_flag("5 recompute_scale_factor None", false);
-                  in.only_flag("6 antialias", false);
                   resized(in, in.text("3 mode", "nearest"), in.integers("1 size None"), in.reals("2 scale_factor None"),
-                          in.flag("4 align_corners None", false));
+                          in.flag("4 align_corners None", false), in.flag("6 antialias", false));
                 }),
       on<float>("op:nn.functional.upsample_nearest",
                 [](const auto& in) {

@@ -271,6 +271,30 @@ inline double keys(double d) {
   return d < 2 ? -0.75 * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
 }
 
+/// By area, or with weights of a distance that are as wide as results lie apart.
+template <int R, class Weight>
+numbers<R> resized_wide(numbers<R> x, const std::vector<index_t>& to, double reach, const Weight& weight) {
+  int axis = 2;
+  for (const index_t out : to) {
+    const double in = static_cast<double>(x.shape()[axis]), step = in / static_cast<double>(out);
+    const auto counted = [&](index_t o, index_t i) {
+      const double first = static_cast<double>(o) * step, at = static_cast<double>(i);
+      if (reach == 0) return std::floor(first + 1e-9) <= at && at < std::ceil(first + step - 1e-9) ? 1.0 : 0.0;
+      return weight(std::abs(at + 0.5 - first - step / 2) / std::max(step, 1.0));
+    };
+    x = remade(x, axis++, out, [&](index_t o, index_t i) {
+      double all = 0;
+      for (index_t k = 0; k < static_cast<index_t>(in); ++k) all += counted(o, k);
+      return counted(o, i) / all;
+    });
+  }
+  return x;
+}
+inline double soft_keys(double d) {
+  if (d <= 1) return 1.5 * d * d * d - 2.5 * d * d + 1;
+  return d < 2 ? -0.5 * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
+}
+
 inline const grid_sample_options at_borders{.padding_mode = grid_padding::border},
     in_mirrors{.mode = interpolation::bicubic, .padding_mode = grid_padding::reflection, .align_corners = true};
 
@@ -387,6 +411,9 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("interpolate, bilinear", (const auto& x), interpolate(x, {.size = {7, 3}, .mode = interpolation::bilinear}), (const numbers<4>& x), resized(x, {7, 3}, false, 0, hat), shape(2, 3, 4, 5))
   KERNEL_ROW("interpolate, trilinear between corners", (const auto& x), interpolate(x, {.size = {3, 5, 4}, .mode = interpolation::trilinear, .align_corners = true}), (const numbers<5>& x), resized(x, {3, 5, 4}, true, 0, hat), shape(1, 2, 2, 3, 5))
   KERNEL_ROW("interpolate, bicubic", (const auto& x), interpolate(x, {.size = {6, 2}, .mode = interpolation::bicubic}), (const numbers<4>& x), resized(x, {6, 2}, false, 1, keys), shape(2, 3, 4, 5))
+  KERNEL_ROW("interpolate, area", (const auto& x), interpolate(x, {.size = {3, 7}, .mode = interpolation::area}), (const numbers<4>& x), resized_wide(x, {3, 7}, 0, hat), shape(2, 3, 5, 4))
+  KERNEL_ROW("interpolate, bilinear with antialias", (const auto& x), interpolate(x, {.size = {3, 9}, .mode = interpolation::bilinear, .antialias = true}), (const numbers<4>& x), resized_wide(x, {3, 9}, 1, hat), shape(2, 3, 8, 5))
+  KERNEL_ROW("interpolate, bicubic with antialias", (const auto& x), interpolate(x, {.size = {7, 2}, .mode = interpolation::bicubic, .antialias = true}), (const numbers<4>& x), resized_wide(x, {7, 2}, 2, soft_keys), shape(1, 2, 7, 9))
   KERNEL_ROW("grid_sample", (const auto& x, const auto& grid), grid_sample(x, grid), (const numbers<4>& x, const numbers<4>& grid), sampled(x, grid, {}), shape(2, 10, 4, 5), shape(2, 3, 30, 2))
   KERNEL_ROW("grid_sample, bicubic in a mirror", (const auto& x, const auto& grid), grid_sample(x, grid * 2, in_mirrors), (const numbers<4>& x, const numbers<4>& grid), sampled(x, eval(grid * 2), in_mirrors), shape(2, 3, 4, 5), shape(2, 2, 3, 2))
   KERNEL_ROW("grid_sample of volumes, up to their borders", (const auto& x, const auto& grid), grid_sample(x, grid * 2, at_borders), (const numbers<5>& x, const numbers<5>& grid), sampled(x, eval(grid * 2), at_borders), shape(1, 2, 3, 4, 2), shape(1, 2, 2, 3, 3))

@@ -1,8 +1,15 @@
 // tests/ops/interpolate_test.cpp: interpolate: sizes, factors and positions as PyTorch has them, and errors; the kernel
 // table has values and gradients.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "../catch.hpp"
+#include "../grad/differences.hpp"
 #include "sinter/sinter.hpp"
 
 using namespace sinter;
@@ -48,7 +55,8 @@ TEST_CASE("interpolate takes a number for all axes or one for each, and may go f
   CHECK(eval(interpolate(x, {.size = 7})).shape() == extents<4>{{1, 1, 7, 7}});
   CHECK(eval(interpolate(x, {.scale_factor = {2, 0.5}})).shape() == extents<4>{{1, 1, 6, 2}});
   CHECK(eval(interpolate(zeros<float>({0, 2, 3}), {.size = 5})).numel() == 0);
-  for (const interpolation mode : {interpolation::nearest, interpolation::bilinear, interpolation::bicubic})
+  for (const interpolation mode :
+       {interpolation::nearest, interpolation::bilinear, interpolation::bicubic, interpolation::area})
     for (const index_t n : {1, 300}) {
       const variable v = ones<double>({2, 1, 17, 23});
       const variable y = interpolate(v, {.size = n, .mode = mode});
@@ -56,6 +64,68 @@ TEST_CASE("interpolate takes a number for all axes or one for each, and may go f
       y.backward(ones<double>(y.shape()));
       CHECK(sum(v.grad()).result().item() == Approx(static_cast<double>(y.numel())));
     }
+}
+
+TEST_CASE("interpolate by area and with antialiasing gives PyTorch's results and gradients") {
+  std::ifstream file(SINTER_REPOSITORY "/tests/ops/reference/interpolate.csv");
+  int cases = 0;
+  for (std::string text; std::getline(file, text); ++cases) {
+    INFO(text.substr(0, 24));
+    std::istringstream line_of(text);
+    std::string mode, number;
+    std::getline(line_of, mode, ',');
+    std::vector<double> v;
+    while (std::getline(line_of, number, ',')) v.push_back(std::stod(number));
+    interpolate_options o{.mode = mode == "area"       ? interpolation::area
+                                  : mode == "bilinear" ? interpolation::bilinear
+                                                       : interpolation::bicubic,
+                          .align_corners = v[0] == 1,
+                          .antialias = mode != "area"};
+    if (v[1] > 0) o.size = {static_cast<index_t>(v[1]), static_cast<index_t>(v[2])};
+    else o.scale_factor = {v[1] / -10, v[2] / -10};
+    for (const memory_format format : {memory_format::contiguous, channels_last}) {
+      auto images = empty<double>({1, 2, 9, 7});
+      for (index_t i = 0; i < 126; ++i) images.data()[i] = std::sin(0.37 * static_cast<double>(i * i));
+      const variable x = images.to_memory_format(format);
+      const variable y = interpolate(x, o);
+      y.backward(differences::weights(y.shape()));
+      const auto values = y.value().contiguous(), gradient = x.grad().contiguous();
+      REQUIRE(v.size() == static_cast<std::size_t>(3 + values.numel() + 126));
+      std::size_t at = 3;
+      double largest = 0;
+      for (const double e : values) largest = std::max(largest, std::abs(e - v[at++]));
+      for (const double e : gradient) largest = std::max(largest, std::abs(e - v[at++]));
+      CHECK(largest < 1e-11);
+    }
+  }
+  CHECK(cases == 18);
+  // An axis that keeps its size stays as it is; there PyTorch's gradient is not that of its result.
+  std::mt19937 gen(1);
+  const auto x = differences::random(gen, {1, 1, 9, 7});
+  differences::check(
+      [](const auto& v) {
+        return interpolate(v, {.scale_factor = {0.3, 1.1}, .mode = interpolation::bicubic, .antialias = true});
+      },
+      63, x);
+}
+
+TEST_CASE("area is the mean of what a result has a part of, in any number of axes") {
+  const tensor x = arange<float>(6).reshape({1, 1, 6});
+  CHECK(line(interpolate(x, {.size = 3, .mode = interpolation::area})) == std::vector<float>{0.5f, 2.5f, 4.5f});
+  CHECK(line(interpolate(x, {.size = 4, .mode = interpolation::area})) == std::vector<float>{0.5f, 1.5f, 3.5f, 4.5f});
+  CHECK(line(interpolate(x, {.scale_factor = 0.6, .mode = interpolation::area})) ==
+        std::vector<float>{0.5f, 2.5f, 4.5f});
+  const tensor volume = arange<double>(2 * 60).reshape({1, 2, 3, 4, 5});
+  CHECK(eval(max(abs(interpolate(volume, {.size = {2, 3, 7}, .mode = interpolation::area}) -
+                     adaptive_avg_pool3d(volume, {2, 3, 7}))))
+            .item() < 1e-12);
+  // What counts nothing does not spread.
+  tensor<float, 3> wild = x.clone();
+  wild(0, 0, 5) = std::numeric_limits<float>::infinity();
+  const auto y = line(interpolate(wild, {.size = 4, .mode = interpolation::area}));
+  CHECK((y[2] == 3.5f && y[3] == std::numeric_limits<float>::infinity()));
+  // An axis of many elements to one.
+  CHECK(line(interpolate(ones<float>({1, 1, 100000}), {.size = 1, .mode = interpolation::area}))[0] == 1);
 }
 
 TEST_CASE("interpolate says what does not fit") {
@@ -68,6 +138,8 @@ TEST_CASE("interpolate says what does not fit") {
   CHECK(contains(text_of(x, {.scale_factor = 0.2}), "would have 0 elements"));
   CHECK(contains(text_of(x, {.size = 2, .mode = interpolation::linear}), "this mode is for 1 spatial axes, not 2"));
   CHECK(contains(text_of(x, {.size = 2, .align_corners = true}), "align_corners is for linear"));
+  CHECK(contains(text_of(x, {.size = 2, .mode = interpolation::area, .align_corners = true}), "align_corners is for"));
+  CHECK(contains(text_of(x, {.size = 2, .antialias = true}), "antialias is for bilinear and bicubic"));
   CHECK(contains(text_of(zeros<float>({1, 1, 0}), {.size = 2}), "there must be at least one before and after"));
   CHECK_THROWS_AS((axis_numbers<index_t>{1, 2, 3, 4}), value_error);
   CHECK_THROWS_AS(interpolate(tensor<float, 4>(), {.size = 2}), shape_error);

@@ -17,28 +17,52 @@ using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, flo
 /// Makes room for n numbers of elements, as resize does.
 SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n);
 
-/// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
+/// What each result along an axis is made of, tap by tap. Where a result has fewer, the rest are -1.
 template <class C>
-struct axis_table {
-  int taps = 1;
-  std::vector<index_t> at[4];
-  std::vector<C> weight[4];
-
-  explicit axis_table(const ops::axis_map& m) {
-    taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
-    for (int k = 0; k < taps; ++k) {
-      make_room(at[k], static_cast<std::size_t>(m.out));
-      weight[k].resize(static_cast<std::size_t>(m.out));
+class axis_table {
+ public:
+  explicit axis_table(const ops::axis_map& m) : out_(static_cast<std::size_t>(m.out)) {
+    for (index_t o = 0; m.is_wide() && o < m.out; ++o) {
+      const ops::axis_window w = m.window(o);
+      taps_ = std::max(taps_, static_cast<std::size_t>(w.end - w.first));
     }
+    if (!m.is_wide()) taps_ = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
+    make_room(at_, taps_ * out_);
+    weight_.resize(taps_ * out_);
     for (index_t o = 0; o < m.out; ++o) {
-      const auto t = m.template taps<C>(o);
-      for (int k = 0; k < taps; ++k) {
-        at[k][static_cast<std::size_t>(o)] = t.count > 0 ? t.at[k] : -1;
-        weight[k][static_cast<std::size_t>(o)] = t.weight[k];
+      if (m.is_wide()) {
+        const ops::axis_window w = m.window(o);
+        const auto n = static_cast<std::size_t>(w.end - w.first);
+        for (std::size_t k = 0; k < taps_; ++k) {
+          const index_t i = w.first + static_cast<index_t>(k);
+          set(k, o, k < n ? i : -1, k < n ? static_cast<C>(m.weight(w, i)) : C(0));
+        }
+      } else {
+        const auto t = m.template taps<C>(o);
+        for (std::size_t k = 0; k < taps_; ++k) set(k, o, t.count > 0 ? t.at[k] : -1, t.weight[k]);
       }
     }
   }
-  bool is_none(index_t o) const { return at[0][static_cast<std::size_t>(o)] < 0; }
+  std::size_t taps() const { return taps_; }
+  /// Tap k of all results.
+  const index_t* at(std::size_t k) const { return at_.data() + k * out_; }
+  const C* weight(std::size_t k) const { return weight_.data() + k * out_; }
+  /// How many taps result o has.
+  std::size_t count(index_t o) const {
+    std::size_t k = 0;
+    while (k < taps_ && at(k)[o] >= 0) ++k;
+    return k;
+  }
+
+ private:
+  void set(std::size_t k, index_t o, index_t at, C weight) {
+    at_[k * out_ + static_cast<std::size_t>(o)] = at;
+    weight_[k * out_ + static_cast<std::size_t>(o)] = weight;
+  }
+
+  std::size_t taps_ = 1, out_;
+  std::vector<index_t> at_;
+  std::vector<C> weight_;
 };
 
 /// Kernels work line by line: along one axis of pieces, which are the elements of an axis behind it that stays as it
@@ -70,8 +94,7 @@ struct resample_plan {
   void each_tap(int d, index_t o, const F& f) const {
     if (shape.axis[d].is_identity()) return f(o, C(1));
     const axis_table<C>& t = table(d);
-    if (t.is_none(o)) return;
-    for (int k = 0; k < t.taps; ++k) f(t.at[k][static_cast<std::size_t>(o)], t.weight[k][static_cast<std::size_t>(o)]);
+    for (std::size_t k = 0; k < t.taps() && t.at(k)[o] >= 0; ++k) f(t.at(k)[o], t.weight(k)[o]);
   }
 
   /// Results from `begin` to `end` of the line are its elements from `from` on, one each.
@@ -136,9 +159,8 @@ void find_sources(const resample_plan<C>& p, index_t number, weighted_lines<C>& 
       for (index_t& at : lines.at) at += o * p.shape.x_strides[d];
     else
       lines.spread(
-          t.is_none(o) ? 0 : static_cast<std::size_t>(t.taps),
-          [&](std::size_t k) { return t.at[k][static_cast<std::size_t>(o)] * p.shape.x_strides[d]; },
-          [&](std::size_t k) { return t.weight[k][static_cast<std::size_t>(o)]; });
+          t.count(o), [&](std::size_t k) { return t.at(k)[o] * p.shape.x_strides[d]; },
+          [&](std::size_t k) { return t.weight(k)[o]; });
   }
 }
 
@@ -177,7 +199,7 @@ void pick_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const 
   const T* const from = is_there ? x + lines.at[0] : x;
   T* const to = y + lines.to;
   const auto put = [&](index_t begin, index_t end) {
-    const index_t* const at = p.table(p.outer).at[0].data();
+    const index_t* const at = p.table(p.outer).at(0);
     for (index_t o = begin; o < end; ++o) {
       if (!is_there || at[o] < 0)
         for (index_t k = 0; k < p.piece; ++k) to[o * p.y_step + k * p.y_piece] = fill;
@@ -197,9 +219,9 @@ template <int Taps, class T, class C>
 void blend_row(const resample_plan<C>& p, const C* row, T* y) {
   const index_t* at[std::size_t{Taps}];
   const C* weight[std::size_t{Taps}];
-  for (int k = 0; k < Taps; ++k) {
-    at[k] = p.table(p.outer).at[k].data();
-    weight[k] = p.table(p.outer).weight[k].data();
+  for (std::size_t k = 0; k < Taps; ++k) {
+    at[k] = p.table(p.outer).at(k);
+    weight[k] = p.table(p.outer).weight(k);
   }
   const auto blend = [&](index_t o, index_t i, index_t piece) {
     const auto term = [&](int k) { return weight[k][o] * row[at[k][o] * piece + i]; };
@@ -212,6 +234,16 @@ void blend_row(const resample_plan<C>& p, const C* row, T* y) {
   }
   for (index_t o = 0; o < p.line.out; ++o)
     for (index_t i = 0; i < p.piece; ++i) y[o * p.y_step + i * p.y_piece] = blend(o, i, p.piece);
+}
+/// The same of results with any number of taps.
+template <class T, class C>
+void blend_windows(const resample_plan<C>& p, const C* row, T* y) {
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) {
+      double sum = 0;  // of a window of any size
+      p.each_tap(p.outer, o, [&](index_t at, C weight) { sum += static_cast<double>(weight * row[at * p.piece + i]); });
+      y[o * p.y_step + i * p.y_piece] = static_cast<T>(sum);
+    }
 }
 /// The same from the elements themselves, where most of them are not read.
 template <class T, class C>
@@ -230,13 +262,13 @@ void blend_few(const resample_plan<C>& p, const weighted_lines<C>& lines, const 
 }
 template <class T, class C>
 void blend_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, std::vector<C>& row) {
-  if (p.line.in > 4 * p.line.out) return blend_few(p, lines, x, y);
+  if (p.line.in > 4 * p.line.out && !p.line.is_wide()) return blend_few(p, lines, x, y);
   row.resize(static_cast<std::size_t>(p.line.in * p.piece));
   add_lines(p, lines, x, p.line.in, p.x_step, p.x_piece, row.data());
   T* const to = y + lines.to;
-  const int taps = p.table(p.outer).taps;
-  if (taps == 2) return blend_row<2>(p, row.data(), to);
-  if (taps == 4) return blend_row<4>(p, row.data(), to);
+  if (p.line.rule == ops::axis_rule::linear) return blend_row<2>(p, row.data(), to);
+  if (p.line.rule == ops::axis_rule::cubic) return blend_row<4>(p, row.data(), to);
+  if (p.line.is_wide()) return blend_windows(p, row.data(), to);
   for (index_t o = 0; o < p.line.out; ++o)  // the axis stays as it is
     for (index_t i = 0; i < p.piece; ++i)
       to[o * p.y_step + i * p.y_piece] = static_cast<T>(row[static_cast<std::size_t>(o * p.piece + i)]);
@@ -344,9 +376,9 @@ class resample_gradient {
     const index_t piece = plan_.piece;
     const auto add = [&](index_t begin, index_t end) {
       const axis_table<C>& t = plan_.table(plan_.outer);
-      for (int k = 0; k < t.taps; ++k) {
-        const index_t* const at = t.at[k].data();
-        const C* const weight = t.weight[k].data();
+      for (std::size_t k = 0; k < t.taps(); ++k) {
+        const index_t* const at = t.at(k);
+        const C* const weight = t.weight(k);
         for (index_t o = begin; o < end; ++o)
           if (piece == 1) {
             if (at[o] >= 0) sums[at[o]] += weight[o] * row[o];

@@ -82,6 +82,57 @@ struct blend_body {
   }
 };
 
+/// The same by area or with wide weights.
+template <class T>
+struct blend_windows_body {
+  using C = compute_type<T>;
+  ops::resampling shape;
+  const T* x;
+  T* y;
+
+  struct wide_axes {
+    int used = 0;
+    int axis[3] = {};
+    ops::axis_window window[3];
+  };
+  /// f(offset, weight) for the elements of the window along axis number k of these.
+  template <class F>
+  SINTER_WORD void each_of(const wide_axes& s, int k, const F& f) const {
+    if (k >= s.used) return f(0, C(1));
+    const ops::axis_map& m = shape.axis[s.axis[k]];
+    for (index_t i = s.window[k].first; i < s.window[k].end; ++i)
+      f(i * shape.x_strides[s.axis[k]], static_cast<C>(m.weight(s.window[k], i)));
+  }
+  SINTER_WORD index_t numel() const { return shape.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      index_t rest = i, from = 0, to = 0;
+      wide_axes s;
+      for (int d = shape.rank - 1; d >= 0; --d) {
+        const ops::axis_map& m = shape.axis[d];
+        const index_t o = rest % m.out;
+        rest /= m.out;
+        to += o * shape.y_strides[d];
+        if (!m.is_wide()) {
+          from += o * shape.x_strides[d];
+          continue;
+        }
+        s.axis[s.used] = d;
+        s.window[s.used++] = m.window(o);
+      }
+      C sum = 0;
+      each_of(s, 2, [&](index_t a, C p) {
+        each_of(s, 1, [&](index_t b, C q) {
+          each_of(s, 0, [&](index_t c, C r) { sum += p * q * r * static_cast<C>(x[from + a + b + c]); });
+        });
+      });
+      y[to] = static_cast<T>(sum);
+    }
+  }
+};
+
 /// dx (+)= the sum of g where x is read.
 template <class T>
 struct resample_gradient_body {
@@ -159,6 +210,9 @@ struct kernels<Op, D> {
   static void forward(const Op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x) {
     const ops::resampling s = ops::resampling_of(op, x, y, true);
     if constexpr (floating_element<T>) {
+      if (s.is_wide())
+        return cuda_impl::run_resample<D>(Op::name, y.shape(),
+                                          cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
       if (s.blends())
         return cuda_impl::run_resample<D>(Op::name, y.shape(),
                                           cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});

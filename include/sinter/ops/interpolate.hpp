@@ -12,7 +12,8 @@ enum class interpolation {
   linear,         ///< of the two nearest elements, of (N,C,L)
   bilinear,       ///< of the four nearest, of (N,C,H,W)
   trilinear,      ///< of the eight nearest, of (N,C,D,H,W)
-  bicubic         ///< of the sixteen nearest, of (N,C,H,W)
+  bicubic,        ///< of the sixteen nearest, of (N,C,H,W)
+  area            ///< the mean of all elements that a result has a part of, as adaptive_avg_pool
 };
 
 /// A number for all spatial axes, one for each, or none.
@@ -49,6 +50,7 @@ struct interpolate_options {
   axis_numbers<double> scale_factor = {};
   interpolation mode = interpolation::nearest;
   bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
+  bool antialias = false;      ///< of bilinear and bicubic: a smaller image is made of all elements, not of the nearest
 };
 
 namespace ops {
@@ -95,12 +97,18 @@ struct interpolate_op : resampling_op {
       case interpolation::nearest_exact:
         m.rule = axis_rule::nearest_exact;
         return m;
+      case interpolation::area:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::area;
+        m.scale = in / out;
+        return m;
       case interpolation::bicubic:
-        m.rule = axis_rule::cubic;
+        if (options.antialias && m.in == m.out) return m;
+        m.rule = options.antialias ? axis_rule::wide_cubic : axis_rule::cubic;
         break;
       default:
         if (m.in == m.out) return m;
-        m.rule = axis_rule::linear;
+        m.rule = options.antialias ? axis_rule::wide_linear : axis_rule::linear;
     }
     if (options.align_corners) {
       m.scale = m.out > 1 ? (in - 1) / (out - 1) : 0;
@@ -121,7 +129,7 @@ struct interpolate_op : resampling_op {
  private:
   void check_options(int axes) const {
     using sinter::detail::refuse;
-    const auto& [size, factor, mode, corners] = options;
+    const auto& [size, factor, mode, corners, antialias] = options;
     if (size.given() == factor.given())
       refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
     const int numbers = size.given() ? size.count() : factor.count();
@@ -133,21 +141,26 @@ struct interpolate_op : resampling_op {
         refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
     const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
     const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
-    if (!is_nearest && axes != fits)
+    const bool is_for_all = is_nearest || mode == interpolation::area;
+    if (!is_for_all && axes != fits)
       refuse<value_error>({"interpolate: this mode is for ", fits, " spatial axes, not ", axes,
                            "; linear is for one, bilinear and bicubic for two, trilinear for three"});
-    if (is_nearest && corners)
+    if (is_for_all && corners)
       refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
+    if (antialias && mode != interpolation::bilinear && mode != interpolation::bicubic)
+      refuse<value_error>({"interpolate: antialias is for bilinear and bicubic"});
   }
 };
 static_assert(is_kernel_op<interpolate_op>);
 
 }  // namespace ops
 
-/// Images of another size, as torch.nn.functional.interpolate without antialiasing: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
+/// Images of another size, as torch.nn.functional.interpolate: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
 /// with new extents behind the channels, which are `size`, or floor(extent scale_factor). One number stands for all
 /// axes. The default mode takes the nearest element; see interpolation for the others. A scale_factor enters the
-/// positions as it is given, not as the quotient of the extents. Floating point; the result lies in memory as x does.
+/// positions as it is given, not as the quotient of the extents, except by area. Bilinear and bicubic read the nearest
+/// elements, of a much smaller image few; with antialias weights are as wide as results lie apart, and the cubic's a is
+/// -0.5 in place of -0.75, as in PyTorch and PIL. Floating point; the result lies in memory as x does.
 /// Derivative: each element gets g times its weight, from all results that it is in. Errors: value_error for options
 /// that do not fit each other or x, shape_error for an extent of 0.
 ///

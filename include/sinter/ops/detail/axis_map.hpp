@@ -15,7 +15,10 @@ enum class axis_rule {
   nearest,        ///< one element, at a scaled position
   nearest_exact,  ///< the same, of the middle of result o
   linear,         ///< two elements
-  cubic           ///< four
+  cubic,          ///< four
+  area,           ///< the mean of all that result o has a part of
+  wide_linear,    ///< as linear, with weights as wide as results lie apart
+  wide_cubic      ///< as cubic
 };
 
 /// v[k], by comparisons: on a GPU an array that is indexed lies in memory, not in registers.
@@ -49,6 +52,12 @@ struct axis_taps {
   SINTER_WORD index_t last() const { return one_of(at, count - 1); }
 };
 
+/// The elements from `first` to before `end` of an axis that make one element of a result by area or with wide weights.
+struct axis_window {
+  index_t first = 0, end = 1;
+  double middle = 0, share = 1;  ///< where the result lies, and what makes the sum of the weights 1
+};
+
 /// `out` elements of a result, made of `in` elements of an operand.
 struct axis_map {
   axis_rule rule = axis_rule::constant;
@@ -58,7 +67,8 @@ struct axis_map {
   double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift of the operand
 
   SINTER_WORD bool is_identity() const { return rule == axis_rule::constant && before == 0 && in == out; }
-  SINTER_WORD bool blends() const { return rule == axis_rule::linear || rule == axis_rule::cubic; }
+  SINTER_WORD bool is_wide() const { return rule >= axis_rule::area; }
+  SINTER_WORD bool blends() const { return rule >= axis_rule::linear; }
   SINTER_WORD index_t within(index_t at) const { return at < 0 ? 0 : at < in ? at : in - 1; }
   SINTER_WORD index_t modulo(index_t at) const {
     const index_t rest = at % period;
@@ -97,6 +107,34 @@ struct axis_map {
     return t;
   }
 
+  /// What stands in place of taps where is_wide().
+  SINTER_WORD axis_window window(index_t o) const {
+    axis_window w;
+    if (rule == axis_rule::area) {
+      w.first = o * in / out;
+      w.end = ((o + 1) * in + out - 1) / out;
+      w.share = 1 / static_cast<double>(w.end - w.first);
+      return w;
+    }
+    const double place = scale * (static_cast<double>(o) + 0.5),
+                 reach = width() * (rule == axis_rule::wide_cubic ? 2 : 1);
+    w.middle = place - 0.5;
+    const index_t before_first = static_cast<index_t>(place - reach + 0.5),
+                  end = static_cast<index_t>(place + reach + 0.5);
+    w.first = before_first > 0 ? before_first : 0;
+    w.end = end < in ? end : in;
+    double total = 0;
+    for (index_t i = w.first; i < w.end; ++i) total += weight(w, i);
+    if (total != 0) w.share = 1 / total;
+    return w;
+  }
+  SINTER_WORD double weight(const axis_window& w, index_t i) const {
+    if (rule == axis_rule::area) return w.share;
+    const double offset = (static_cast<double>(i) - w.middle) / width(), distance = offset < 0 ? -offset : offset;
+    if (rule == axis_rule::wide_linear) return distance < 1 ? (1 - distance) * w.share : 0;
+    return distance < 2 ? cubic_weight(distance, distance < 1, -0.5) * w.share : 0;
+  }
+
   /// f(o, weight) for the results that read element i.
   template <class C, class F>
   SINTER_WORD void each_reader(index_t i, const F& f) const {
@@ -127,7 +165,9 @@ struct axis_map {
   }
 
  private:
-  /// With a = -0.75 as in PyTorch.
+  /// Of an element's weights, where a distance of 1 is that between elements.
+  SINTER_WORD double width() const { return scale > 1 ? scale : 1; }
+  /// With a = -0.75 as in PyTorch, and for wide weights, as there, -0.5.
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
     double position = scale * (static_cast<double>(o) + shift) - shift;
@@ -157,12 +197,18 @@ struct axis_map {
   /// Taps ascend with o, so that the readers of an element are neighbours.
   template <class C, class F>
   SINTER_WORD void each_interpolated(index_t i, const F& f) const {
-    const auto reach = rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
-    const double guess = scale > 0 ? (static_cast<double>(i - reach) + shift) / scale - shift : 0;
+    const double reach = is_wide() ? 2 * width() + 1 : rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
+    const double guess = scale > 0 ? (static_cast<double>(i) - reach + shift) / scale - shift : 0;
     index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
-    while (o > 0 && last_tap<C>(o - 1) >= i) --o;
-    while (o < out && last_tap<C>(o) < i) ++o;
+    while (o > 0 && last_read<C>(o - 1) >= i) --o;
+    while (o < out && last_read<C>(o) < i) ++o;
     for (; o < out; ++o) {
+      if (is_wide()) {
+        const axis_window w = window(o);
+        if (w.first > i) break;
+        f(o, static_cast<C>(weight(w, i)));
+        continue;
+      }
       const axis_taps<C> t = taps<C>(o);
       if (t.at[0] > i) break;
       C weight = 0;
@@ -173,8 +219,8 @@ struct axis_map {
     }
   }
   template <class C>
-  SINTER_WORD index_t last_tap(index_t o) const {
-    return taps<C>(o).last();
+  SINTER_WORD index_t last_read(index_t o) const {
+    return is_wide() ? window(o).end - 1 : taps<C>(o).last();
   }
 };
 
@@ -199,6 +245,11 @@ struct resampling {
   bool blends() const {
     for (int d = 0; d < rank; ++d)
       if (axis[d].blends()) return true;
+    return false;
+  }
+  bool is_wide() const {
+    for (int d = 0; d < rank; ++d)
+      if (axis[d].is_wide()) return true;
     return false;
   }
 };
