@@ -5,6 +5,7 @@
 #include <sinter/data.hpp>
 #include <sinter/io.hpp>
 #include <sinter/linalg/matrices.hpp>
+#include <sinter/metrics.hpp>
 #include <sinter/parallel.hpp>
 #include <sinter/ranks.hpp>
 #include <sinter/sequences.hpp>

@@ -56,8 +56,8 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: sinter.hpp includes data.hpp and io.hpp, datasets, loaders and files. Programs with the single header, which
-// includes nothing else, set it before their #include.
+// 1: sinter.hpp includes data.hpp, io.hpp and metrics.hpp: datasets, loaders, files, metrics. Programs with the single
+// header, which includes nothing else, set it before their #include.
 #ifndef SINTER_WITH_DATA
 #define SINTER_WITH_DATA 0
 #endif

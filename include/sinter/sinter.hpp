@@ -1,5 +1,5 @@
-// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp), ranks
-// (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), metrics (metrics.hpp), several devices
+// (parallel.hpp), ranks (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
 #pragma once
 
 #include "sinter/config.hpp"
@@ -25,6 +25,7 @@
 #if SINTER_WITH_DATA
 #include "sinter/data.hpp"
 #include "sinter/io.hpp"
+#include "sinter/metrics.hpp"
 #endif
 #include "sinter/nn.hpp"
 #include "sinter/optim.hpp"

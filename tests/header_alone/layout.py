@@ -19,6 +19,7 @@ MAY_INCLUDE = {
     "random": "core math expr grad ops",
     "io": "core math expr ops grad random nn",
     "data": "core math expr ops grad random io",
+    "metrics": "core math expr grad",
     "nn": "core math expr ops grad random",
     "optim": "core math expr ops grad random nn",
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
