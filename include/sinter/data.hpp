@@ -1,4 +1,4 @@
-// sinter/data.hpp: datasets, loaders and random changes of images.
+// sinter/data.hpp: datasets, loaders, splits, normalisation and random changes of images.
 #pragma once
 
 #include "sinter/data/augment.hpp"
@@ -6,5 +6,8 @@
 #include "sinter/data/dataset.hpp"
 #include "sinter/data/instances.hpp"
 #include "sinter/data/loader.hpp"
+#include "sinter/data/normalizer.hpp"
+#include "sinter/data/padded.hpp"
 #include "sinter/data/sampler.hpp"
+#include "sinter/data/subset.hpp"
 #include "sinter/data/tensor_dataset.hpp"

@@ -32,3 +32,42 @@ TEST_CASE("data.md: metrics") {
   CHECK(f1 <= 1);
   CHECK(mean_loss == Approx(eval(cross_entropy(infer(model)(points), labels)).item()));
 }
+
+TEST_CASE("data.md: splits") {
+  const tensor features = arange<float>(200).reshape({100, 2});
+  const tensor labels = eval(cast<std::int64_t>(features.select(1, 0) > 80));
+  index_t rows = 0;
+  // [docs:split]
+  generator gen(1);
+  tensor_dataset all(features, labels);
+  auto parts = random_split(gen, all, {0.8, 0.1, 0.1});                     // or {80, 10, 10}
+  auto [train, test] = train_test_split(gen, all, {.test_size = 0.2});      // subset<...> of 80 and 20 samples
+  data_loader loader(concat_dataset(train, parts[2]), {.batch_size = 16});  // 90 samples
+  // [docs:end]
+  for (auto& [x, y] : loader) rows += y.size(0);
+  CHECK(rows == 90);
+  CHECK(test.size() == 20);
+  // [docs:normalizer]
+  normalizer scale(2);  // of two features
+  scale.fit(features);
+  tensor x = scale(features);  // mean 0 and deviation 1
+  tensor same = scale.inverse(x);
+  nn::sequential model{scale, nn::linear(2, 2, gen)};  // is saved and moved with the model
+  // [docs:end]
+  CHECK(allclose(same, features));
+  CHECK(model(features).shape() == extents<2>{{100, 2}});
+}
+
+TEST_CASE("data.md: padding") {
+  index_t most = 0;
+  // [docs:padded]
+  std::vector<tensor<std::int64_t, 1>> sentences = {{5, 2, 7}, {3}, {4, 4}};
+  sequence_dataset set(sentences, tensor<std::int64_t, 1>{1, 0, 1});
+  data_loader loader(set, {.batch_size = 2});
+  for (auto& [words, y] : loader) {  // words.values (2, 3), then (1, 2); words.lengths (2,), then (1,)
+    tensor there = words.mask();     // false where it is padding
+    most = std::max(most, words.values.size(1));
+  }
+  // [docs:end]
+  CHECK(most == 3);
+}

@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "cuda": "core math expr ops grad",
     "random": "core math expr grad ops",
     "io": "core math expr ops grad random nn",
-    "data": "core math expr ops grad random io",
+    "data": "core math expr ops grad random io nn",
     "metrics": "core math expr grad",
     "nn": "core math expr ops grad random",
     "optim": "core math expr ops grad random nn",
