@@ -1,4 +1,4 @@
-// sinter/io.hpp: files of numbers and pictures, and a progress bar.
+// sinter/io.hpp: files of numbers, texts and pictures, and a progress bar.
 #pragma once
 
 #include "sinter/io/csv.hpp"
@@ -18,6 +18,7 @@
 #include "sinter/io/run_file.hpp"
 #include "sinter/io/safetensors.hpp"
 #include "sinter/io/svg.hpp"
+#include "sinter/io/table.hpp"
 #include "sinter/io/utf8.hpp"
 #include "sinter/io/write.hpp"
 #include "sinter/io/write_safetensors.hpp"

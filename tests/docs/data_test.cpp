@@ -1,5 +1,10 @@
 // tests/docs/data_test.cpp: the snippets of docs/data.md, as tests.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
 #include <sinter/data.hpp>
+#include <sinter/io.hpp>
 #include <sinter/metrics.hpp>
 #include <sinter/sinter.hpp>
 
@@ -31,6 +36,23 @@ TEST_CASE("data.md: metrics") {
   CHECK(right == matrix.accuracy());
   CHECK(f1 <= 1);
   CHECK(mean_loss == Approx(eval(cross_entropy(infer(model)(points), labels)).item()));
+}
+
+TEST_CASE("data.md: tables") {
+  const std::string path = std::filesystem::temp_directory_path() / "sinter_docs_trees.csv";
+  std::ofstream(path) << "height,girth,species,price\n3.5,NA,oak,10\n2,0.5,\"fir, white\",\n";
+  // [docs:table]
+  table t = read_table(path, {.missing = {"NA"}});
+  tensor x = t.numbers<float>({"height", "girth"}, {.fill = NAN});           // (rows, 2)
+  tensor price = t.numbers<double>("price", {.fill = 0});                    // (rows,)
+  auto [labels, species] = t.categories("species");                          // 0, 1, ... and what they mean
+  std::vector<std::string> features = t.names_except({"species", "price"});  // "height", "girth"
+  // [docs:end]
+  std::filesystem::remove(path);
+  CHECK(std::isnan(x(0, 1)));
+  CHECK(price(1) == 0);
+  CHECK(species[static_cast<std::size_t>(labels(1))] == "fir, white");
+  CHECK(features.size() == 2);
 }
 
 TEST_CASE("data.md: splits") {

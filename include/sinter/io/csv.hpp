@@ -64,6 +64,20 @@ std::from_chars_result read_number(std::string_view field, T& value) {
   return result;
 }
 
+/// The number that a field is. Errors: io_error, whose text ends with `advice` where it is no number.
+template <class T>
+T csv_number(const std::string& path, index_t line, index_t column, std::string_view field, const char* advice) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  T value{};
+  const auto [last, problem] = read_number(field, value);
+  if (problem == std::errc::result_out_of_range)
+    refuse_csv(path, line, column, {shown(field), " does not fit ", element_name<T>()});
+  if (field.empty()) refuse_csv(path, line, column, {"the field is empty"});
+  if (problem != std::errc() || last != field.data() + field.size())
+    refuse_csv(path, line, column, {shown(field), " is not a number of type ", element_name<T>(), advice});
+  return value;
+}
+
 /// s without the blanks at its ends. The separator is not a blank, even if it is a tab or a space.
 inline std::string_view trimmed(std::string_view s, char separator) {
   const auto blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator; };
@@ -108,20 +122,11 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
     for (bool more = true; more;) {
       const std::size_t comma = row.find(options.separator);
       more = comma != std::string_view::npos;
-      std::string_view field = detail::trimmed(row.substr(0, comma), options.separator);
+      const std::string_view field = detail::trimmed(row.substr(0, comma), options.separator);
       if (more) row.remove_prefix(comma + 1);
       ++column;
-      if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
-      T value{};
-      const auto [last, problem] = detail::read_number(field, value);
-      if (problem == std::errc::result_out_of_range)
-        detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
-      if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
-      if (problem != std::errc() || last != field.data() + field.size())
-        detail::refuse_csv(path, line, column,
-                           {detail::shown(field), " is not a number of type ", element_name<T>(),
-                            rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
-      values.push_back(value);
+      values.push_back(detail::csv_number<T>(path, line, column, field,
+                                             rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
     }
     if (rows == 0) columns = column;
     if (column != columns)
