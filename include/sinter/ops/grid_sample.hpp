@@ -6,6 +6,7 @@
 #include "sinter/core/create.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/concat.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/interpolate.hpp"
 #include "sinter/ops/matmul_axes.hpp"
