@@ -93,3 +93,21 @@ TEST_CASE("data.md: padding") {
   // [docs:end]
   CHECK(most == 3);
 }
+
+TEST_CASE("data.md: augmentation") {
+  generator draw(1);
+  const tensor images = rand(draw, {8, 3, 16, 16});
+  const tensor labels = randint(draw, 0, 10, {8});
+  data_loader loader(tensor_dataset(images, labels), {.batch_size = 4, .shuffle = true});
+  index_t seen = 0;
+  // [docs:augment]
+  generator gen(7);
+  for (auto& [x, y] : loader) {  // float (4, 3, 16, 16), from 0 to 1
+    tensor moved = random_affine(gen, x, {.angle = 10, .translate = {0.1, 0.1}, .scale = {0.9, 1.1}});
+    tensor coloured = color_jitter(gen, moved, {.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1});
+    auto [inputs, targets] = mixup(gen, random_erasing(gen, coloured), y, 10, {.alpha = 0.2});
+    seen += inputs.size(0) * targets.size(1);  // cross_entropy(model(inputs), targets) takes probabilities (4, 10)
+  }
+  // [docs:end]
+  CHECK(seen == 80);
+}

@@ -3,24 +3,13 @@
 
 #include <algorithm>
 
-#include "sinter/data/dataset.hpp"
-#include "sinter/random/create.hpp"
+#include "sinter/data/image_batch.hpp"
 
 namespace sinter {
-
-struct augmentation_of_other_than_host_images_of_rank_4;
-struct reshape_to_n_c_h_w_and_augment_before_dot_to;
 
 struct crop_options {
   index_t padding = 0;  ///< zeros around each image before it is cropped
 };
-
-namespace detail {
-
-template <class X>
-concept image_batch = X::rank == 4 && is_cpu_v<device_of<X>>;
-
-}  // namespace detail
 
 /// Cuts a window of height size[0] and width size[1] out of each image: (N, C, H, W) => (N, C, size[0], size[1]). Each
 /// image has a place of its own, with the same chance for every place that lies in the image and its padding; pixels of
