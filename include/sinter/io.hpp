@@ -3,6 +3,7 @@
 
 #include "sinter/io/csv.hpp"
 #include "sinter/io/descriptor.hpp"
+#include "sinter/io/dlpack.hpp"
 #include "sinter/io/elements.hpp"
 #include "sinter/io/file.hpp"
 #include "sinter/io/folder.hpp"
