@@ -3,6 +3,7 @@
 
 #include "sinter/nn/activation.hpp"
 #include "sinter/nn/any_module.hpp"
+#include "sinter/nn/bilinear.hpp"
 #include "sinter/nn/buffer.hpp"
 #include "sinter/nn/conv.hpp"
 #include "sinter/nn/embedding.hpp"

@@ -111,6 +111,24 @@ std::vector<row> layer_rows() {
                     }
                   });
                 }),
+      on<float>("nn:Bilinear",
+                [](const auto& in) {
+                  sinter::generator gen(1);
+                  const index_t first = in.integer("c0", 0), second = in.integer("c1", 0),
+                                outputs = in.integer("c2", 0);
+                  in.implied("training bias");
+                  by_rank(in, "0", [&](auto rank) {
+                    const auto a = in.template x<decltype(rank)::value>("0"),
+                               b = in.template x<decltype(rank)::value>("1");
+                    const auto give = [&](auto layer) {
+                      layer.weight = in.template x<3>("self.weight");
+                      if (in.has("self.bias")) layer.bias = in.template x<1>("self.bias");
+                      in.give(layer(a, b));
+                    };
+                    if (in.has("self.bias")) give(sinter::nn::bilinear(first, second, outputs, gen));
+                    else give(sinter::nn::bilinear(first, second, outputs, gen, sinter::nn::no_bias));
+                  });
+                }),
       norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
                          [](const auto&... a) { return sinter::layer_norm(a...); }),
       norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
