@@ -59,8 +59,8 @@ sinter::axis_numbers<T> numbers_of(const List& l) {
   return {l[0], l[1], l[2]};
 }
 template <class In>
-void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale, bool corners,
-             bool antialias = false) {
+void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale,
+             sinter::interpolate_options o) {
   const std::map<std::string, interpolation> modes = {{"nearest", interpolation::nearest},
                                                       {"nearest-exact", interpolation::nearest_exact},
                                                       {"linear", interpolation::linear},
@@ -69,13 +69,10 @@ void resized(const In& in, const std::string& mode, const shape& size, const std
                                                       {"bicubic", interpolation::bicubic},
                                                       {"area", interpolation::area}};
   if (!modes.contains(mode)) throw form_not_there{mode};
-  by_rank<3>(in, "0", [&](auto rank) {
-    in.give(interpolate(in.template x<decltype(rank)::value>("0"), {.size = numbers_of<index_t>(size),
-                                                                    .scale_factor = numbers_of<double>(scale),
-                                                                    .mode = modes.at(mode),
-                                                                    .align_corners = corners,
-                                                                    .antialias = antialias}));
-  });
+  o.size = numbers_of<index_t>(size);
+  o.scale_factor = numbers_of<double>(scale);
+  o.mode = modes.at(mode);
+  by_rank<3>(in, "0", [&](auto rank) { in.give(interpolate(in.template x<decltype(rank)::value>("0"), o)); });
 }
 /// A part of each image, from `starts` to `ends` of its axes, resized between its corners: an affine grid. What lies
 /// outside is 0.
@@ -114,12 +111,26 @@ template <class In>
 void resized_as_in_onnx(const In& in) {
   const std::string places = in.text("coordinate_transformation_mode", "half_pixel");
   if (places == "tf_crop_and_resize") return cropped_as_in_onnx(in);
+  using sinter::pixel_places, sinter::pixel_rounding;
+  const std::map<std::string, pixel_places> all_places = {{"half_pixel", pixel_places::half_pixel},
+                                                          {"pytorch_half_pixel", pixel_places::pytorch_half_pixel},
+                                                          {"half_pixel_symmetric", pixel_places::half_pixel_symmetric},
+                                                          {"asymmetric", pixel_places::asymmetric},
+                                                          {"align_corners", pixel_places::align_corners}};
+  const std::map<std::string, pixel_rounding> roundings = {{"floor", pixel_rounding::floor},
+                                                           {"ceil", pixel_rounding::ceil},
+                                                           {"round_prefer_floor", pixel_rounding::prefer_floor},
+                                                           {"round_prefer_ceil", pixel_rounding::prefer_ceil}};
   const std::string rounding = in.text("nearest_mode", "round_prefer_floor");
-  std::string mode = in.text("mode", "nearest");
+  const std::string mode = in.text("mode", "nearest");
   const std::string policy = in.text("keep_aspect_ratio_policy", "stretch");
-  in.only_flag("antialias", false);
-  in.only_flag("exclude_outside", false);
-  in.only("cubic_coeff_a", -0.75, -0.75);
+  if (!all_places.contains(places) || !roundings.contains(rounding)) throw form_not_there{places + ", " + rounding};
+  in.only_flag("antialias", false);  // there ONNX repeats the edges
+  sinter::interpolate_options o;
+  o.places = all_places.at(places);
+  o.nearest_mode = roundings.at(rounding);
+  o.exclude_outside = in.flag("exclude_outside", false);
+  o.cubic_coeff_a = in.number("cubic_coeff_a", -0.75);
   const shape from = in.tensor_of("0").extents, axes = in.integers("axes");
   shape size = in.integers("3");
   std::vector<double> scale = in.reals("2");
@@ -138,27 +149,7 @@ void resized_as_in_onnx(const In& in) {
     size.clear();
     scale = {both, both};
   }
-  const bool corners = places == "align_corners";
-  if (mode == "nearest") {
-    if (places == "half_pixel" && rounding.starts_with("round_prefer")) {
-      mode = "nearest-exact";  // the same where no position lies in the middle between two elements
-      for (std::size_t d = 0; d < 2; ++d) {
-        const auto n = static_cast<double>(from[d + 2]);
-        const double step = size.empty() ? 1 / scale[d] : n / static_cast<double>(size[d]);
-        for (double o = 0; o < n / step; ++o)
-          if (std::floor((o + 0.5) * step) == (o + 0.5) * step) throw form_not_there{rounding};
-      }
-    } else if (places != "asymmetric" || rounding != "floor") {
-      throw form_not_there{places + ", " + rounding};
-    }
-  } else {
-    if (places != "half_pixel" && !corners) throw form_not_there{places};
-    for (std::size_t d = 0; corners && !scale.empty() && d < 2; ++d)  // ONNX places corners by the size before rounding
-      if (scale[d] * static_cast<double>(from[d + 2]) != std::floor(scale[d] * static_cast<double>(from[d + 2])))
-        throw form_not_there{places};
-    mode = mode == "linear" ? "bilinear" : "bicubic";
-  }
-  resized(in, mode, size, scale, corners);
+  resized(in, mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode, size, scale, o);
 }
 
 sinter::per_axis<2> pair_of(const shape& s, index_t otherwise) {
@@ -197,22 +188,24 @@ std::vector<row> image_rows() {
                 [](const auto& in) {
                   in.only_flag("5 recompute_scale_factor None", false);
                   resized(in, in.text("3 mode", "nearest"), in.integers("1 size None"), in.reals("2 scale_factor None"),
-                          in.flag("4 align_corners None", false), in.flag("6 antialias", false));
+                          {.align_corners = in.flag("4 align_corners None", false),
+                           .antialias = in.flag("6 antialias", false)});
                 }),
       on<float>("op:nn.functional.upsample_nearest",
                 [](const auto& in) {
-                  resized(in, "nearest", in.integers("1 size None"), in.reals("2 scale_factor None"), false);
+                  resized(in, "nearest", in.integers("1 size None"), in.reals("2 scale_factor None"), {});
                 }),
       on<float>("op:nn.functional.upsample_bilinear",
                 [](const auto& in) {
-                  resized(in, "bilinear", in.integers("1 size None"), in.reals("2 scale_factor None"), true);
+                  resized(in, "bilinear", in.integers("1 size None"), in.reals("2 scale_factor None"),
+                          {.align_corners = true});
                 }),
       on<float>("onnx:Resize", [](const auto& in) { resized_as_in_onnx(in); }),
       on<float>("onnx:Upsample",
                 [](const auto& in) {
                   std::vector<double> scale = in.reals("1");
                   scale.erase(scale.begin(), scale.begin() + 2);
-                  resized(in, in.text("mode", "nearest"), {}, scale, false);
+                  resized(in, in.text("mode", "nearest"), {}, scale, {});
                 }),
       on<float>("op:nn.functional.unfold",
                 [](const auto& in) {

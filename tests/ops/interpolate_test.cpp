@@ -128,6 +128,61 @@ TEST_CASE("area is the mean of what a result has a part of, in any number of axe
   CHECK(line(interpolate(ones<float>({1, 1, 100000}), {.size = 1, .mode = interpolation::area}))[0] == 1);
 }
 
+TEST_CASE("interpolate has the places, roundings and cubic weights of ONNX") {
+  using enum pixel_places;
+  const tensor x = arange<double>(5).reshape({1, 1, 5});
+  const auto place = [](pixel_places p, double o, double out, double length) {
+    const double half = (o + 0.5) * 5 / length - 0.5;
+    if (p == asymmetric) return o * 5 / length;
+    if (p == align_corners) return length > 1 ? o * 4 / (length - 1) : 0;
+    if (p == pytorch_half_pixel && !(length > 1)) return 0.0;
+    return p == half_pixel_symmetric ? half + 2.5 * (1 - out / length) : half;
+  };
+  for (const pixel_places p : {half_pixel, pytorch_half_pixel, half_pixel_symmetric, asymmetric, align_corners})
+    for (const double factor : {0.2, 0.75, 1.0, 1.3, 2.5}) {
+      INFO("places " << static_cast<int>(p) << ", factor " << factor);
+      const double length = 5 * factor, out = std::floor(length);
+      const tensor y = interpolate(x, {.scale_factor = factor, .mode = interpolation::linear, .places = p});
+      REQUIRE(y.extent(2) == static_cast<index_t>(out));
+      for (index_t o = 0; o < y.extent(2); ++o)  // x is the number of its element
+        CHECK(y(0, 0, o) == Approx(std::clamp(place(p, static_cast<double>(o), out, length), 0.0, 4.0)).margin(1e-12));
+      const auto rounded = [&](pixel_rounding r, const auto& round) {
+        const interpolate_options options{.scale_factor = factor, .places = p, .nearest_mode = r};
+        const tensor z = interpolate(x, options);
+        for (index_t o = 0; o < z.extent(2); ++o) {
+          // Places whose last digit decides are left out.
+          const double at = place(p, static_cast<double>(o), out, length);
+          if (round(at - 1e-9) == round(at + 1e-9)) CHECK(z(0, 0, o) == std::clamp(round(at), 0.0, 4.0));
+        }
+        differences::check([&](const auto& v) { return interpolate(v, options); }, 5, x);
+      };
+      rounded(pixel_rounding::floor, [](double v) { return std::floor(v); });
+      rounded(pixel_rounding::ceil, [](double v) { return std::ceil(v); });
+      rounded(pixel_rounding::prefer_floor, [](double v) { return std::ceil(v - 0.5); });
+      rounded(pixel_rounding::prefer_ceil, [](double v) { return std::floor(v + 0.5); });
+    }
+  // Every second place lies in the middle.
+  const auto middles = [&](pixel_rounding r) {
+    const interpolate_options halves{.size = 10, .places = asymmetric, .nearest_mode = r};
+    return std::vector{eval(interpolate(x, halves))(0, 0, 1), eval(interpolate(x, halves))(0, 0, 2)};
+  };
+  CHECK(middles(pixel_rounding::prefer_floor) == std::vector<double>{0, 1});
+  CHECK(middles(pixel_rounding::prefer_ceil) == std::vector<double>{1, 1});
+  std::mt19937 gen(3);
+  const interpolate_options o{.scale_factor = {1.6, 0.7},
+                              .mode = interpolation::bicubic,
+                              .places = asymmetric,
+                              .cubic_coeff_a = -0.5,
+                              .exclude_outside = true};
+  CHECK(eval(max(abs(interpolate(ones<double>({1, 1, 4, 5}), o) - 1))).item() < 1e-14);
+  differences::check([&](const auto& v) { return interpolate(v, o); }, 40, differences::random(gen, {1, 2, 4, 5}));
+  // With a = -0.5 squares are met between elements.
+  const tensor squares =
+      interpolate(eval(x * x).reshape({1, 1, 1, 5}).broadcast_to({1, 1, 5, 5}).contiguous(),
+                  {.size = {5, 10}, .mode = interpolation::bicubic, .places = asymmetric, .cubic_coeff_a = -0.5});
+  CHECK(squares(0, 0, 2, 5) == Approx(2.5 * 2.5));
+}
+
 TEST_CASE("interpolate says what does not fit") {
   const tensor x = zeros<float>({2, 3, 4, 5});
   CHECK(contains(text_of(x, {}), "give either size or scale_factor"));
@@ -140,6 +195,9 @@ TEST_CASE("interpolate says what does not fit") {
   CHECK(contains(text_of(x, {.size = 2, .align_corners = true}), "align_corners is for linear"));
   CHECK(contains(text_of(x, {.size = 2, .mode = interpolation::area, .align_corners = true}), "align_corners is for"));
   CHECK(contains(text_of(x, {.size = 2, .antialias = true}), "antialias is for bilinear and bicubic"));
+  CHECK(contains(text_of(x, {.size = 2, .mode = interpolation::area, .places = pixel_places::half_pixel}),
+                 "places are for nearest"));
+  CHECK(contains(text_of(x, {.size = 2, .exclude_outside = true}), "are for bicubic without antialias"));
   CHECK(contains(text_of(zeros<float>({1, 1, 0}), {.size = 2}), "there must be at least one before and after"));
   CHECK_THROWS_AS((axis_numbers<index_t>{1, 2, 3, 4}), value_error);
   CHECK_THROWS_AS(interpolate(tensor<float, 4>(), {.size = 2}), shape_error);

@@ -16,6 +16,16 @@ enum class interpolation {
   area            ///< the mean of all elements that a result has a part of, as adaptive_avg_pool
 };
 
+/// Where the elements of a result lie between those of an image, by ONNX's names.
+enum class pixel_places {
+  of_mode,               ///< as in PyTorch
+  half_pixel,            ///< middles on middles of parts of the image
+  pytorch_half_pixel,    ///< the same, but the first element for a result of one
+  half_pixel_symmetric,  ///< the same, around the middle of the image where scale_factor leaves a rest
+  asymmetric,            ///< the first on the first
+  align_corners          ///< the first on the first, the last on the last
+};
+
 /// A number for all spatial axes, one for each, or none.
 template <class T>
 class axis_numbers {
@@ -51,6 +61,12 @@ struct interpolate_options {
   interpolation mode = interpolation::nearest;
   bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
   bool antialias = false;      ///< of bilinear and bicubic: a smaller image is made of all elements, not of the nearest
+
+  // As ONNX's operator Resize has them.
+  pixel_places places = pixel_places::of_mode;                 ///< other places than PyTorch's
+  pixel_rounding nearest_mode = pixel_rounding::prefer_floor;  ///< which element is the nearest to these
+  double cubic_coeff_a = -0.75;                                ///< of bicubic without antialias
+  bool exclude_outside = false;                                ///< of bicubic: elements outside count nothing
 };
 
 namespace ops {
@@ -83,10 +99,14 @@ struct interpolate_op : resampling_op {
     const extents<R> y = shape(x);
     m.in = x[d];
     m.out = y[d];
-    if (d < 2 || x == y) return m;
+    if (d < 2 || (x == y && options.places == pixel_places::of_mode)) return m;
     const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
     m.scale = options.size.given() ? in / out : 1 / options.scale_factor[d - 2];
     m.shift = 0.5;
+    m.a = options.antialias ? -0.5 : options.cubic_coeff_a;
+    m.drops_outside = options.exclude_outside;
+    if (options.places != pixel_places::of_mode)
+      return placed(m, options.size.given() ? out : in * options.scale_factor[d - 2]);
     switch (options.mode) {
       case interpolation::nearest:
         if (m.in == m.out) return m;
@@ -127,9 +147,24 @@ struct interpolate_op : resampling_op {
   }
 
  private:
+  /// By the places of the options. `length` is the extent that the scale gives.
+  axis_map placed(axis_map m, double length) const {
+    const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
+    const bool is_corners = options.places == pixel_places::align_corners;
+    if (is_corners || options.places == pixel_places::asymmetric) m.shift = 0;
+    if (is_corners) m.scale = length > 1 ? (in - 1) / (length - 1) : 0;
+    if (options.places == pixel_places::pytorch_half_pixel && !(length > 1)) m.scale = m.shift = 0;
+    if (options.places == pixel_places::half_pixel_symmetric) m.offset = in / 2 * (1 - out / length);
+    if (m.in == m.out && m.scale == 1 && m.offset == 0) return m;
+    m.rule = options.mode == interpolation::nearest   ? axis_rule::rounded
+             : options.mode == interpolation::bicubic ? axis_rule::cubic
+                                                      : axis_rule::linear;
+    m.rounding = options.nearest_mode;
+    return m;
+  }
   void check_options(int axes) const {
     using sinter::detail::refuse;
-    const auto& [size, factor, mode, corners, antialias] = options;
+    const auto& [size, factor, mode, corners, antialias, places, rounding, a, exclude] = options;
     if (size.given() == factor.given())
       refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
     const int numbers = size.given() ? size.count() : factor.count();
@@ -149,6 +184,13 @@ struct interpolate_op : resampling_op {
       refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
     if (antialias && mode != interpolation::bilinear && mode != interpolation::bicubic)
       refuse<value_error>({"interpolate: antialias is for bilinear and bicubic"});
+    if (places != pixel_places::of_mode &&
+        (corners || antialias || mode == interpolation::nearest_exact || mode == interpolation::area))
+      refuse<value_error>(
+          {"interpolate: places are for nearest, linear, bilinear, trilinear and bicubic, without align_corners and "
+           "antialias"});
+    if ((exclude || a != -0.75) && (mode != interpolation::bicubic || antialias))
+      refuse<value_error>({"interpolate: cubic_coeff_a and exclude_outside are for bicubic without antialias"});
   }
 };
 static_assert(is_kernel_op<interpolate_op>);
@@ -161,7 +203,8 @@ static_assert(is_kernel_op<interpolate_op>);
 /// positions as it is given, not as the quotient of the extents, except by area. Bilinear and bicubic read the nearest
 /// elements, of a much smaller image few; with antialias weights are as wide as results lie apart, and the cubic's a is
 /// -0.5 in place of -0.75, as in PyTorch and PIL. Floating point; the result lies in memory as x does.
-/// Derivative: each element gets g times its weight, from all results that it is in. Errors: value_error for options
+/// The options behind are those of ONNX's Resize. Derivative: each element gets g times its weight, from all results
+/// that it is in. Errors: value_error for options
 /// that do not fit each other or x, shape_error for an extent of 0.
 ///
 ///     tensor larger = interpolate(pictures, {.scale_factor = 2});

@@ -5,6 +5,13 @@
 #include "sinter/core/memory_format.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 
+namespace sinter {
+
+/// Which element is the nearest one to a place between two; prefer_floor and prefer_ceil differ in the middle alone.
+enum class pixel_rounding { floor, ceil, prefer_floor, prefer_ceil };
+
+}  // namespace sinter
+
 namespace sinter::ops {
 
 enum class axis_rule {
@@ -14,6 +21,7 @@ enum class axis_rule {
   circular,       ///< as if the axis were repeated
   nearest,        ///< one element, at a scaled position
   nearest_exact,  ///< the same, of the middle of result o
+  rounded,        ///< one element, at a position that is rounded as the map says
   linear,         ///< two elements
   cubic,          ///< four
   area,           ///< the mean of all that result o has a part of
@@ -64,7 +72,11 @@ struct axis_map {
   index_t in = 1, out = 1;
   index_t before = 0;             ///< paddings: results in front of the operand's first element
   index_t first = 0, period = 1;  ///< of what circular and reflect repeat
-  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift of the operand
+  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift + offset
+  double offset = 0;              ///< of the operand
+  double a = -0.75;               ///< of cubic weights
+  bool drops_outside = false;     ///< of cubic weights: those of elements outside count nothing
+  pixel_rounding rounding = pixel_rounding::floor;
 
   SINTER_WORD bool is_identity() const { return rule == axis_rule::constant && before == 0 && in == out; }
   SINTER_WORD bool is_wide() const { return rule >= axis_rule::area; }
@@ -100,6 +112,15 @@ struct axis_map {
       case axis_rule::nearest_exact:
         t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * (static_cast<float>(o) + 0.5f)));
         break;
+      case axis_rule::rounded: {
+        const double place = position(o);
+        const double nearest = rounding == pixel_rounding::floor          ? math::floor(place)
+                               : rounding == pixel_rounding::ceil         ? math::ceil(place)
+                               : rounding == pixel_rounding::prefer_floor ? math::ceil(place - 0.5)
+                                                                          : math::floor(place + 0.5);
+        t.at[0] = within(static_cast<index_t>(nearest));
+        break;
+      }
       default: {
         if constexpr (std::is_floating_point_v<C>) blend(o, t);
       }
@@ -132,7 +153,7 @@ struct axis_map {
     if (rule == axis_rule::area) return w.share;
     const double offset = (static_cast<double>(i) - w.middle) / width(), distance = offset < 0 ? -offset : offset;
     if (rule == axis_rule::wide_linear) return distance < 1 ? (1 - distance) * w.share : 0;
-    return distance < 2 ? cubic_weight(distance, distance < 1, -0.5) * w.share : 0;
+    return distance < 2 ? cubic_weight(distance, distance < 1, a) * w.share : 0;
   }
 
   /// f(o, weight) for the results that read element i.
@@ -167,14 +188,14 @@ struct axis_map {
  private:
   /// Of an element's weights, where a distance of 1 is that between elements.
   SINTER_WORD double width() const { return scale > 1 ? scale : 1; }
-  /// With a = -0.75 as in PyTorch, and for wide weights, as there, -0.5.
+  SINTER_WORD double position(index_t o) const { return scale * (static_cast<double>(o) + shift) - shift + offset; }
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
-    double position = scale * (static_cast<double>(o) + shift) - shift;
+    double place = position(o);
     if (rule == axis_rule::linear) {
-      if (position < 0) position = 0;
-      const index_t base = within(static_cast<index_t>(position));
-      const C rest = static_cast<C>(position - static_cast<double>(base));
+      if (place < 0) place = 0;
+      const index_t base = within(static_cast<index_t>(place));
+      const C rest = static_cast<C>(place - static_cast<double>(base));
       t.count = 2;
       t.at[0] = base;
       t.at[1] = within(base + 1);
@@ -182,23 +203,35 @@ struct axis_map {
       t.weight[0] = 1 - t.weight[1];
       return;
     }
-    auto base = static_cast<index_t>(position);
-    if (static_cast<double>(base) > position) --base;
-    const double rest = position - static_cast<double>(base);  // the digits of the outer weights cancel
+    auto base = static_cast<index_t>(place);
+    if (static_cast<double>(base) > place) --base;
+    const double rest = place - static_cast<double>(base);  // the digits of the outer weights cancel
     t.count = 4;
     SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
-      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, -0.75));
+      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, a));
     }
+    if (!drops_outside) return;
+    C total = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      if (t.at[k] != base + k - 1) t.weight[k] = 0;
+      total += t.weight[k];
+    }
+    SINTER_UNROLL
+    for (int k = 0; k < 4; ++k) t.weight[k] /= total;
   }
 
   /// Taps ascend with o, so that the readers of an element are neighbours.
   template <class C, class F>
   SINTER_WORD void each_interpolated(index_t i, const F& f) const {
-    const double reach = is_wide() ? 2 * width() + 1 : rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
-    const double guess = scale > 0 ? (static_cast<double>(i) - reach + shift) / scale - shift : 0;
+    const double reach = is_wide()                    ? 2 * width() + 1
+                         : rule == axis_rule::cubic   ? 2
+                         : rule >= axis_rule::rounded ? 1
+                                                      : 0;
+    const double guess = scale > 0 ? (static_cast<double>(i) - reach + shift - offset) / scale - shift : 0;
     index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
     while (o > 0 && last_read<C>(o - 1) >= i) --o;
     while (o < out && last_read<C>(o) < i) ++o;
