@@ -10,3 +10,4 @@
 #include <sinter/ranks.hpp>
 #include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>
+#include <sinter/train.hpp>

@@ -1,5 +1,6 @@
 // sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), metrics (metrics.hpp), several devices
-// (parallel.hpp), ranks (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
+// (parallel.hpp), ranks (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp) and a
+// training loop (train.hpp).
 #pragma once
 
 #include "sinter/config.hpp"
@@ -35,6 +36,7 @@
 #endif
 #if SINTER_WITH_RANKS
 #include "sinter/ranks.hpp"
+#include "sinter/train.hpp"
 #endif
 #if SINTER_WITH_LINALG
 #include "sinter/linalg.hpp"

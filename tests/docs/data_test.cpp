@@ -7,6 +7,7 @@
 #include <sinter/io.hpp>
 #include <sinter/metrics.hpp>
 #include <sinter/sinter.hpp>
+#include <sinter/train.hpp>
 
 #include "../catch.hpp"
 
@@ -110,4 +111,31 @@ TEST_CASE("data.md: augmentation") {
   }
   // [docs:end]
   CHECK(seen == 80);
+}
+
+TEST_CASE("data.md: training") {
+  generator gen(1);
+  const tensor points = randn(gen, {100, 2});
+  const tensor labels = eval(cast<std::int64_t>(points.select(1, 0) > 0));
+  const std::string path = std::filesystem::temp_directory_path() / "sinter_docs_fit.ckpt";
+  std::filesystem::remove(path);
+  double reached = 0;
+  // [docs:fit]
+  nn::sequential model{nn::linear(2, 16, gen), nn::relu(), nn::linear(16, 2, gen)};
+  optim::adam optimizer(model, {.lr = 0.05});
+  auto [train, test] = train_test_split(gen, tensor_dataset(points, labels), {.test_size = 0.2});
+  data_loader loader(train, {.batch_size = 16, .shuffle = true}), held_out(test, {.batch_size = 100});
+  auto loss = [](const auto& model, const auto& x, const auto& y) { return cross_entropy(model(x), y); };
+  auto score = [&](const auto& model) {
+    metrics::accuracy accuracy;
+    for (auto& [x, y] : held_out) accuracy.add(model(x), y);
+    return accuracy.value();
+  };
+  fit_history history =
+      fit(model, optimizer, loader, loss, score, {.epochs = 50, .patience = 5, .maximize = true, .checkpoint = path});
+  reached = history.best_score;  // of epoch history.best_epoch, whose weights the model has
+  // [docs:end]
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".best");
+  CHECK(reached > 0.8);
 }

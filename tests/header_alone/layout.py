@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "optim": "core math expr ops grad random nn",
     "parallel": "core math expr ops grad cpu cuda random nn optim data io",
     "ranks": "core math expr ops grad cpu cuda random nn optim data io parallel",
+    "train": "core math expr ops grad random nn optim data io metrics parallel ranks",
     "linalg": "core math expr ops grad cpu",
     "sequences": "core math expr ops grad cpu cuda random nn",
 }

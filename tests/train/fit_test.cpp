@@ -1,0 +1,136 @@
+// tests/train/fit_test.cpp: the training loop: what it ends with, when, and that it goes on as if it had not stopped.
+#include "../catch.hpp"
+
+#include <cmath>
+
+#include <sinter/data.hpp>
+#include <sinter/metrics.hpp>
+#include <sinter/sinter.hpp>
+#include <sinter/train.hpp>
+
+#include "../io/folder.hpp"
+
+using namespace sinter;
+using Catch::Contains;
+
+namespace {
+
+/// Points inside and outside of a circle.
+struct run {
+  generator gen{3};
+  tensor<float, 2> points = randn(gen, {120, 2});
+  tensor<std::int64_t, 1> labels = cast<std::int64_t>(sum(square(points), 1) < 1.2f);
+  nn::sequential<nn::linear<>, nn::tanh, nn::dropout<>, nn::linear<>> model{
+      nn::linear(2, 16, gen), nn::tanh(), nn::dropout(0.1, gen), nn::linear(16, 2, gen)};
+  optim::adam optimizer{model, {.lr = 0.03}};
+  data_loader<tensor_dataset<tensor<float, 2>, tensor<std::int64_t, 1>>> loader{tensor_dataset(points, labels),
+                                                                                {.batch_size = 16, .shuffle = true}};
+
+  double accuracy() const {
+    metrics::accuracy right;
+    right.add(infer(model)(points), labels);
+    return right.value();
+  }
+  std::vector<float> weights() const {
+    std::vector<float> all;
+    model.for_each_parameter([&](const std::string&, const auto& p) {
+      const tensor dense = p.value().contiguous();
+      all.insert(all.end(), dense.begin(), dense.end());
+    });
+    return all;
+  }
+};
+const auto loss = [](const auto& model, const auto& x, const auto& y) { return cross_entropy(model(x), y); };
+
+}  // namespace
+
+TEST_CASE("fit trains a model, and tells each epoch") {
+  run r;
+  std::vector<index_t> told;
+  bool is_plain = false;
+  const auto history = fit(
+      r.model, r.optimizer, r.loader, loss,
+      [&](const auto& m) {
+        is_plain = variable(m(r.points)).is_leaf() && all(m(r.points) == m(r.points)).item();  // no graph, no dropout
+        return r.accuracy();
+      },
+      {.epochs = 30, .maximize = true, .on_epoch = [&](const epoch_record& e) { told.push_back(e.epoch); }});
+  CHECK(history.epochs.size() == 30);
+  CHECK(told.size() == 30);
+  CHECK(told.back() == 29);
+  CHECK(is_plain);
+  CHECK(history.epochs.back().loss < 0.5 * history.epochs.front().loss);
+  CHECK(history.best_score > 0.9);
+  CHECK(r.accuracy() == history.best_score);  // its weights are back
+  for (const epoch_record& e : history.epochs) CHECK(e.score <= history.best_score);
+  CHECK(history.epochs[static_cast<std::size_t>(history.best_epoch)].score == history.best_score);
+}
+
+TEST_CASE("fit ends after epochs without a better score, with the best weights or the last") {
+  const std::vector<double> scores = {5, NAN, 3, 4, 3, 9, 1};
+  for (const bool restore : {true, false}) {
+    run r;
+    std::size_t calls = 0;
+    std::vector<float> best, last;
+    const auto history = fit(r.model, r.optimizer, r.loader, loss,
+                             [&](const auto&) {
+                               last = r.weights();
+                               if (calls == 2) best = last;
+                               return scores.at(calls++);
+                             },
+                             {.epochs = 7, .patience = 2, .restore_best = restore});
+    CHECK(calls == 5);
+    CHECK(history.best_epoch == 2);
+    CHECK(history.best_score == 3);
+    CHECK(r.weights() == (restore ? best : last));
+    CHECK(best != last);
+  }
+  run r;
+  CHECK(fit(r.model, r.optimizer, r.loader, loss, [](const auto&) { return NAN; }, {.epochs = 2}).best_epoch == -1);
+  CHECK(r.loader.epoch() == 2);
+  CHECK(fit(r.model, r.optimizer, r.loader, loss, {.epochs = 2}).epochs.empty());
+}
+
+TEST_CASE("a fit that goes on from its checkpoint has the bits of one that did not stop") {
+  const folder dir;
+  run whole;
+  const auto all = fit(whole.model, whole.optimizer, whole.loader, loss, {.epochs = 8, .clip_grad_norm = 1});
+  for (const index_t stop : {3, 7}) {
+    const std::string path = dir.file("run" + std::to_string(stop) + ".ckpt");
+    run first;
+    fit(first.model, first.optimizer, first.loader, loss, {.epochs = stop, .clip_grad_norm = 1, .checkpoint = path});
+    run second;
+    const auto rest = fit(second.model, second.optimizer, second.loader, loss,
+                          {.epochs = 8, .clip_grad_norm = 1, .checkpoint = path});
+    CHECK(rest.epochs.size() == static_cast<std::size_t>(8 - stop));
+    CHECK(rest.epochs.back().loss == all.epochs.back().loss);
+    CHECK(rest.best_epoch == all.best_epoch);
+    CHECK(second.weights() == whole.weights());
+    run best;
+    nn::load(best.model, path + ".best");
+    CHECK(best.weights() == whole.weights());
+    run done;
+    CHECK(fit(done.model, done.optimizer, done.loader, loss, {.epochs = 8, .checkpoint = path}).epochs.empty());
+    CHECK(done.weights() == whole.weights());
+  }
+}
+
+TEST_CASE("fit writes a line an epoch, and refuses options without sense") {
+  run r;
+  std::FILE* const lines = std::tmpfile();
+  fit(r.model, r.optimizer, r.loader, loss, [](const auto&) { return 0.5; }, {.epochs = 2, .progress = lines});
+  std::rewind(lines);
+  char text[512] = "";
+  const std::size_t size = std::fread(text, 1, sizeof text - 1, lines);
+  std::fclose(lines);
+  CHECK(std::count(text, text + size, '\n') == 2);
+  CHECK_THAT(std::string(text), Contains("epoch 1  loss 0.") && Contains("score 0.5"));
+  CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, loss, {.epochs = -1}), Contains("epochs -1 and patience 0"));
+  CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, loss, {.patience = -1}), value_error);
+  CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, loss, {.clip_grad_norm = NAN}), value_error);
+  const auto fails = [](const auto& m, const auto& x, const auto& y) {
+    if (x.extent(0) < 16) throw error("the last batch");
+    return cross_entropy(m(x), y);
+  };
+  CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, fails, {.epochs = 3}), "the last batch");
+}
