@@ -26,14 +26,20 @@
 // SOFTWARE.
 #pragma once
 
-// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), several devices (parallel.hpp), ranks
-// (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp).
+// sinter/sinter.hpp: the library without datasets (data.hpp), files (io.hpp), metrics (metrics.hpp), several devices
+// (parallel.hpp), ranks (ranks.hpp), recurrence and attention (sequences.hpp), linear algebra (linalg.hpp) and a
+// training loop (train.hpp).
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
 #if __cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
 #error "sinter: needs C++20: compile with -std=c++20"
 #include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
+#endif
+
+#if !defined(__LP64__) && !defined(_WIN64)
+#error "sinter: needs a 64-bit system: its sizes and indices have 64 bits"
+#include <sinter_needs_64_bits>
 #endif
 
 // The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell
@@ -81,8 +87,8 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: sinter.hpp includes data.hpp and io.hpp, datasets, loaders and files. Programs with the single header, which
-// includes nothing else, set it before their #include.
+// 1: sinter.hpp includes data.hpp, io.hpp and metrics.hpp: datasets, loaders, files, metrics. Programs with the single
+// header, which includes nothing else, set it before their #include.
 #ifndef SINTER_WITH_DATA
 #define SINTER_WITH_DATA 0
 #endif
@@ -1883,13 +1889,197 @@ class copying_beside {
 
 #include <memory>
 
-#if defined(__unix__) || defined(__APPLE__)
+// sinter/core/platform.hpp: memory, processors, processes, clocks and terminals, as operating systems have them. Files:
+// io/descriptor.hpp; sockets: ranks/socket/.
+
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
+#if SINTER_DEFINES
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/mman.h>
+#endif
+#if defined(_WIN32)
+#include <io.h>
+#include <process.h>
+
+#include <chrono>
+#else
 #include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+#endif  // SINTER_DEFINES
+
+// 1: a process may fork.
+#if defined(_WIN32)
+#define SINTER_FORKS 0
+#else
+#define SINTER_FORKS 1
 #endif
 
 namespace sinter::detail {
 
+/// `size` bytes from a multiple of `alignment`, of which size must be a multiple too; null where there is no memory.
+inline void* take_aligned(std::size_t alignment, std::size_t size) noexcept {
+#if defined(_WIN32)
+  return ::_aligned_malloc(size, alignment);
+#else
+  return std::aligned_alloc(alignment, size);
+#endif
+}
+
+/// Gives back what take_aligned() took; nothing where that is null.
+inline void give_aligned(void* memory) noexcept {
+#if defined(_WIN32)
+  ::_aligned_free(memory);
+#else
+  std::free(memory);
+#endif
+}
+
+/// Asks the system to use large pages for this memory. It may be deaf.
+SINTER_SHARED void ask_for_huge_pages(void* memory, std::size_t size) noexcept;
+
+/// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
+
+SINTER_SHARED int process_number() noexcept;
+
+/// True when the stream is a terminal.
+SINTER_SHARED bool is_terminal(std::FILE* stream) noexcept;
+
+/// Bytes of a core's second cache; 0 where the system does not tell.
+SINTER_SHARED std::size_t second_cache() noexcept;
+
+/// How many processors this process may use, of a NUMA node if `node` is not negative and the machine has it; 0 where
+/// the system does not tell.
+SINTER_SHARED int usable_processor_count(int node) noexcept;
+
+/// Keeps the calling thread on the processors of a node, where the system can do that.
+SINTER_SHARED void pin_to_node(int node) noexcept;
+
+#if SINTER_FORKS
+/// fork() calls `before` in the parent, and one of the others in each process. Errors: those of pthread_atfork.
+SINTER_SHARED int tell_of_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept;
+#endif
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) noexcept {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  ::madvise(memory, size, MADV_HUGEPAGE);
+#endif
+}
+
+SINTER_SHARED std::int64_t steady_nanoseconds() noexcept {
+#if defined(_WIN32)
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+#else
+  ::timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#endif
+}
+
+SINTER_SHARED int process_number() noexcept {
+#if defined(_WIN32)
+  return ::_getpid();
+#else
+  return static_cast<int>(::getpid());
+#endif
+}
+
+SINTER_SHARED bool is_terminal(std::FILE* stream) noexcept {
+#if defined(_WIN32)
+  return ::_isatty(::_fileno(stream)) != 0;
+#else
+  return ::isatty(::fileno(stream)) != 0;
+#endif
+}
+
+SINTER_SHARED std::size_t second_cache() noexcept {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+#else
+  return 0;
+#endif
+}
+
+#if defined(__linux__)
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+inline cpu_set_t node_processors(int node) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return set;
+  int first = 0;
+  while (std::fscanf(file, "%d", &first) == 1) {
+    int last = first, separator = std::fgetc(file);
+    if (separator == '-') {
+      if (std::fscanf(file, "%d", &last) != 1) break;
+      separator = std::fgetc(file);
+    }
+    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
+    if (separator != ',') break;
+  }
+  std::fclose(file);
+  return set;
+}
+
+/// The node's processors that this process may use; all usable ones where that leaves none, or node is negative.
+inline cpu_set_t usable_processors(int node) noexcept {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) CPU_ZERO(&usable);
+  if (node < 0) return usable;
+  const cpu_set_t local = node_processors(node);
+  cpu_set_t both;
+  CPU_AND(&both, &usable, &local);
+  return CPU_COUNT(&both) == 0 ? usable : both;
+}
+
+SINTER_SHARED int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+SINTER_SHARED void pin_to_node(int node) noexcept {
+  const cpu_set_t set = usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+#else
+
+SINTER_SHARED int usable_processor_count(int) noexcept { return 0; }
+SINTER_SHARED void pin_to_node(int) noexcept {}
+
+#endif
+
+#if SINTER_FORKS
+SINTER_SHARED int tell_of_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept {
+  return ::pthread_atfork(before, in_parent, in_child);
+}
+#endif
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
 enum class fork_step { before, in_parent, in_child };
+
+#if SINTER_FORKS
 
 /// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in
 /// both processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
@@ -1913,15 +2103,23 @@ class fork_watch {
 
   void begin();
   static void tell_all(fork_step step);
-#if defined(__unix__) || defined(__APPLE__)
   static const int asked_;
-#endif
 
   void* watched_;
   void (*tell_)(void*, fork_step);
   fork_watch* next_ = nullptr;
   fork_watch* previous_ = nullptr;
 };
+
+#else
+
+class fork_watch {
+ public:
+  template <class T>
+  explicit fork_watch(T&) {}
+};
+
+#endif
 
 /// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. A thread that holds
 /// one must not wait for another.
@@ -1959,6 +2157,8 @@ T& make_once(std::atomic<T*>& made, const Make& make) {
 
 #if SINTER_DEFINES
 
+#if SINTER_FORKS
+
 SINTER_SHARED void fork_watch::begin() {
   registry& all = every_;
   const std::lock_guard lock(all.changing);
@@ -1975,11 +2175,11 @@ SINTER_SHARED fork_watch::~fork_watch() {
 SINTER_SHARED void fork_watch::tell_all(fork_step step) {
   for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
 }
-#if defined(__unix__) || defined(__APPLE__)
-inline const int fork_watch::asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
-                                                       [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
-                                                       [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
-#endif
+inline const int fork_watch::asked_ = tell_of_forks([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+
+#endif  // SINTER_FORKS
 
 SINTER_SHARED void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
 
@@ -2097,12 +2297,6 @@ SINTER_SHARED std::size_t free_blocks::size_of_oldest(std::uint64_t last) const 
 }  // namespace sinter::detail
 // sinter/core/host_memory.hpp: where the arenas of the host devices get their memory.
 
-#include <cstdlib>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 namespace sinter::detail {
 
 /// Memory of the system. Large blocks begin at different places of a page, in turn: caches and write buffers find a
@@ -2121,16 +2315,14 @@ class host_memory {
   void* take(std::size_t size) noexcept {
     const std::size_t offset = alignment + (size >= placed ? turn_++ % places * (page / places) : 0);
     const std::size_t unit = size >= huge_page ? huge_page : size >= placed ? page : alignment;
-    auto* const base = static_cast<char*>(std::aligned_alloc(unit, (offset + size + unit - 1) / unit * unit));
+    auto* const base = static_cast<char*>(take_aligned(unit, (offset + size + unit - 1) / unit * unit));
     if (base == nullptr) return nullptr;
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (size >= huge_page) ::madvise(base, offset + size, MADV_HUGEPAGE);
-#endif
+    if (size >= huge_page) ask_for_huge_pages(base, offset + size);
     char* const block = base + offset;
     reinterpret_cast<char**>(block)[-1] = base;
     return block;
   }
-  void give(void* block) noexcept { std::free(static_cast<char**>(block)[-1]); }
+  void give(void* block) noexcept { give_aligned(static_cast<char**>(block)[-1]); }
 
  private:
   std::size_t turn_ = 0;
@@ -10739,18 +10931,7 @@ class kernel_backward : public tape_entry {
 
 // sinter/core/usage.hpp: counters of work and of copies, which run while a meter lives; see parallel/usage.hpp.
 
-#if SINTER_DEFINES
-#if defined(__unix__) || defined(__APPLE__)
-#include <time.h>
-#else
-#include <chrono>
-#endif
-#endif  // SINTER_DEFINES
-
 namespace sinter::detail {
-
-/// Of a clock that never goes back; what std::chrono::steady_clock says. <chrono> is slow to compile.
-SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
 
 /// How many meters live. Nothing is counted while there is none.
 inline std::atomic<int>& usage_meters() {
@@ -10792,16 +10973,6 @@ usage_counter& copies_between() {
 }
 
 #if SINTER_DEFINES
-
-SINTER_SHARED std::int64_t steady_nanoseconds() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  ::timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
 
 SINTER_SHARED void usage_clock::count() noexcept {
   counter_->nanoseconds.fetch_add(steady_nanoseconds() - begin_, std::memory_order_relaxed);
@@ -15145,6 +15316,605 @@ struct bit_xor_op : integer_op {
 SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
 
 }  // namespace sinter
+// sinter/ops/boxes.hpp: box_area, box_iou, nms and batched_nms: boxes of images, given by two corners.
+
+// sinter/ops/clamp_min.hpp: x limited from below.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_min_op : number_op {
+  static constexpr const char* name = "clamp_min";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return select(a <= b, zero_of(g), g);
+    else return select(a > b, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
+/// otherwise to low, and to both where one is NaN.
+///
+///     tensor y = clamp_min(x, 0);
+SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
+
+}  // namespace sinter
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+
+// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
+
+namespace sinter {
+
+/// How a loss combines the losses of its samples (`none`, `sum`, `mean`, and kl_div `batchmean`), a communicator the
+/// elements of its ranks (`sum`, `max`), and scatter_reduce what it writes to one place (`sum`, `prod`, `mean`, `max`,
+/// `min`).
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+struct batchmean_t {};
+struct max_t {};
+struct min_t {};
+struct prod_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+inline constexpr batchmean_t batchmean{};
+inline constexpr max_t max{};
+inline constexpr min_t min{};
+inline constexpr prod_t prod{};
+}  // namespace reduction
+
+}  // namespace sinter
+// sinter/ops/mean.hpp: the arithmetic mean along axes.
+
+namespace sinter {
+namespace ops {
+
+struct mean_op {
+  static constexpr const char* name = "mean";
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::mean_reducer<T>;
+  template <class E>
+  static auto summand(const E& e, index_t n) {
+    return e / static_cast<element_of<E>>(n);
+  }
+};
+
+}  // namespace ops
+
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point; right also where the sum is beyond the range of the type; NaN where there is nothing to average. Derivative:
+/// g / n.
+///
+///     tensor centred = x - mean(x, 0, keepdim);
+SINTER_REDUCTION(mean, ops::mean_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <class...>
+struct logits_and_labels_with_elements_of_type;
+template <int, int>
+struct logits_and_labels_of_ranks;
+struct use_floating_logits_and_integer_labels;
+struct use_labels_of_the_shape_of_the_logits_without_axis_1;
+
+namespace detail {
+
+template <class E, class L>
+constexpr auto find_classification_mistake() {
+  if constexpr (!expression<E> || !expression<L>) return no_operands<E, L>{};
+  else if constexpr (!same_device<E, L>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
+    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
+                   use_floating_logits_and_integer_labels>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
+                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class L>
+using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
+/// (N,C) against (N,): one kernel.
+template <class E, class L>
+concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
+
+}  // namespace detail
+
+namespace ops {
+
+/// The loss of each row of x (N,C): logsumexp(x) - x[label].
+struct cross_entropy_op : kernel_op {
+  static constexpr const char* name = "cross_entropy";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::second};
+  static constexpr bool has_variants = true;
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::formula : take::dense; }
+  static constexpr int rank(int, int) { return 1; }
+  /// Of each row its shift and the logarithm of the rest: logsumexp(x) is their sum.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  extents<1> shape(const extents<2>& x, const extents<1>& labels) const {
+    if (labels[0] != x[0])
+      sinter::detail::refuse<shape_error>({name, ": ", labels[0], " labels for logits of shape ", x});
+    return labels;
+  }
+  template <class X, class Labels>
+  static constexpr auto mistake() {
+    return sinter::detail::classification_mistake<X, Labels>{};
+  }
+};
+static_assert(is_kernel_op<cross_entropy_op>);
+
+}  // namespace ops
+
+namespace detail {
+
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
+template <class E>
+using cross_entropy_of = kernel_of<ops::cross_entropy_op, E, tensor<std::int64_t, 1, device_of<E>>>;
+
+template <class E, class L>
+cross_entropy_of<E> make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", labels);
+  auto losses = make_kernel(ops::cross_entropy_op(), std::forward<E>(logits), int64_labels(labels));
+  // A GPU looks at them where the losses are computed only.
+  if constexpr (is_cpu_v<device_of<E>>)
+    check_indices({"cross_entropy", "label"}, losses.operands.template get<1>(),
+                  losses.operands.template get<0>().shape()[1]);
+  return losses;
+}
+
+}  // namespace detail
+
+/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
+/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
+/// produces them; backward recomputes the probabilities from the kept logits.
+/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
+/// label outside [0, C), on a GPU where the host next waits for it.
+///
+///     variable loss = cross_entropy(model(x), labels);
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
+    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
+  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
+    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
+  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+  return detail::make_cross_entropy(std::forward<E>(logits), labels);
+}
+template <class E, class L, class Reduction = reduction::mean_t,
+          class Problem = typename detail::classification_mistake<E, L>::problem,
+          class Fix = typename detail::classification_mistake<E, L>::fix>
+  requires(!floating_element<element_of<L>>)
+void cross_entropy(E&&, L&&, Reduction = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/maximum.hpp: the larger of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct maximum_op : number_op {
+  static constexpr const char* name = "maximum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
+    else return select(a == b, half, select(b < a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The larger of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the larger, half to each where they are equal, g to both where one is
+/// NaN. max(x, axis) is the reduction.
+///
+///     tensor y = maximum(a, b);
+SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
+
+}  // namespace sinter
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
+    else return select(a == b, half, select(b > a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
+/// NaN. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+// sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
+
+namespace sinter {
+
+// Names in messages.
+struct axis_that_is_not_given;
+struct pass_the_axis_or_minus_1_for_the_last;
+template <int...>
+struct operands_of_ranks;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+/// Of an operand that needs so many axes.
+template <int Least, int Most, class E>
+constexpr auto find_axes_mistake() {
+  if constexpr (is_assignment<E>) return operand_check<E>{};
+  else if constexpr (!expression<E>) return no_operands<E>{};
+  else if constexpr (reads_name<E>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (rank_of<E> < Least || rank_of<E> > Most)
+    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, Most>>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least = 1, int Most = max_rank>
+using axes_mistake = decltype(find_axes_mistake<Least, Most, bare<E>>());
+template <class E, int Least = 1, int Most = max_rank>
+concept has_axes = is_fitting<axes_mistake<E, Least, Most>>;
+
+/// The same of floating-point elements.
+template <int Least, int Most, class E>
+constexpr auto find_reals_mistake() {
+  if constexpr (!has_axes<E, Least, Most>) return axes_mistake<E, Least, Most>{};
+  else if constexpr (!floating_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least, int Most = max_rank>
+using reals_mistake = decltype(find_reals_mistake<Least, Most, bare<E>>());
+template <class E, int Least, int Most = max_rank>
+concept has_reals = is_fitting<reals_mistake<E, Least, Most>>;
+
+/// Of an operand that is scanned or sorted along an axis.
+template <int Least, class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (!has_axes<E, Least>) return axes_mistake<E, Least>{};
+  else if constexpr (narrow_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, int Least = 1>
+using lines_mistake = decltype(find_lines_mistake<Least, bare<E>>());
+/// Scans take E.
+template <class E>
+concept takes_lines = is_fitting<lines_mistake<E>>;
+/// Sorts take E: a scalar is a line of one element.
+template <class E>
+using sort_mistake = lines_mistake<E, 0>;
+template <class E>
+concept takes_order = is_fitting<sort_mistake<E>>;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+namespace ops {
+
+/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
+/// elements of a formula, at least one, and where they stood. Both results are dense.
+struct sort_op {
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  int axis;
+  bool descending;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R > 0 ? R : 1);
+  if constexpr (R == 0) {
+    if (!all && k != 1) refuse<shape_error>({op, ": there are no ", k, " elements in a scalar"});
+    const auto line = sorted(op, eval_to_read(std::forward<E>(x)).unsqueeze(0), 0, 1, true, descending);
+    return {line.values.squeeze(0), line.indices.squeeze(0)};
+  } else {
+    extents<R> shape = x.shape();
+    if (all) k = shape[a];
+    if (k < 0 || k > shape[a])
+      refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
+    if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+      refuse<shape_error>(
+          {op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
+    shape[a] = k;
+    const auto e = prologue(std::forward<E>(x));
+    const auto values = tensor<T, R, D>::uninitialized(shape);
+    const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+    if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
+    return {picked({op, a, index_order::runs}, values, e, indices), indices};
+  }
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
+/// `indices`. A scalar has one axis. Equal elements stay in their order, whichever way they are sorted; NaN counts as
+/// the largest. Every element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// each g goes back to the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+SINTER_SORT_REJECTIONS(sort)
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <detail::takes_order E>
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+SINTER_SORT_REJECTIONS(argsort)
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
+/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
+/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+SINTER_SORT_REJECTIONS(topk)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <class>
+struct nms_on_device;
+template <int, int>
+struct boxes_and_scores_of_ranks;
+template <class, int>
+struct classes_with_elements_and_rank;
+struct copy_the_operands_to_the_host_with_dot_to_cpu;
+struct use_boxes_of_rank_2_and_scores_of_rank_1;
+struct use_an_integer_for_each_box_on_the_same_device;
+
+namespace detail {
+
+template <class A>
+using box_mistake = reals_mistake<A, 2, 2>;
+/// Of two lists of boxes.
+template <class A, class B>
+constexpr auto find_box_pair_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return no_operands<A, B>{};
+  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
+  else if constexpr (!has_reals<A, 2, 2>) return box_mistake<A>{};
+  else return box_mistake<B>{};
+}
+template <class A, class B>
+using box_pair_mistake = decltype(find_box_pair_mistake<bare<A>, bare<B>>());
+
+template <class B, class S>
+constexpr auto find_nms_mistake() {
+  if constexpr (!expression<B> || !expression<S>) return no_operands<B, S>{};
+  else if constexpr (!fits<ops::subtract_op, B, S>) return mistake_of<ops::subtract_op, B, S>{};
+  else if constexpr (!is_cpu_v<device_of<B>>)
+    return mistake<nms_on_device<device_of<B>>, copy_the_operands_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (rank_of<B> != 2 || rank_of<S> != 1)
+    return mistake<boxes_and_scores_of_ranks<rank_of<B>, rank_of<S>>, use_boxes_of_rank_2_and_scores_of_rank_1>{};
+  else return reals_mistake<B, 2, 2>{};
+}
+template <class B, class S>
+using nms_mistake = decltype(find_nms_mistake<bare<B>, bare<S>>());
+template <class B, class S, class K>
+constexpr auto find_batched_nms_mistake() {
+  if constexpr (!is_fitting<nms_mistake<B, S>>) return nms_mistake<B, S>{};
+  else if constexpr (!expression<K>) return no_operands<K>{};
+  else if constexpr (!integer_element<element_of<K>> || rank_of<K> != 1 || !same_device<B, K>)
+    return mistake<classes_with_elements_and_rank<element_of<K>, rank_of<K>>,
+                   use_an_integer_for_each_box_on_the_same_device>{};
+  else return fitting<element_of<B>>{};
+}
+template <class B, class S, class K>
+using batched_nms_mistake = decltype(find_batched_nms_mistake<bare<B>, bare<S>, bare<K>>());
+
+template <class B>
+void check_boxes(const char* op, const B& boxes) {
+  check_defined(op, boxes);
+  if (boxes.shape()[1] != 4)
+    refuse<shape_error>({op, ": boxes of shape ", boxes.shape(), "; a box is four numbers, x1, y1, x2, y2"});
+}
+template <class B>
+auto area_of_boxes(const B& boxes) {
+  return (boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1));
+}
+
+/// The boxes (n,4) that stay, of those in this order: one after the other, unless it overlaps one before it, of its
+/// class where there are classes, by more than the threshold.
+template <class C>
+std::vector<std::int64_t> boxes_kept(const C* boxes, const std::int64_t* order, const std::int64_t* classes,
+                                     std::size_t n, double threshold) {
+  struct box {
+    C x1, y1, x2, y2, area;
+  };
+  std::vector<box> sorted(n);
+  std::vector<std::int64_t> of_class(classes ? n : 0), kept;
+  for (std::size_t i = 0; i < n; ++i) {
+    const C* const b = boxes + 4 * order[i];
+    sorted[i] = {b[0], b[1], b[2], b[3], (b[2] - b[0]) * (b[3] - b[1])};
+    if (classes) of_class[i] = classes[order[i]];
+  }
+  std::vector<char> is_out(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (is_out[i]) continue;
+    kept.push_back(order[i]);
+    const box a = sorted[i];
+    for (std::size_t j = i + 1; j < n; ++j) {
+      const box& b = sorted[j];
+      const C left = a.x1 < b.x1 ? b.x1 : a.x1, right = b.x2 < a.x2 ? b.x2 : a.x2;
+      const C top = a.y1 < b.y1 ? b.y1 : a.y1, bottom = b.y2 < a.y2 ? b.y2 : a.y2;
+      const C width = right > left ? right - left : C(0), height = bottom > top ? bottom - top : C(0);
+      const C common = width * height;
+      const bool overlaps = static_cast<double>(common / (a.area + b.area - common)) > threshold;
+      is_out[j] |= static_cast<char>(overlaps && (!classes || of_class[i] == of_class[j]));
+    }
+  }
+  return kept;
+}
+
+template <class B, class S>
+tensor<std::int64_t, 1, device_of<B>> nms_of(const char* op, const B& boxes, const S& scores,
+                                             const tensor<std::int64_t, 1, device_of<B>>* classes, double threshold) {
+  using C = compute_type<element_of<B>>;
+  using D = device_of<B>;
+  check_boxes(op, boxes);
+  check_defined(op, scores);
+  const index_t n = boxes.shape()[0];
+  if (scores.shape()[0] != n || (classes && classes->shape()[0] != n))
+    refuse<shape_error>({op, ": boxes of shape ", boxes.shape(), " with ", scores.shape()[0], " scores",
+                         classes ? " and " : "", classes ? std::to_string(classes->shape()[0]) : "",
+                         classes ? " classes" : "", "; each box has one"});
+  const no_grad guard;
+  const auto corners = plain(eval(cast<C>(boxes))).contiguous();
+  const auto order = argsort(plain(eval(cast<C>(scores))), 0, true);
+  const auto kept = boxes_kept(corners.data(), order.data(), classes ? classes->data() : nullptr,
+                               static_cast<std::size_t>(n), threshold);
+  return from_data<std::int64_t, D>(kept, {static_cast<index_t>(kept.size())});
+}
+
+}  // namespace detail
+
+/// The areas of boxes (N,4) => (N): (x2 - x1) (y2 - y1), of corners (x1, y1, x2, y2) with x1 <= x2 and y1 <= y2, as
+/// torchvision.ops.box_area. Floating point. Derivative: that of the formula. Errors: shape_error unless a box is four
+/// numbers.
+///
+///     tensor areas = box_area(found);
+template <class A>
+  requires(detail::is_fitting<detail::box_mistake<A>>)
+auto box_area(const A& boxes) {
+  detail::check_boxes("box_area", boxes);
+  return eval(detail::area_of_boxes(detail::eval_to_read(boxes)));
+}
+SINTER_FIRST_OPERAND_REJECTIONS(box_area, box_mistake)
+
+/// The intersection over union of all boxes of a with all of b: (N,4) and (M,4) => (N,M), of corners (x1, y1, x2, y2),
+/// as torchvision.ops.box_iou. Floating point; NaN of two boxes without area. Derivative: that of the formula. Errors:
+/// as box_area.
+///
+///     tensor overlaps = box_iou(found, true_boxes);
+template <class A, class B>
+  requires(detail::is_fitting<detail::box_pair_mistake<A, B>>)
+auto box_iou(const A& a, const B& b) {
+  detail::check_boxes("box_iou", a);
+  detail::check_boxes("box_iou", b);
+  const auto first = detail::eval_to_read(a).unsqueeze(1);
+  const auto second = detail::eval_to_read(b).unsqueeze(0);
+  const auto side = [&](int axis) {
+    return clamp_min(minimum(first.select(2, axis + 2), second.select(2, axis + 2)) -
+                         maximum(first.select(2, axis), second.select(2, axis)),
+                     0);
+  };
+  const auto common = eval(side(0) * side(1));  // (N,M)
+  const auto area_a = eval(detail::area_of_boxes(first.squeeze(1))).unsqueeze(1);
+  const auto area_b = eval(detail::area_of_boxes(second.squeeze(0)));
+  return eval(common / (area_a + area_b - common));
+}
+SINTER_REJECTIONS_OF_TWO(box_iou, detail::box_pair_mistake)
+
+/// Non-maximum suppression: the indices, int64, of the boxes (N,4) that overlap no box with a higher score that stays,
+/// highest score first. Two overlap where their box_iou is above the threshold; of equal scores (N) the first counts as
+/// higher. As torchvision.ops.nms. Floating point on host devices; runs at once, on one thread. No derivative. Errors:
+/// shape_error unless boxes are four numbers and each has a score. On a GPU it does not compile; copy to the host.
+///
+///     tensor stay = nms(found, confidence, 0.5);
+template <class B, class S>
+  requires(detail::is_fitting<detail::nms_mistake<B, S>>)
+tensor<std::int64_t, 1, device_of<B>> nms(const B& boxes, const S& scores, double iou_threshold) {
+  return detail::nms_of("nms", boxes, scores, nullptr, iou_threshold);
+}
+SINTER_REJECTIONS_OF_TWO(nms, detail::nms_mistake)
+
+/// nms of the boxes of each class alone, whose numbers (N) are of any integer type, as torchvision.ops.batched_nms: the
+/// indices of all that stay, highest score first.
+///
+///     tensor stay = batched_nms(found, confidence, kinds, 0.5);
+template <class B, class S, class K>
+  requires(detail::is_fitting<detail::batched_nms_mistake<B, S, K>>)
+tensor<std::int64_t, 1, device_of<B>> batched_nms(const B& boxes, const S& scores, const K& classes,
+                                                  double iou_threshold) {
+  detail::check_defined("batched_nms", classes);
+  const tensor<std::int64_t, 1, device_of<B>> numbers = detail::int64_labels(classes);
+  return detail::nms_of("batched_nms", boxes, scores, &numbers, iou_threshold);
+}
+SINTER_REJECTIONS_OF_THREE(batched_nms, detail::batched_nms_mistake)
+
+}  // namespace sinter
 // sinter/ops/cbrt.hpp: the cube root.
 
 namespace sinter {
@@ -15302,34 +16072,6 @@ struct clamp_max_op : number_op {
 ///
 ///     tensor y = clamp_max(x, 1);
 SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
-
-}  // namespace sinter
-// sinter/ops/clamp_min.hpp: x limited from below.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_min_op : number_op {
-  static constexpr const char* name = "clamp_min";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return select(a <= b, zero_of(g), g);
-    else return select(a > b, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
-/// otherwise to low, and to both where one is NaN.
-///
-///     tensor y = clamp_min(x, 0);
-SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
 
 }  // namespace sinter
 // sinter/ops/concat.hpp: concat and stack, several tensors as one.
@@ -15701,6 +16443,13 @@ SINTER_UNARY_REJECTIONS(positive, ops::negate_op)
 // sinter/ops/detail/axis_map.hpp: which elements of an operand's axis make each element of a result's: padding and
 // interpolation, axis by axis.
 
+namespace sinter {
+
+/// Which element is the nearest one to a place between two; prefer_floor and prefer_ceil differ in the middle alone.
+enum class pixel_rounding { floor, ceil, prefer_floor, prefer_ceil };
+
+}  // namespace sinter
+
 namespace sinter::ops {
 
 enum class axis_rule {
@@ -15710,8 +16459,12 @@ enum class axis_rule {
   circular,       ///< as if the axis were repeated
   nearest,        ///< one element, at a scaled position
   nearest_exact,  ///< the same, of the middle of result o
+  rounded,        ///< one element, at a position that is rounded as the map says
   linear,         ///< two elements
-  cubic           ///< four
+  cubic,          ///< four
+  area,           ///< the mean of all that result o has a part of
+  wide_linear,    ///< as linear, with weights as wide as results lie apart
+  wide_cubic      ///< as cubic
 };
 
 /// v[k], by comparisons: on a GPU an array that is indexed lies in memory, not in registers.
@@ -15745,16 +16498,27 @@ struct axis_taps {
   SINTER_WORD index_t last() const { return one_of(at, count - 1); }
 };
 
+/// The elements from `first` to before `end` of an axis that make one element of a result by area or with wide weights.
+struct axis_window {
+  index_t first = 0, end = 1;
+  double middle = 0, share = 1;  ///< where the result lies, and what makes the sum of the weights 1
+};
+
 /// `out` elements of a result, made of `in` elements of an operand.
 struct axis_map {
   axis_rule rule = axis_rule::constant;
   index_t in = 1, out = 1;
   index_t before = 0;             ///< paddings: results in front of the operand's first element
   index_t first = 0, period = 1;  ///< of what circular and reflect repeat
-  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift of the operand
+  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift + offset
+  double offset = 0;              ///< of the operand
+  double a = -0.75;               ///< of cubic weights
+  bool drops_outside = false;     ///< of cubic weights: those of elements outside count nothing
+  pixel_rounding rounding = pixel_rounding::floor;
 
   SINTER_WORD bool is_identity() const { return rule == axis_rule::constant && before == 0 && in == out; }
-  SINTER_WORD bool blends() const { return rule == axis_rule::linear || rule == axis_rule::cubic; }
+  SINTER_WORD bool is_wide() const { return rule >= axis_rule::area; }
+  SINTER_WORD bool blends() const { return rule >= axis_rule::linear; }
   SINTER_WORD index_t within(index_t at) const { return at < 0 ? 0 : at < in ? at : in - 1; }
   SINTER_WORD index_t modulo(index_t at) const {
     const index_t rest = at % period;
@@ -15786,11 +16550,48 @@ struct axis_map {
       case axis_rule::nearest_exact:
         t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * (static_cast<float>(o) + 0.5f)));
         break;
+      case axis_rule::rounded: {
+        const double place = position(o);
+        const double nearest = rounding == pixel_rounding::floor          ? math::floor(place)
+                               : rounding == pixel_rounding::ceil         ? math::ceil(place)
+                               : rounding == pixel_rounding::prefer_floor ? math::ceil(place - 0.5)
+                                                                          : math::floor(place + 0.5);
+        t.at[0] = within(static_cast<index_t>(nearest));
+        break;
+      }
       default: {
         if constexpr (std::is_floating_point_v<C>) blend(o, t);
       }
     }
     return t;
+  }
+
+  /// What stands in place of taps where is_wide().
+  SINTER_WORD axis_window window(index_t o) const {
+    axis_window w;
+    if (rule == axis_rule::area) {
+      w.first = o * in / out;
+      w.end = ((o + 1) * in + out - 1) / out;
+      w.share = 1 / static_cast<double>(w.end - w.first);
+      return w;
+    }
+    const double place = scale * (static_cast<double>(o) + 0.5),
+                 reach = width() * (rule == axis_rule::wide_cubic ? 2 : 1);
+    w.middle = place - 0.5;
+    const index_t before_first = static_cast<index_t>(place - reach + 0.5),
+                  end = static_cast<index_t>(place + reach + 0.5);
+    w.first = before_first > 0 ? before_first : 0;
+    w.end = end < in ? end : in;
+    double total = 0;
+    for (index_t i = w.first; i < w.end; ++i) total += weight(w, i);
+    if (total != 0) w.share = 1 / total;
+    return w;
+  }
+  SINTER_WORD double weight(const axis_window& w, index_t i) const {
+    if (rule == axis_rule::area) return w.share;
+    const double offset = (static_cast<double>(i) - w.middle) / width(), distance = offset < 0 ? -offset : offset;
+    if (rule == axis_rule::wide_linear) return distance < 1 ? (1 - distance) * w.share : 0;
+    return distance < 2 ? cubic_weight(distance, distance < 1, a) * w.share : 0;
   }
 
   /// f(o, weight) for the results that read element i.
@@ -15823,14 +16624,16 @@ struct axis_map {
   }
 
  private:
-  /// With a = -0.75 as in PyTorch.
+  /// Of an element's weights, where a distance of 1 is that between elements.
+  SINTER_WORD double width() const { return scale > 1 ? scale : 1; }
+  SINTER_WORD double position(index_t o) const { return scale * (static_cast<double>(o) + shift) - shift + offset; }
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
-    double position = scale * (static_cast<double>(o) + shift) - shift;
+    double place = position(o);
     if (rule == axis_rule::linear) {
-      if (position < 0) position = 0;
-      const index_t base = within(static_cast<index_t>(position));
-      const C rest = static_cast<C>(position - static_cast<double>(base));
+      if (place < 0) place = 0;
+      const index_t base = within(static_cast<index_t>(place));
+      const C rest = static_cast<C>(place - static_cast<double>(base));
       t.count = 2;
       t.at[0] = base;
       t.at[1] = within(base + 1);
@@ -15838,27 +16641,45 @@ struct axis_map {
       t.weight[0] = 1 - t.weight[1];
       return;
     }
-    auto base = static_cast<index_t>(position);
-    if (static_cast<double>(base) > position) --base;
-    const double rest = position - static_cast<double>(base);  // the digits of the outer weights cancel
+    auto base = static_cast<index_t>(place);
+    if (static_cast<double>(base) > place) --base;
+    const double rest = place - static_cast<double>(base);  // the digits of the outer weights cancel
     t.count = 4;
     SINTER_UNROLL
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
       const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
-      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, -0.75));
+      t.weight[k] = static_cast<C>(cubic_weight(distance, k == 1 || k == 2, a));
     }
+    if (!drops_outside) return;
+    C total = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      if (t.at[k] != base + k - 1) t.weight[k] = 0;
+      total += t.weight[k];
+    }
+    SINTER_UNROLL
+    for (int k = 0; k < 4; ++k) t.weight[k] /= total;
   }
 
   /// Taps ascend with o, so that the readers of an element are neighbours.
   template <class C, class F>
   SINTER_WORD void each_interpolated(index_t i, const F& f) const {
-    const auto reach = rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
-    const double guess = scale > 0 ? (static_cast<double>(i - reach) + shift) / scale - shift : 0;
+    const double reach = is_wide()                    ? 2 * width() + 1
+                         : rule == axis_rule::cubic   ? 2
+                         : rule >= axis_rule::rounded ? 1
+                                                      : 0;
+    const double guess = scale > 0 ? (static_cast<double>(i) - reach + shift - offset) / scale - shift : 0;
     index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
-    while (o > 0 && last_tap<C>(o - 1) >= i) --o;
-    while (o < out && last_tap<C>(o) < i) ++o;
+    while (o > 0 && last_read<C>(o - 1) >= i) --o;
+    while (o < out && last_read<C>(o) < i) ++o;
     for (; o < out; ++o) {
+      if (is_wide()) {
+        const axis_window w = window(o);
+        if (w.first > i) break;
+        f(o, static_cast<C>(weight(w, i)));
+        continue;
+      }
       const axis_taps<C> t = taps<C>(o);
       if (t.at[0] > i) break;
       C weight = 0;
@@ -15869,8 +16690,8 @@ struct axis_map {
     }
   }
   template <class C>
-  SINTER_WORD index_t last_tap(index_t o) const {
-    return taps<C>(o).last();
+  SINTER_WORD index_t last_read(index_t o) const {
+    return is_wide() ? window(o).end - 1 : taps<C>(o).last();
   }
 };
 
@@ -15895,6 +16716,11 @@ struct resampling {
   bool blends() const {
     for (int d = 0; d < rank; ++d)
       if (axis[d].blends()) return true;
+    return false;
+  }
+  bool is_wide() const {
+    for (int d = 0; d < rank; ++d)
+      if (axis[d].is_wide()) return true;
     return false;
   }
 };
@@ -16866,251 +17692,11 @@ template <class E, std::size_t N, class Problem = typename detail::reduction_mis
 void sum_to_size(E&&, const index_t (&)[N]) = delete;
 
 }  // namespace sinter
-// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
-
-// sinter/core/reduction.hpp: how many values become one: of the samples of a loss, or of the ranks of a communicator.
-
-namespace sinter {
-
-/// How a loss combines the losses of its samples (`none`, `sum`, `mean`, and kl_div `batchmean`), a communicator the
-/// elements of its ranks (`sum`, `max`), and scatter_reduce what it writes to one place (`sum`, `prod`, `mean`, `max`,
-/// `min`).
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-struct batchmean_t {};
-struct max_t {};
-struct min_t {};
-struct prod_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-inline constexpr batchmean_t batchmean{};
-inline constexpr max_t max{};
-inline constexpr min_t min{};
-inline constexpr prod_t prod{};
-}  // namespace reduction
-
-}  // namespace sinter
-// sinter/ops/mean.hpp: the arithmetic mean along axes.
-
-namespace sinter {
-namespace ops {
-
-struct mean_op {
-  static constexpr const char* name = "mean";
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::mean_reducer<T>;
-  template <class E>
-  static auto summand(const E& e, index_t n) {
-    return e / static_cast<element_of<E>>(n);
-  }
-};
-
-}  // namespace ops
-
-/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point; right also where the sum is beyond the range of the type; NaN where there is nothing to average. Derivative:
-/// g / n.
-///
-///     tensor centred = x - mean(x, 0, keepdim);
-SINTER_REDUCTION(mean, ops::mean_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-template <class...>
-struct logits_and_labels_with_elements_of_type;
-template <int, int>
-struct logits_and_labels_of_ranks;
-struct use_floating_logits_and_integer_labels;
-struct use_labels_of_the_shape_of_the_logits_without_axis_1;
-
-namespace detail {
-
-template <class E, class L>
-constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>) return no_operands<E, L>{};
-  else if constexpr (!same_device<E, L>)
-    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
-    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
-                   use_floating_logits_and_integer_labels>{};
-  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
-                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, class L>
-using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
-/// (N,C) against (N,): one kernel.
-template <class E, class L>
-concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
-
-}  // namespace detail
-
-namespace ops {
-
-/// The loss of each row of x (N,C): logsumexp(x) - x[label].
-struct cross_entropy_op : kernel_op {
-  static constexpr const char* name = "cross_entropy";
-  static constexpr unsigned grad_uses[1] = {uses::first | uses::second};
-  static constexpr bool has_variants = true;
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int operand) { return operand == 0 ? take::formula : take::dense; }
-  static constexpr int rank(int, int) { return 1; }
-  /// Of each row its shift and the logarithm of the rest: logsumexp(x) is their sum.
-  template <class T, device D>
-  using saves = tensor<compute_type<T>, 1, D>;
-
-  extents<1> shape(const extents<2>& x, const extents<1>& labels) const {
-    if (labels[0] != x[0])
-      sinter::detail::refuse<shape_error>({name, ": ", labels[0], " labels for logits of shape ", x});
-    return labels;
-  }
-  template <class X, class Labels>
-  static constexpr auto mistake() {
-    return sinter::detail::classification_mistake<X, Labels>{};
-  }
-};
-static_assert(is_kernel_op<cross_entropy_op>);
-
-}  // namespace ops
-
-namespace detail {
-
-/// Labels as row-major int64.
-template <class L>
-auto int64_labels(const L& labels) {
-  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-  else return eval(cast<std::int64_t>(labels)).contiguous();
-}
-
-template <class E>
-using cross_entropy_of = kernel_of<ops::cross_entropy_op, E, tensor<std::int64_t, 1, device_of<E>>>;
-
-template <class E, class L>
-cross_entropy_of<E> make_cross_entropy(E&& logits, const L& labels) {
-  check_defined("cross_entropy", labels);
-  auto losses = make_kernel(ops::cross_entropy_op(), std::forward<E>(logits), int64_labels(labels));
-  // A GPU looks at them where the losses are computed only.
-  if constexpr (is_cpu_v<device_of<E>>)
-    check_indices({"cross_entropy", "label"}, losses.operands.template get<1>(),
-                  losses.operands.template get<0>().shape()[1]);
-  return losses;
-}
-
-}  // namespace detail
-
-/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
-/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
-/// produces them; backward recomputes the probabilities from the kept logits.
-/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
-/// label outside [0, C), on a GPU where the host next waits for it.
-///
-///     variable loss = cross_entropy(model(x), labels);
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
-    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
-  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
-    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
-  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
-  return detail::make_cross_entropy(std::forward<E>(logits), labels);
-}
-template <class E, class L, class Reduction = reduction::mean_t,
-          class Problem = typename detail::classification_mistake<E, L>::problem,
-          class Fix = typename detail::classification_mistake<E, L>::fix>
-  requires(!floating_element<element_of<L>>)
-void cross_entropy(E&&, L&&, Reduction = {}) = delete;
-
-}  // namespace sinter
 // sinter/ops/cummax.hpp: running maxima.
 
 // sinter/ops/detail/running_extreme.hpp: what cummax and cummin share.
 
 // sinter/ops/detail/scan.hpp: what cumsum, cumprod, ... share: folds of all elements up to each along an axis.
-
-// sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
-
-namespace sinter {
-
-// Names in messages.
-struct axis_that_is_not_given;
-struct pass_the_axis_or_minus_1_for_the_last;
-template <int...>
-struct operands_of_ranks;
-template <int Least, int Most>
-struct use_an_operand_of_rank;
-struct value_that_let_names_in_a_kernel_of_its_own;
-struct evaluate_it_before_let;
-
-namespace detail {
-
-/// Of an operand that needs so many axes.
-template <int Least, int Most, class E>
-constexpr auto find_axes_mistake() {
-  if constexpr (is_assignment<E>) return operand_check<E>{};
-  else if constexpr (!expression<E>) return no_operands<E>{};
-  else if constexpr (reads_name<E>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else if constexpr (rank_of<E> < Least || rank_of<E> > Most)
-    return mistake<operands_of_ranks<rank_of<E>>, use_an_operand_of_rank<Least, Most>>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, int Least = 1, int Most = max_rank>
-using axes_mistake = decltype(find_axes_mistake<Least, Most, bare<E>>());
-template <class E, int Least = 1, int Most = max_rank>
-concept has_axes = is_fitting<axes_mistake<E, Least, Most>>;
-
-/// The same of floating-point elements.
-template <int Least, int Most, class E>
-constexpr auto find_reals_mistake() {
-  if constexpr (!has_axes<E, Least, Most>) return axes_mistake<E, Least, Most>{};
-  else if constexpr (!floating_element<element_of<E>>)
-    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, int Least, int Most = max_rank>
-using reals_mistake = decltype(find_reals_mistake<Least, Most, bare<E>>());
-template <class E, int Least, int Most = max_rank>
-concept has_reals = is_fitting<reals_mistake<E, Least, Most>>;
-
-/// Of an operand that is scanned or sorted along an axis.
-template <int Least, class E>
-constexpr auto find_lines_mistake() {
-  if constexpr (!has_axes<E, Least>) return axes_mistake<E, Least>{};
-  else if constexpr (narrow_element<element_of<E>>)
-    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, int Least = 1>
-using lines_mistake = decltype(find_lines_mistake<Least, bare<E>>());
-/// Scans take E.
-template <class E>
-concept takes_lines = is_fitting<lines_mistake<E>>;
-/// Sorts take E: a scalar is a line of one element.
-template <class E>
-using sort_mistake = lines_mistake<E, 0>;
-template <class E>
-concept takes_order = is_fitting<sort_mistake<E>>;
-
-}  // namespace detail
-}  // namespace sinter
 
 namespace sinter {
 
@@ -20999,7 +21585,18 @@ enum class interpolation {
   linear,         ///< of the two nearest elements, of (N,C,L)
   bilinear,       ///< of the four nearest, of (N,C,H,W)
   trilinear,      ///< of the eight nearest, of (N,C,D,H,W)
-  bicubic         ///< of the sixteen nearest, of (N,C,H,W)
+  bicubic,        ///< of the sixteen nearest, of (N,C,H,W)
+  area            ///< the mean of all elements that a result has a part of, as adaptive_avg_pool
+};
+
+/// Where the elements of a result lie between those of an image, by ONNX's names.
+enum class pixel_places {
+  of_mode,               ///< as in PyTorch
+  half_pixel,            ///< middles on middles of parts of the image
+  pytorch_half_pixel,    ///< the same, but the first element for a result of one
+  half_pixel_symmetric,  ///< the same, around the middle of the image where scale_factor leaves a rest
+  asymmetric,            ///< the first on the first
+  align_corners          ///< the first on the first, the last on the last
 };
 
 /// A number for all spatial axes, one for each, or none.
@@ -21036,6 +21633,13 @@ struct interpolate_options {
   axis_numbers<double> scale_factor = {};
   interpolation mode = interpolation::nearest;
   bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
+  bool antialias = false;      ///< of bilinear and bicubic: a smaller image is made of all elements, not of the nearest
+
+  // As ONNX's operator Resize has them.
+  pixel_places places = pixel_places::of_mode;                 ///< other places than PyTorch's
+  pixel_rounding nearest_mode = pixel_rounding::prefer_floor;  ///< which element is the nearest to these
+  double cubic_coeff_a = -0.75;                                ///< of bicubic without antialias
+  bool exclude_outside = false;                                ///< of bicubic: elements outside count nothing
 };
 
 namespace ops {
@@ -21068,10 +21672,14 @@ struct interpolate_op : resampling_op {
     const extents<R> y = shape(x);
     m.in = x[d];
     m.out = y[d];
-    if (d < 2 || x == y) return m;
+    if (d < 2 || (x == y && options.places == pixel_places::of_mode)) return m;
     const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
     m.scale = options.size.given() ? in / out : 1 / options.scale_factor[d - 2];
     m.shift = 0.5;
+    m.a = options.antialias ? -0.5 : options.cubic_coeff_a;
+    m.drops_outside = options.exclude_outside;
+    if (options.places != pixel_places::of_mode)
+      return placed(m, options.size.given() ? out : in * options.scale_factor[d - 2]);
     switch (options.mode) {
       case interpolation::nearest:
         if (m.in == m.out) return m;
@@ -21082,12 +21690,18 @@ struct interpolate_op : resampling_op {
       case interpolation::nearest_exact:
         m.rule = axis_rule::nearest_exact;
         return m;
+      case interpolation::area:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::area;
+        m.scale = in / out;
+        return m;
       case interpolation::bicubic:
-        m.rule = axis_rule::cubic;
+        if (options.antialias && m.in == m.out) return m;
+        m.rule = options.antialias ? axis_rule::wide_cubic : axis_rule::cubic;
         break;
       default:
         if (m.in == m.out) return m;
-        m.rule = axis_rule::linear;
+        m.rule = options.antialias ? axis_rule::wide_linear : axis_rule::linear;
     }
     if (options.align_corners) {
       m.scale = m.out > 1 ? (in - 1) / (out - 1) : 0;
@@ -21106,9 +21720,24 @@ struct interpolate_op : resampling_op {
   }
 
  private:
+  /// By the places of the options. `length` is the extent that the scale gives.
+  axis_map placed(axis_map m, double length) const {
+    const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
+    const bool is_corners = options.places == pixel_places::align_corners;
+    if (is_corners || options.places == pixel_places::asymmetric) m.shift = 0;
+    if (is_corners) m.scale = length > 1 ? (in - 1) / (length - 1) : 0;
+    if (options.places == pixel_places::pytorch_half_pixel && !(length > 1)) m.scale = m.shift = 0;
+    if (options.places == pixel_places::half_pixel_symmetric) m.offset = in / 2 * (1 - out / length);
+    if (m.in == m.out && m.scale == 1 && m.offset == 0) return m;
+    m.rule = options.mode == interpolation::nearest   ? axis_rule::rounded
+             : options.mode == interpolation::bicubic ? axis_rule::cubic
+                                                      : axis_rule::linear;
+    m.rounding = options.nearest_mode;
+    return m;
+  }
   void check_options(int axes) const {
     using sinter::detail::refuse;
-    const auto& [size, factor, mode, corners] = options;
+    const auto& [size, factor, mode, corners, antialias, places, rounding, a, exclude] = options;
     if (size.given() == factor.given())
       refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
     const int numbers = size.given() ? size.count() : factor.count();
@@ -21120,22 +21749,35 @@ struct interpolate_op : resampling_op {
         refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
     const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
     const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
-    if (!is_nearest && axes != fits)
+    const bool is_for_all = is_nearest || mode == interpolation::area;
+    if (!is_for_all && axes != fits)
       refuse<value_error>({"interpolate: this mode is for ", fits, " spatial axes, not ", axes,
                            "; linear is for one, bilinear and bicubic for two, trilinear for three"});
-    if (is_nearest && corners)
+    if (is_for_all && corners)
       refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
+    if (antialias && mode != interpolation::bilinear && mode != interpolation::bicubic)
+      refuse<value_error>({"interpolate: antialias is for bilinear and bicubic"});
+    if (places != pixel_places::of_mode &&
+        (corners || antialias || mode == interpolation::nearest_exact || mode == interpolation::area))
+      refuse<value_error>(
+          {"interpolate: places are for nearest, linear, bilinear, trilinear and bicubic, without align_corners and "
+           "antialias"});
+    if ((exclude || a != -0.75) && (mode != interpolation::bicubic || antialias))
+      refuse<value_error>({"interpolate: cubic_coeff_a and exclude_outside are for bicubic without antialias"});
   }
 };
 static_assert(is_kernel_op<interpolate_op>);
 
 }  // namespace ops
 
-/// Images of another size, as torch.nn.functional.interpolate without antialiasing: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
+/// Images of another size, as torch.nn.functional.interpolate: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
 /// with new extents behind the channels, which are `size`, or floor(extent scale_factor). One number stands for all
 /// axes. The default mode takes the nearest element; see interpolation for the others. A scale_factor enters the
-/// positions as it is given, not as the quotient of the extents. Floating point; the result lies in memory as x does.
-/// Derivative: each element gets g times its weight, from all results that it is in. Errors: value_error for options
+/// positions as it is given, not as the quotient of the extents, except by area. Bilinear and bicubic read the nearest
+/// elements, of a much smaller image few; with antialias weights are as wide as results lie apart, and the cubic's a is
+/// -0.5 in place of -0.75, as in PyTorch and PIL. Floating point; the result lies in memory as x does.
+/// The options behind are those of ONNX's Resize. Derivative: each element gets g times its weight, from all results
+/// that it is in. Errors: value_error for options
 /// that do not fit each other or x, shape_error for an extent of 0.
 ///
 ///     tensor larger = interpolate(pictures, {.scale_factor = 2});
@@ -21903,37 +22545,6 @@ SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
 
 }  // namespace sinter
 // sinter/ops/histc.hpp: the histogram of a tensor.
-
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
-    else return select(a == b, half, select(b > a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
-/// NaN. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
 
 namespace sinter {
 
@@ -23894,36 +24505,6 @@ SINTER_MAX_UNPOOL_REJECTIONS(max_unpool3d, 3)
 #undef SINTER_MAX_UNPOOL_REJECTIONS
 
 }  // namespace sinter
-// sinter/ops/maximum.hpp: the larger of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct maximum_op : number_op {
-  static constexpr const char* name = "maximum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
-    else return select(a == b, half, select(b < a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal, g to both where one is
-/// NaN. max(x, axis) is the reduction.
-///
-///     tensor y = maximum(a, b);
-SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
 // sinter/ops/mish.hpp: x tanh(softplus(x)).
 
 namespace sinter {
@@ -24894,92 +25475,6 @@ template <expression A, class Problem = element_type_without_this_op<element_of<
 void round(A&&, index_t) = delete;
 
 }  // namespace sinter
-// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
-
-namespace sinter {
-
-namespace ops {
-
-/// The order along an axis: kernels<sort_op, D>::run(op, e, values, indices) writes the first values.shape()[axis]
-/// elements of a formula, at least one, and where they stood. Both results are dense.
-struct sort_op {
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-
-  int axis;
-  bool descending;
-};
-
-}  // namespace ops
-
-namespace detail {
-
-/// The first k elements of x along the axis, or all.
-template <class E>
-values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
-  constexpr int R = rank_of<E>;
-  using T = element_of<E>;
-  using D = device_of<E>;
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, R > 0 ? R : 1);
-  if constexpr (R == 0) {
-    if (!all && k != 1) refuse<shape_error>({op, ": there are no ", k, " elements in a scalar"});
-    const auto line = sorted(op, eval_to_read(std::forward<E>(x)).unsqueeze(0), 0, 1, true, descending);
-    return {line.values.squeeze(0), line.indices.squeeze(0)};
-  } else {
-    extents<R> shape = x.shape();
-    if (all) k = shape[a];
-    if (k < 0 || k > shape[a])
-      refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
-    if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-      refuse<shape_error>(
-          {op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
-    shape[a] = k;
-    const auto e = prologue(std::forward<E>(x));
-    const auto values = tensor<T, R, D>::uninitialized(shape);
-    const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-    if (values.numel() > 0) kernels<ops::sort_op, D>::run({a, descending}, e, values, indices);
-    return {picked({op, a, index_order::runs}, values, e, indices), indices};
-  }
-}
-
-}  // namespace detail
-
-/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
-/// `indices`. A scalar has one axis. Equal elements stay in their order, whichever way they are sorted; NaN counts as
-/// the largest. Every element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
-/// each g goes back to the element that it belongs to.
-///
-///     auto [values, indices] = sort(x, 1);
-template <detail::takes_order E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
-  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
-}
-SINTER_SORT_REJECTIONS(sort)
-
-/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
-///
-///     tensor ranking = argsort(energies, 1, true);
-template <detail::takes_order E>
-detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
-  const no_grad guard;
-  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
-}
-SINTER_SORT_REJECTIONS(argsort)
-
-/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
-/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
-/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
-/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
-///
-///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::takes_order E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
-  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
-}
-SINTER_SORT_REJECTIONS(topk)
-
-}  // namespace sinter
 
 namespace sinter {
 
@@ -25767,6 +26262,214 @@ template <class E, class... More,
           class Problem = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::problem,
           class Fix = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::fix>
 void rms_norm(E&&, More&&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/roi_align.hpp: regions of images, resized to one size.
+
+namespace sinter {
+
+struct use_images_of_rank_4_and_boxes_of_rank_2;
+
+/// How roi_align reads a region.
+///
+///     roi_align(x, boxes, 7, {.spatial_scale = 1 / 16.0, .sampling_ratio = 2, .aligned = true});
+struct roi_align_options {
+  double spatial_scale = 1;     ///< the numbers of boxes times this are places of x
+  index_t sampling_ratio = -1;  ///< places along an axis of a result; 0 or less: as many as it has elements, rounded up
+  bool aligned = false;  ///< elements lie at whole numbers, not at halves; regions may be smaller than an element
+};
+
+namespace ops {
+
+/// The two elements of an axis around a place, and how much each counts.
+template <class C>
+struct roi_taps {
+  bool is_inside = false;
+  index_t low = 0, high = 0;
+  C of_low = 0, of_high = 0;
+};
+/// A region along one axis: results `step` apart, each the mean over `count` places.
+template <class C>
+struct roi_axis {
+  C start = 0, step = 0;
+  index_t count = 0, in = 0;
+
+  /// Place k of result `o`.
+  SINTER_WORD roi_taps<C> taps(index_t o, index_t k) const {
+    roi_taps<C> t;
+    C at = start + static_cast<C>(o) * step + (static_cast<C>(k) + C(0.5)) * step / static_cast<C>(count);
+    t.is_inside = at >= C(-1) && at <= static_cast<C>(in) && in > 0;
+    if (!t.is_inside) return t;
+    if (at < 0) at = 0;
+    t.low = static_cast<index_t>(at);
+    if (t.low >= in - 1) {
+      t.low = t.high = in - 1;
+      at = static_cast<C>(t.low);
+    } else {
+      t.high = t.low + 1;
+    }
+    t.of_high = at - static_cast<C>(t.low);
+    t.of_low = 1 - t.of_high;
+    return t;
+  }
+};
+template <class C>
+struct roi {
+  index_t sample = -1;  ///< of no image: -1
+  roi_axis<C> axis[2];
+
+  /// What the sum over the places of a result is multiplied by.
+  SINTER_WORD C share() const {
+    const index_t n = axis[0].count * axis[1].count;
+    return 1 / static_cast<C>(n > 1 ? n : 1);
+  }
+};
+
+/// Images and regions as kernels see them. Boxes are dense (K,5), results dense (K,C,H',W'). Strides in elements.
+struct roi_sampling {
+  index_t batch = 0, channels = 0, regions = 0;
+  index_t in[2] = {}, out[2] = {};
+  index_t x_batch = 0, x_channel = 0, x_step[2] = {};
+  roi_align_options options;
+
+  SINTER_WORD index_t places() const { return out[0] * out[1]; }
+  template <class T>
+  SINTER_WORD roi<compute_type<T>> region(const T* box) const {
+    using C = compute_type<T>;
+    roi<C> r;
+    const C sample = static_cast<C>(box[0]);
+    if (!(sample >= 0 && sample < static_cast<C>(batch))) return r;
+    r.sample = static_cast<index_t>(sample);
+    const C scale = static_cast<C>(options.spatial_scale), shift = options.aligned ? C(0.5) : C(0);
+    SINTER_UNROLL
+    for (int d = 0; d < 2; ++d) {
+      roi_axis<C>& a = r.axis[d];
+      a.in = in[d];
+      a.start = static_cast<C>(box[2 - d]) * scale - shift;
+      C size = static_cast<C>(box[4 - d]) * scale - shift - a.start;
+      if (!options.aligned && !(size > 1)) size = 1;
+      a.step = size / static_cast<C>(out[d]);
+      const C places = math::ceil(a.step);
+      a.count = options.sampling_ratio > 0       ? options.sampling_ratio
+                : places > 0 && places < C(1e7F) ? static_cast<index_t>(places)
+                                                 : 0;
+    }
+    return r;
+  }
+};
+
+struct roi_align_op : kernel_op {
+  static constexpr const char* name = "roi_align";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::strided : take::dense; }
+
+  index_t out[2];
+  roi_align_options options;
+  roi_align_op(const per_axis<2>& size, const roi_align_options& o) : out{size[0], size[1]}, options(o) {}
+
+  extents<4> shape(const extents<4>& x, const extents<2>& boxes) const {
+    using sinter::detail::refuse;
+    if (boxes[1] != 5)
+      refuse<shape_error>(
+          {"roi_align: boxes of shape ", boxes, "; a box is five numbers, the image and x1, y1, x2, y2"});
+    if (out[0] < 1 || out[1] < 1)
+      refuse<value_error>({"roi_align: results of size ", extents<2>{{out[0], out[1]}}, "; it must be at least 1"});
+    return {{boxes[0], x[1], out[0], out[1]}};
+  }
+  template <class X, class B>
+  static constexpr auto mistake() {
+    if constexpr (!sinter::detail::is_fitting<decltype(floating_of_rank<4, 4, X, B>())>)
+      return floating_of_rank<4, 4, X, B>();
+    else if constexpr (rank_of<B> != 2)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<B>>,
+                                     use_images_of_rank_4_and_boxes_of_rank_2>{};
+    else return sinter::detail::fitting<element_of<X>>{};
+  }
+
+  /// For x, or a gradient of its shape, and boxes.
+  template <class X, class B>
+  roi_sampling sampling_of(const X& x, const B& boxes) const {
+    const auto& e = x.shape();
+    const auto& s = x.strides();
+    return {e[0], e[1], boxes.shape()[0], {e[2], e[3]}, {out[0], out[1]}, s[0], s[1], {s[2], s[3]}, options};
+  }
+  /// add(sampling, dx) adds to the gradient of x. Those of half and bfloat16 are gathered in float.
+  template <class Backward, class F>
+  void add_to_image(const Backward& b, const F& add) const {
+    const auto& boxes = b.template operand<1>();
+    const auto dx = b.template sum_of<0>();
+    using T = element_of<decltype(dx)>;
+    if constexpr (narrow_element<T>) {
+      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
+      add(sampling_of(sums, boxes), sums);
+      dx.in_place() += cast<T>(sums);
+    } else {
+      add(sampling_of(dx, boxes), dx);
+    }
+  }
+};
+static_assert(is_kernel_op<roi_align_op>);
+
+}  // namespace ops
+
+namespace detail {
+
+/// A list of boxes for each image, with the number of the image in front of each.
+template <class T, device D>
+tensor<T, 2, D> numbered_boxes(const std::vector<tensor<T, 2, D>>& lists) {
+  index_t n = 0, image = 0;
+  for (const auto& boxes : lists) {
+    check_defined("roi_align", boxes);
+    if (boxes.shape()[1] != 4)
+      refuse<shape_error>({"roi_align: boxes of shape ", boxes.shape(), " in a list; a box is four numbers"});
+    n += boxes.shape()[0];
+  }
+  const auto all = tensor<T, 2, D>::uninitialized({{n, 5}});
+  n = 0;
+  for (const auto& boxes : lists) {
+    const auto rows = all.slice(0, n, n + boxes.shape()[0]);
+    rows.select(1, 0).in_place() = static_cast<T>(image++);
+    rows.slice(1, 1, 5).in_place() = boxes;
+    n += boxes.shape()[0];
+  }
+  return all;
+}
+
+}  // namespace detail
+
+/// Regions of images (N,C,H,W), each resized to one size, as torchvision.ops.roi_align: boxes (K,5), which are the
+/// number of an image and the corners x1, y1, x2, y2 => (K,C,H',W'). A result is the mean over places of a grid inside
+/// its part of the box, read between the four elements around; one by more than an element outside of the image is 0.
+/// Floating point; the result is row-major. Derivative: to x g times each element's weight, none to the boxes. K. He et
+/// al., "Mask R-CNN", 2017. Errors: shape_error for boxes that are not five numbers, value_error for a size below 1,
+/// index_error for the number of an image that is not there, on a GPU where the host next waits for it.
+///
+///     tensor parts = roi_align(pictures, regions, {7, 7}, {.spatial_scale = 0.25, .aligned = true});
+template <class X, class B>
+  requires detail::takes_operands<ops::roi_align_op, X, B>
+detail::kernel_of<ops::roi_align_op, X, B> roi_align(X&& x, B&& boxes, const per_axis<2>& output_size,
+                                                     const roi_align_options& options = {}) {
+  auto y = detail::make_kernel(ops::roi_align_op(output_size, options), std::forward<X>(x), std::forward<B>(boxes));
+  const no_grad guard;
+  const auto images = detail::plain(eval(cast<std::int64_t>(y.operands.template get<1>().select(1, 0))));
+  detail::check_indices({"roi_align", "image"}, images, y.operands.template get<0>().shape()[0]);
+  return y;
+}
+/// The same of a list of boxes (L,4) for each image.
+///
+///     tensor parts = roi_align(pictures, std::vector{found, more}, 7);
+template <class X, class T, device D>
+  requires detail::takes_operands<ops::roi_align_op, X, tensor<T, 2, D>>
+detail::kernel_of<ops::roi_align_op, X, tensor<T, 2, D>> roi_align(X&& x, const std::vector<tensor<T, 2, D>>& boxes,
+                                                                   const per_axis<2>& output_size,
+                                                                   const roi_align_options& options = {}) {
+  return roi_align(std::forward<X>(x), detail::numbered_boxes(boxes), output_size, options);
+}
+template <class X, class B, class Problem = typename detail::kernel_check<ops::roi_align_op, X, B>::problem,
+          class Fix = typename detail::kernel_check<ops::roi_align_op, X, B>::fix>
+void roi_align(X&&, B&&, const per_axis<2>&, const roi_align_options& = {}) = delete;
 
 }  // namespace sinter
 // sinter/ops/searchsorted.hpp: searchsorted and bucketize, where values belong among sorted ones, and isin.
@@ -30224,12 +30927,6 @@ inline void set_float_control(std::uint64_t) noexcept {}
 }  // namespace sinter::cpu_impl::detail
 // sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
 
-#include <cstdio>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
 namespace sinter::cpu_impl::detail {
 
 inline constexpr int most_threads = 4096;
@@ -30259,78 +30956,10 @@ class backoff {
   int step_ = 0;
 };
 
-#if defined(__linux__)
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept;
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept;
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept;
-
-SINTER_SHARED void pin_to_node(int node) noexcept;
-
-SINTER_SHARED int usable_processor_count(int node) noexcept;
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
 /// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
 SINTER_SHARED int default_threads(int node);
 
 #if SINTER_DEFINES
-
-SINTER_SHARED cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-SINTER_SHARED cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-SINTER_SHARED void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-SINTER_SHARED int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
 
 SINTER_SHARED int default_threads(int node) {
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
@@ -30340,7 +30969,7 @@ SINTER_SHARED int default_threads(int node) {
     sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
                                          "'; set it to a number from 1 to ", most_threads, ", or not at all"});
   }
-  const int usable = usable_processor_count(node);
+  const int usable = sinter::detail::usable_processor_count(node);
   if (usable > 0) return usable;
   const unsigned threads = std::thread::hardware_concurrency();
   return threads == 0 ? 1 : static_cast<int>(threads);
@@ -30646,7 +31275,7 @@ SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
 
 SINTER_SHARED void thread_pool::worker() noexcept {
   measured_pool() = this;
-  if (node_ >= 0) detail::pin_to_node(node_);
+  if (node_ >= 0) sinter::detail::pin_to_node(node_);
   int seen = epoch_.load(std::memory_order_seq_cst);
   while (true) {
     work(detail::float_control());
@@ -32524,13 +33153,13 @@ char* scratch(std::size_t bytes) {
   struct buffer {
     char* data = nullptr;
     std::size_t size = 0;
-    ~buffer() { std::free(data); }
+    ~buffer() { sinter::detail::give_aligned(data); }
   };
   static thread_local buffer b;
   if (b.size < bytes) {
-    std::free(b.data);
+    sinter::detail::give_aligned(b.data);
     b.size = (bytes + 4095) / 4096 * 4096;
-    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
+    b.data = static_cast<char*>(sinter::detail::take_aligned(4096, b.size));
     if (b.data == nullptr) {
       b.size = 0;
       sinter::detail::refuse<out_of_memory>({"cpu: out of memory for a staging buffer of ", bytes, " bytes"});
@@ -34500,8 +35129,6 @@ void copy_patches(const patches<T>& p, index_t row, index_t rows, const patch_pi
 #endif
 // sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
 
-#include <unistd.h>
-
 namespace sinter::cpu_impl::detail {
 
 /// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
@@ -34510,10 +35137,8 @@ inline index_t quarter_of_l2() {
   index_t bytes = known.load(std::memory_order_relaxed);
   if (bytes != 0) return bytes;
   bytes = index_t{1} << 18;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
-#endif
+  if (const auto l2 = static_cast<index_t>(sinter::detail::second_cache()); l2 > 0)
+    bytes = smaller(l2 / 4, index_t{1} << 19);
   known.store(bytes, std::memory_order_relaxed);
   return bytes;
 }
@@ -36544,28 +37169,52 @@ using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, flo
 /// Makes room for n numbers of elements, as resize does.
 SINTER_SHARED void make_room(std::vector<index_t>& at, std::size_t n);
 
-/// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
+/// What each result along an axis is made of, tap by tap. Where a result has fewer, the rest are -1.
 template <class C>
-struct axis_table {
-  int taps = 1;
-  std::vector<index_t> at[4];
-  std::vector<C> weight[4];
-
-  explicit axis_table(const ops::axis_map& m) {
-    taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
-    for (int k = 0; k < taps; ++k) {
-      make_room(at[k], static_cast<std::size_t>(m.out));
-      weight[k].resize(static_cast<std::size_t>(m.out));
+class axis_table {
+ public:
+  explicit axis_table(const ops::axis_map& m) : out_(static_cast<std::size_t>(m.out)) {
+    for (index_t o = 0; m.is_wide() && o < m.out; ++o) {
+      const ops::axis_window w = m.window(o);
+      taps_ = std::max(taps_, static_cast<std::size_t>(w.end - w.first));
     }
+    if (!m.is_wide()) taps_ = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
+    make_room(at_, taps_ * out_);
+    weight_.resize(taps_ * out_);
     for (index_t o = 0; o < m.out; ++o) {
-      const auto t = m.template taps<C>(o);
-      for (int k = 0; k < taps; ++k) {
-        at[k][static_cast<std::size_t>(o)] = t.count > 0 ? t.at[k] : -1;
-        weight[k][static_cast<std::size_t>(o)] = t.weight[k];
+      if (m.is_wide()) {
+        const ops::axis_window w = m.window(o);
+        const auto n = static_cast<std::size_t>(w.end - w.first);
+        for (std::size_t k = 0; k < taps_; ++k) {
+          const index_t i = w.first + static_cast<index_t>(k);
+          set(k, o, k < n ? i : -1, k < n ? static_cast<C>(m.weight(w, i)) : C(0));
+        }
+      } else {
+        const auto t = m.template taps<C>(o);
+        for (std::size_t k = 0; k < taps_; ++k) set(k, o, t.count > 0 ? t.at[k] : -1, t.weight[k]);
       }
     }
   }
-  bool is_none(index_t o) const { return at[0][static_cast<std::size_t>(o)] < 0; }
+  std::size_t taps() const { return taps_; }
+  /// Tap k of all results.
+  const index_t* at(std::size_t k) const { return at_.data() + k * out_; }
+  const C* weight(std::size_t k) const { return weight_.data() + k * out_; }
+  /// How many taps result o has.
+  std::size_t count(index_t o) const {
+    std::size_t k = 0;
+    while (k < taps_ && at(k)[o] >= 0) ++k;
+    return k;
+  }
+
+ private:
+  void set(std::size_t k, index_t o, index_t at, C weight) {
+    at_[k * out_ + static_cast<std::size_t>(o)] = at;
+    weight_[k * out_ + static_cast<std::size_t>(o)] = weight;
+  }
+
+  std::size_t taps_ = 1, out_;
+  std::vector<index_t> at_;
+  std::vector<C> weight_;
 };
 
 /// Kernels work line by line: along one axis of pieces, which are the elements of an axis behind it that stays as it
@@ -36597,8 +37246,7 @@ struct resample_plan {
   void each_tap(int d, index_t o, const F& f) const {
     if (shape.axis[d].is_identity()) return f(o, C(1));
     const axis_table<C>& t = table(d);
-    if (t.is_none(o)) return;
-    for (int k = 0; k < t.taps; ++k) f(t.at[k][static_cast<std::size_t>(o)], t.weight[k][static_cast<std::size_t>(o)]);
+    for (std::size_t k = 0; k < t.taps() && t.at(k)[o] >= 0; ++k) f(t.at(k)[o], t.weight(k)[o]);
   }
 
   /// Results from `begin` to `end` of the line are its elements from `from` on, one each.
@@ -36663,9 +37311,8 @@ void find_sources(const resample_plan<C>& p, index_t number, weighted_lines<C>& 
       for (index_t& at : lines.at) at += o * p.shape.x_strides[d];
     else
       lines.spread(
-          t.is_none(o) ? 0 : static_cast<std::size_t>(t.taps),
-          [&](std::size_t k) { return t.at[k][static_cast<std::size_t>(o)] * p.shape.x_strides[d]; },
-          [&](std::size_t k) { return t.weight[k][static_cast<std::size_t>(o)]; });
+          t.count(o), [&](std::size_t k) { return t.at(k)[o] * p.shape.x_strides[d]; },
+          [&](std::size_t k) { return t.weight(k)[o]; });
   }
 }
 
@@ -36704,7 +37351,7 @@ void pick_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const 
   const T* const from = is_there ? x + lines.at[0] : x;
   T* const to = y + lines.to;
   const auto put = [&](index_t begin, index_t end) {
-    const index_t* const at = p.table(p.outer).at[0].data();
+    const index_t* const at = p.table(p.outer).at(0);
     for (index_t o = begin; o < end; ++o) {
       if (!is_there || at[o] < 0)
         for (index_t k = 0; k < p.piece; ++k) to[o * p.y_step + k * p.y_piece] = fill;
@@ -36724,9 +37371,9 @@ template <int Taps, class T, class C>
 void blend_row(const resample_plan<C>& p, const C* row, T* y) {
   const index_t* at[std::size_t{Taps}];
   const C* weight[std::size_t{Taps}];
-  for (int k = 0; k < Taps; ++k) {
-    at[k] = p.table(p.outer).at[k].data();
-    weight[k] = p.table(p.outer).weight[k].data();
+  for (std::size_t k = 0; k < Taps; ++k) {
+    at[k] = p.table(p.outer).at(k);
+    weight[k] = p.table(p.outer).weight(k);
   }
   const auto blend = [&](index_t o, index_t i, index_t piece) {
     const auto term = [&](int k) { return weight[k][o] * row[at[k][o] * piece + i]; };
@@ -36739,6 +37386,16 @@ void blend_row(const resample_plan<C>& p, const C* row, T* y) {
   }
   for (index_t o = 0; o < p.line.out; ++o)
     for (index_t i = 0; i < p.piece; ++i) y[o * p.y_step + i * p.y_piece] = blend(o, i, p.piece);
+}
+/// The same of results with any number of taps.
+template <class T, class C>
+void blend_windows(const resample_plan<C>& p, const C* row, T* y) {
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) {
+      double sum = 0;  // of a window of any size
+      p.each_tap(p.outer, o, [&](index_t at, C weight) { sum += static_cast<double>(weight * row[at * p.piece + i]); });
+      y[o * p.y_step + i * p.y_piece] = static_cast<T>(sum);
+    }
 }
 /// The same from the elements themselves, where most of them are not read.
 template <class T, class C>
@@ -36757,13 +37414,13 @@ void blend_few(const resample_plan<C>& p, const weighted_lines<C>& lines, const 
 }
 template <class T, class C>
 void blend_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, std::vector<C>& row) {
-  if (p.line.in > 4 * p.line.out) return blend_few(p, lines, x, y);
+  if (p.line.in > 4 * p.line.out && !p.line.is_wide()) return blend_few(p, lines, x, y);
   row.resize(static_cast<std::size_t>(p.line.in * p.piece));
   add_lines(p, lines, x, p.line.in, p.x_step, p.x_piece, row.data());
   T* const to = y + lines.to;
-  const int taps = p.table(p.outer).taps;
-  if (taps == 2) return blend_row<2>(p, row.data(), to);
-  if (taps == 4) return blend_row<4>(p, row.data(), to);
+  if (p.line.rule == ops::axis_rule::linear) return blend_row<2>(p, row.data(), to);
+  if (p.line.rule == ops::axis_rule::cubic) return blend_row<4>(p, row.data(), to);
+  if (p.line.is_wide()) return blend_windows(p, row.data(), to);
   for (index_t o = 0; o < p.line.out; ++o)  // the axis stays as it is
     for (index_t i = 0; i < p.piece; ++i)
       to[o * p.y_step + i * p.y_piece] = static_cast<T>(row[static_cast<std::size_t>(o * p.piece + i)]);
@@ -36871,9 +37528,9 @@ class resample_gradient {
     const index_t piece = plan_.piece;
     const auto add = [&](index_t begin, index_t end) {
       const axis_table<C>& t = plan_.table(plan_.outer);
-      for (int k = 0; k < t.taps; ++k) {
-        const index_t* const at = t.at[k].data();
-        const C* const weight = t.weight[k].data();
+      for (std::size_t k = 0; k < t.taps(); ++k) {
+        const index_t* const at = t.at(k);
+        const C* const weight = t.weight(k);
         for (index_t o = begin; o < end; ++o)
           if (piece == 1) {
             if (at[o] >= 0) sums[at[o]] += weight[o] * row[o];
@@ -40322,6 +40979,126 @@ struct kernels<ops::true_places_op, D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/roi_align.hpp: regions of images on the host.
+
+namespace sinter::cpu_impl {
+
+/// The elements that the results of a region read along an axis: those of result o from first[o] to first[o + 1].
+template <class C>
+struct roi_table {
+  std::vector<std::size_t> first;
+  std::vector<index_t> at;  ///< offsets
+  std::vector<C> weight;
+
+  roi_table(const ops::roi_axis<C>& axis, index_t out, index_t step, C share) : first(1) {
+    for (index_t o = 0; o < out; ++o) {
+      for (index_t k = 0; k < axis.count; ++k) {
+        const ops::roi_taps<C> t = axis.taps(o, k);
+        if (!t.is_inside) continue;
+        add(t.low * step, t.of_low * share);
+        if (t.of_high > 0) add(t.high * step, t.of_high * share);
+      }
+      first.push_back(at.size());
+    }
+  }
+  /// f(offset, weight) for the elements of result o.
+  template <class F>
+  void each(index_t o, const F& f) const {
+    const auto i = static_cast<std::size_t>(o);
+    for (std::size_t k = first[i]; k < first[i + 1]; ++k) f(at[k], weight[k]);
+  }
+
+ private:
+  void add(index_t offset, C w) {
+    if (at.size() > first.back() && at.back() == offset) {
+      weight.back() += w;
+      return;
+    }
+    at.push_back(offset);
+    weight.push_back(w);
+  }
+};
+/// f(place of the results, offset in a plane, weight) for all elements of a region.
+template <class T, class F>
+void each_of_region(const ops::roi_sampling& s, const ops::roi<compute_type<T>>& r, const F& f) {
+  using C = compute_type<T>;
+  const roi_table<C> rows(r.axis[0], s.out[0], s.x_step[0], r.share()), columns(r.axis[1], s.out[1], s.x_step[1], 1);
+  for (index_t i = 0; i < s.out[0]; ++i)
+    for (index_t j = 0; j < s.out[1]; ++j)
+      rows.each(i, [&](index_t row, C w) {
+        columns.each(j, [&](index_t column, C v) { f(i * s.out[1] + j, row + column, w * v); });
+      });
+}
+
+/// Channels of a task.
+inline constexpr index_t roi_channels = 16;
+/// f(of, first channel, end) for some channels of each of n regions or samples, in parallel.
+template <class F>
+void for_channels(index_t n, index_t channels, thread_pool& pool, const F& f) {
+  const index_t groups = (channels + roi_channels - 1) / roi_channels;
+  pool.parallel_for(n * groups, [&](index_t task) {
+    const index_t channel = task % groups * roi_channels;
+    f(task / groups, channel, std::min(channel + roi_channels, channels));
+  });
+}
+
+template <class T>
+void align_regions(const ops::roi_sampling& s, const T* x, const T* boxes, T* y, thread_pool& pool) {
+  using C = compute_type<T>;
+  for_channels(s.regions, s.channels, pool, [&](index_t k, index_t channel, index_t end) {
+    const auto r = s.region(boxes + 5 * k);
+    std::vector<C> sums(static_cast<std::size_t>((end - channel) * s.places()));
+    if (r.sample >= 0)
+      each_of_region<T>(s, r, [&](index_t place, index_t at, C weight) {
+        const T* from = x + r.sample * s.x_batch + channel * s.x_channel + at;
+        C* to = sums.data() + place;
+        for (index_t c = channel; c < end; ++c, from += s.x_channel, to += s.places())
+          *to += weight * static_cast<C>(*from);
+      });
+    T* const to = y + (k * s.channels + channel) * s.places();
+    for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
+  });
+}
+
+/// dx += g times weights, where the strides of `s` are those of dx. A task has all regions of some channels of a
+/// sample, so that each element is summed in one order.
+template <class C, class T>
+void add_regions(const ops::roi_sampling& s, const T* boxes, const T* g, C* dx, thread_pool& pool) {
+  for_channels(s.batch, s.channels, pool, [&](index_t sample, index_t channel, index_t end) {
+    for (index_t k = 0; k < s.regions; ++k) {
+      const auto r = s.region(boxes + 5 * k);
+      if (r.sample != sample) continue;
+      each_of_region<T>(s, r, [&](index_t place, index_t at, C weight) {
+        const T* from = g + (k * s.channels + channel) * s.places() + place;
+        C* to = dx + sample * s.x_batch + channel * s.x_channel + at;
+        for (index_t c = channel; c < end; ++c, from += s.places(), to += s.x_channel)
+          *to += weight * static_cast<C>(*from);
+      });
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::roi_align_op, D> {
+  template <class T, class Epilogue>
+  static void forward(const ops::roi_align_op& op, const tensor<T, 4, D>& y, const Epilogue*, const tensor<T, 4, D>& x,
+                      const tensor<T, 2, D>& boxes) {
+    cpu_impl::align_regions(op.sampling_of(x, boxes), x.data(), boxes.data(), y.data(), backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const ops::roi_align_op& op, const Backward& b) {
+    op.add_to_image(b, [&](const auto& s, const auto& dx) {
+      cpu_impl::add_regions(s, b.template operand<1>().data(), b.gradient().data(), dx.data(), backend<D>::pool());
+    });
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/row_lanes.hpp: row-wise ops of rows that lie side by side in memory, and of short rows: each lane of a
 // vector has a row of its own, so that the numbers of a row, its sum and the like, are vectors too.
 
@@ -40944,7 +41721,7 @@ SINTER_SHARED bool stage_threads::start() {
 }
 
 SINTER_SHARED void stage_threads::serve(std::size_t stage, std::uint64_t seen) {
-  if (nodes_[stage] >= 0) detail::pin_to_node(nodes_[stage]);
+  if (nodes_[stage] >= 0) sinter::detail::pin_to_node(nodes_[stage]);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || round_ != seen; });
@@ -51310,6 +52087,57 @@ struct blend_body {
   }
 };
 
+/// The same by area or with wide weights.
+template <class T>
+struct blend_windows_body {
+  using C = compute_type<T>;
+  ops::resampling shape;
+  const T* x;
+  T* y;
+
+  struct wide_axes {
+    int used = 0;
+    int axis[3] = {};
+    ops::axis_window window[3];
+  };
+  /// f(offset, weight) for the elements of the window along axis number k of these.
+  template <class F>
+  SINTER_WORD void each_of(const wide_axes& s, int k, const F& f) const {
+    if (k >= s.used) return f(0, C(1));
+    const ops::axis_map& m = shape.axis[s.axis[k]];
+    for (index_t i = s.window[k].first; i < s.window[k].end; ++i)
+      f(i * shape.x_strides[s.axis[k]], static_cast<C>(m.weight(s.window[k], i)));
+  }
+  SINTER_WORD index_t numel() const { return shape.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      index_t rest = i, from = 0, to = 0;
+      wide_axes s;
+      for (int d = shape.rank - 1; d >= 0; --d) {
+        const ops::axis_map& m = shape.axis[d];
+        const index_t o = rest % m.out;
+        rest /= m.out;
+        to += o * shape.y_strides[d];
+        if (!m.is_wide()) {
+          from += o * shape.x_strides[d];
+          continue;
+        }
+        s.axis[s.used] = d;
+        s.window[s.used++] = m.window(o);
+      }
+      C sum = 0;
+      each_of(s, 2, [&](index_t a, C p) {
+        each_of(s, 1, [&](index_t b, C q) {
+          each_of(s, 0, [&](index_t c, C r) { sum += p * q * r * static_cast<C>(x[from + a + b + c]); });
+        });
+      });
+      y[to] = static_cast<T>(sum);
+    }
+  }
+};
+
 /// dx (+)= the sum of g where x is read.
 template <class T>
 struct resample_gradient_body {
@@ -51387,6 +52215,9 @@ struct kernels<Op, D> {
   static void forward(const Op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x) {
     const ops::resampling s = ops::resampling_of(op, x, y, true);
     if constexpr (floating_element<T>) {
+      if (s.is_wide())
+        return cuda_impl::run_resample<D>(Op::name, y.shape(),
+                                          cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
       if (s.blends())
         return cuda_impl::run_resample<D>(Op::name, y.shape(),
                                           cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
@@ -51402,6 +52233,122 @@ struct kernels<Op, D> {
     cuda_impl::run_resample<D>(
         Op::name, dx.to.shape(),
         cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/roi_align.hpp: regions of images on GPUs. Plain kernels, not tuned: the gradient of an image is summed by
+// a thread for each plane, in order, so that it does not depend on the schedule.
+
+namespace sinter::cuda_impl {
+
+/// f(offset in a plane, weight) for the elements that a result of a region reads.
+template <class C, class F>
+SINTER_WORD void each_of_result(const ops::roi_sampling& s, const ops::roi<C>& r, index_t row, index_t column,
+                                const F& f) {
+  const C share = r.share();
+  for (index_t i = 0; i < r.axis[0].count; ++i) {
+    const ops::roi_taps<C> a = r.axis[0].taps(row, i);
+    if (!a.is_inside) continue;
+    const index_t low = a.low * s.x_step[0], high = a.high * s.x_step[0];
+    for (index_t j = 0; j < r.axis[1].count; ++j) {
+      const ops::roi_taps<C> b = r.axis[1].taps(column, j);
+      if (!b.is_inside) continue;
+      const index_t left = b.low * s.x_step[1], right = b.high * s.x_step[1];
+      const C of_low = a.of_low * share, of_high = a.of_high * share;
+      f(low + left, of_low * b.of_low);
+      if (b.of_high > 0) f(low + right, of_low * b.of_high);
+      if (a.of_high > 0) f(high + left, of_high * b.of_low);
+      if (a.of_high > 0 && b.of_high > 0) f(high + right, of_high * b.of_high);
+    }
+  }
+}
+
+/// y = x in the regions: a thread for each result.
+template <class T>
+struct align_body {
+  using C = compute_type<T>;
+  ops::roi_sampling shape;
+  const T* x;
+  const T* boxes;
+  T* y;
+
+  SINTER_WORD index_t numel() const { return shape.regions * shape.channels * shape.places(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const index_t plane = i / shape.places(), place = i - plane * shape.places();
+      const index_t k = plane / shape.channels, channel = plane - k * shape.channels;
+      const ops::roi<C> r = shape.region(boxes + 5 * k);
+      C sum = 0;
+      if (r.sample >= 0) {
+        const T* const from = x + r.sample * shape.x_batch + channel * shape.x_channel;
+        const index_t row = place / shape.out[1];
+        each_of_result(shape, r, row, place - row * shape.out[1],
+                       [&](index_t at, C weight) { sum += weight * static_cast<C>(from[at]); });
+      }
+      y[i] = static_cast<T>(sum);
+    }
+  }
+};
+
+/// dx += g times weights: a thread for each plane.
+template <class T>
+struct add_regions_body {
+  using C = compute_type<T>;
+  ops::roi_sampling shape;
+  const T* boxes;
+  const T* g;
+  C* dx;
+
+  SINTER_WORD index_t numel() const { return shape.batch * shape.channels; }
+  template <class G>
+  SINTER_WORD void operator()(const G& by) const {
+    const index_t n = shape.regions == 0 ? 0 : numel();
+    for (index_t plane = by.block() * by.threads() + by.thread(); plane < n; plane += by.blocks() * by.threads()) {
+      const index_t sample = plane / shape.channels, channel = plane - sample * shape.channels;
+      C* const to = dx + sample * shape.x_batch + channel * shape.x_channel;
+      for (index_t k = 0; k < shape.regions; ++k) {
+        const ops::roi<C> r = shape.region(boxes + 5 * k);
+        if (r.sample != sample) continue;
+        const T* from = g + (k * shape.channels + channel) * shape.places();
+        for (index_t row = 0; row < shape.out[0]; ++row)
+          for (index_t column = 0; column < shape.out[1]; ++column, ++from)
+            each_of_result(shape, r, row, column,
+                           [&](index_t at, C weight) { to[at] += weight * static_cast<C>(*from); });
+      }
+    }
+  }
+};
+
+template <device D, class Body, int R>
+void run_regions(const extents<R>& shape, const Body& body) {
+  if (body.numel() > 0) launch_on<D>({"roi_align", shape}, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::roi_align_op, D> {
+  template <class T, class Epilogue>
+  static void forward(const ops::roi_align_op& op, const tensor<T, 4, D>& y, const Epilogue*, const tensor<T, 4, D>& x,
+                      const tensor<T, 2, D>& boxes) {
+    cuda_impl::run_regions<D>(y.shape(), cuda_impl::align_body<T>{op.sampling_of(x, boxes), access::data(x),
+                                                                  access::data(boxes), access::data(y)});
+  }
+  template <class Backward>
+  static void reverse(const ops::roi_align_op& op, const Backward& b) {
+    const auto& boxes = b.template operand<1>();
+    const auto& g = b.gradient();
+    using T = element_of<decltype(g)>;
+    op.add_to_image(b, [&](const auto& s, const auto& dx) {
+      cuda_impl::run_regions<D>(
+          dx.shape(), cuda_impl::add_regions_body<T>{s, access::data(boxes), access::data(g), access::data(dx)});
+    });
   }
 };
 
@@ -53516,129 +54463,12 @@ void all_reduce(const X&...) = delete;
 #endif
 #endif
 #if SINTER_WITH_DATA
-// sinter/data.hpp: datasets, loaders and random changes of images.
+// sinter/data.hpp: datasets, loaders, splits, normalisation and random changes of images.
 
-// sinter/data/augment.hpp: random changes of batches of images in training, drawn from a generator.
+// sinter/data/affine.hpp: images turned, moved, scaled and sheared, by given amounts or at random.
 
-#ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
-#define SINTER_SINGLE_SINTER_DATA_DATASET_HPP
-// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
+// sinter/data/image_batch.hpp: the batches of images that are changed at random in training.
 
-namespace sinter {
-
-/// One sample of a dataset: tensors of equal shape throughout, or numbers.
-template <class X, class Y>
-struct sample {
-  X input;
-  Y target;
-};
-
-/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
-template <class X, class Y>
-struct batch {
-  X inputs;
-  Y targets;
-
-  index_t size() const { return inputs.shape()[0]; }
-  /// The batch on device D.
-  template <device D>
-  auto to() const {
-    auto x = inputs.template to<D>();
-    auto y = targets.template to<D>();
-    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
-  }
-};
-
-/// Gives the batch of the samples at some indices at once.
-template <class S>
-concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
-  { s.size() } -> std::convertible_to<index_t>;
-  s.gather(rows);
-};
-
-/// Gives sample number i, as sinter::sample.
-template <class S>
-concept itemised_dataset = requires(const S& s, index_t i) {
-  { s.size() } -> std::convertible_to<index_t>;
-  s.get(i).input;
-  s.get(i).target;
-};
-
-/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
-template <class S>
-concept dataset = batched_dataset<S> || itemised_dataset<S>;
-
-namespace detail {
-
-/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
-template <class T, auto R, device D>
-tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
-  auto shape = from.shape();
-  const index_t count = shape[0];
-  shape[0] = static_cast<index_t>(rows.size());
-  const auto to = tensor<T, R, D>::uninitialized(shape);
-  const index_t each = count > 0 ? from.numel() / count : 0;
-  T* out = to.data();
-  for (index_t row : rows) {
-    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
-    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
-    out += each;
-  }
-  return to;
-}
-
-/// Makes room for n values like `first`, one after the other.
-template <class T, auto R, device D>
-auto stack_for(index_t n, const tensor<T, R, D>& first) {
-  constexpr int rank = tensor<T, R, D>::rank;
-  extents<rank + 1> shape;
-  shape[0] = n;
-  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
-  return tensor<T, rank + 1, D>::uninitialized(shape);
-}
-template <element T>
-auto stack_for(index_t n, T) {
-  return tensor<T, 1>::uninitialized(extents<1>{{n}});
-}
-template <class T, auto S, auto R, device D>
-void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
-  for (int d = 0; d < value.rank; ++d)
-    if (value.shape()[d] != to.shape()[d + 1])
-      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
-                           ", unlike the others of its batch, ", to[0].shape()});
-  const auto dense = value.contiguous();
-  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
-}
-template <element T>
-void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
-  to.data()[i] = value;
-}
-
-/// The batch of the samples at `rows`, of which there is at least one.
-template <dataset S>
-auto gather(const S& set, std::span<const index_t> rows) {
-  if constexpr (batched_dataset<S>) {
-    return set.gather(rows);
-  } else {
-    const auto n = static_cast<index_t>(rows.size());
-    const auto first = set.get(rows[0]);
-    auto x = stack_for(n, first.input);
-    auto y = stack_for(n, first.target);
-    stack_put(x, 0, first.input, rows[0]);
-    stack_put(y, 0, first.target, rows[0]);
-    for (index_t i = 1; i < n; ++i) {
-      const index_t row = rows[static_cast<std::size_t>(i)];
-      const auto s = set.get(row);
-      stack_put(x, i, s.input, row);
-      stack_put(y, i, s.target, row);
-    }
-    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-#endif  // SINTER_SINGLE_SINTER_DATA_DATASET_HPP
 #ifndef SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 #define SINTER_SINGLE_SINTER_RANDOM_CREATE_HPP
 // sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
@@ -54189,19 +55019,192 @@ tensor<std::int64_t, 1, cpu> randperm(detail::whole) = delete;
 
 namespace sinter {
 
+// Names in messages.
 struct augmentation_of_other_than_host_images_of_rank_4;
 struct reshape_to_n_c_h_w_and_augment_before_dot_to;
-
-struct crop_options {
-  index_t padding = 0;  ///< zeros around each image before it is cropped
-};
+struct augmentation_of_pixels_that_are_integers;
+struct cast_to_float_and_divide_by_255;
 
 namespace detail {
 
 template <class X>
 concept image_batch = X::rank == 4 && is_cpu_v<device_of<X>>;
 
+template <class X>
+constexpr auto find_image_mistake() {
+  if constexpr (!is_tensor<X>) return not_operands{};
+  else if constexpr (!image_batch<X>)
+    return mistake<augmentation_of_other_than_host_images_of_rank_4, reshape_to_n_c_h_w_and_augment_before_dot_to>{};
+  else if constexpr (!floating_element<element_of<X>>)
+    return mistake<augmentation_of_pixels_that_are_integers, cast_to_float_and_divide_by_255>{};
+  else return fitting<element_of<X>>{};
+}
+/// Of images whose elements are floating-point numbers.
+template <class X>
+using image_mistake = decltype(find_image_mistake<X>());
+
+template <class X>
+void check_images(const char* name, const X& images) {
+  if (!images.defined()) refuse<value_error>({name, ": the images are undefined"});
+}
+
+/// Numbers in [0, 1), `each` for every one of n samples: the same for a sample wherever the batch is cut, under
+/// samples_from. One draw.
+inline tensor<double, 2> numbers_of_samples(generator& gen, index_t n, index_t each) {
+  return rand<double>(gen, extents<2>{{n, each}});
+}
+
+/// Numbers of the whole batch: words of one draw, whatever samples_from says.
+class batch_numbers {
+ public:
+  explicit batch_numbers(generator& gen) : key_(draw_key(gen)) {}
+  /// In (0, 1).
+  double next() {
+    const philox_block b = philox4x32(key_, number_++);
+    return (static_cast<double>((std::uint64_t{b.word[1]} << 32 | b.word[0]) >> 11) + 0.5) * 0x1p-53;
+  }
+
+ private:
+  random_key key_;
+  std::uint64_t number_ = 0;
+};
+
 }  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// What affine() does to an image, about its middle.
+struct affine_map {
+  double angle = 0;                          ///< degrees, turned clockwise
+  std::array<double, 2> translate = {0, 0};  ///< moved to the right and down, in pixels
+  double scale = 1;
+  std::array<double, 2> shear = {0, 0};  ///< degrees, along x and along y
+};
+
+struct affine_options {
+  interpolation mode = interpolation::nearest;      ///< or bilinear, bicubic
+  grid_padding padding_mode = grid_padding::zeros;  ///< what comes into view
+};
+
+/// The ranges that random_affine draws from, evenly.
+struct random_affine_options {
+  double angle = 0;                          ///< turned by up to so many degrees, to either side
+  std::array<double, 2> translate = {0, 0};  ///< moved by up to these parts of width and height, by whole pixels
+  std::array<double, 2> scale = {1, 1};      ///< from the first to the second
+  double shear = 0;                          ///< along x, by up to so many degrees to either side
+  interpolation mode = interpolation::nearest;
+  grid_padding padding_mode = grid_padding::zeros;
+};
+
+namespace detail {
+
+/// The map from places of the result to places of the image, both from -1 to 1, as affine_grid takes it: (2, 3).
+SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index_t height, index_t width);
+/// Errors: value_error.
+SINTER_SHARED_COLD void check_ranges(const random_affine_options& o);
+/// From five numbers in [0, 1).
+SINTER_SHARED_COLD affine_map random_map(const random_affine_options& o, const double* u, index_t height,
+                                         index_t width);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index_t height, index_t width) {
+  if (!(m.scale > 0) || !std::isfinite(m.scale + m.angle + m.translate[0] + m.translate[1] + m.shear[0] + m.shear[1]))
+    refuse<value_error>({"affine: the scale ", m.scale, " must be above 0, and all numbers finite"});
+  constexpr double degree = 3.14159265358979323846 / 180;
+  const double turn = m.angle * degree, x = m.shear[0] * degree, y = m.shear[1] * degree;
+  // Turning after shearing, [[a, b], [c, d]], has the determinant 1.
+  const double a = std::cos(turn - y) / std::cos(y), b = -a * std::tan(x) - std::sin(turn);
+  const double c = std::sin(turn - y) / std::cos(y), d = -c * std::tan(x) + std::cos(turn);
+  const double inverse[4] = {d / m.scale, -b / m.scale, -c / m.scale, a / m.scale};
+  const double right = -inverse[0] * m.translate[0] - inverse[1] * m.translate[1];
+  const double down = -inverse[2] * m.translate[0] - inverse[3] * m.translate[1];
+  const auto h = static_cast<double>(height), w = static_cast<double>(width);
+  return {inverse[0], inverse[1] * h / w, right * 2 / w, inverse[2] * w / h, inverse[3], down * 2 / h};
+}
+SINTER_SHARED_COLD void check_ranges(const random_affine_options& o) {
+  if (!(o.angle >= 0) || !(o.shear >= 0) || !(o.shear < 90))
+    refuse<value_error>(
+        {"random_affine: angle ", o.angle, " and shear ", o.shear, "; they must be 0 or more, and the shear below 90"});
+  for (const double part : o.translate)
+    if (!(part >= 0 && part <= 1)) refuse<value_error>({"random_affine: translate ", part, " is outside [0, 1]"});
+  if (!(o.scale[0] > 0) || !(o.scale[0] <= o.scale[1]) || !std::isfinite(o.scale[1]))
+    refuse<value_error>({"random_affine: scale from ", o.scale[0], " to ", o.scale[1],
+                         "; they must be above 0, the smaller one first"});
+}
+SINTER_SHARED_COLD affine_map random_map(const random_affine_options& o, const double* u, index_t height,
+                                         index_t width) {
+  const auto moved = [](double number, double part, index_t size) {
+    return std::round((2 * number - 1) * part * static_cast<double>(size));
+  };
+  return {.angle = (2 * u[0] - 1) * o.angle,
+          .translate = {moved(u[1], o.translate[0], width), moved(u[2], o.translate[1], height)},
+          .scale = o.scale[0] + u[3] * (o.scale[1] - o.scale[0]),
+          .shear = {(2 * u[4] - 1) * o.shear, 0}};
+}
+
+#endif  // SINTER_DEFINES
+
+/// Map i to image i.
+template <floating_element T, auto Shape>
+tensor<T, 4> apply_maps(const tensor<T, Shape, cpu>& images, const std::vector<affine_map>& maps,
+                        const affine_options& options) {
+  const index_t n = images.shape()[0], height = images.shape()[2], width = images.shape()[3];
+  const auto theta = tensor<T, 3>::uninitialized(extents<3>{{n, 2, 3}});
+  T* to = theta.data();
+  for (index_t i = 0; i < n; ++i)
+    for (const double number : affine_theta(maps[static_cast<std::size_t>(i)], height, width))
+      *to++ = static_cast<T>(static_cast<compute_type<T>>(number));
+  return grid_sample(images, affine_grid(theta, {n, images.shape()[1], height, width}),
+                     {.mode = options.mode, .padding_mode = options.padding_mode});
+}
+
+}  // namespace detail
+
+/// Each image sheared, scaled, turned about its middle, then moved: (N, C, H, W) => the same. As
+/// torchvision.transforms.functional.affine. Errors: value_error for a scale that is not above 0.
+///
+///     const tensor turned = affine(images, {.angle = 30}, {.mode = interpolation::bilinear});
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> affine(const X& images, const affine_map& map, const affine_options& options = {}) {
+  detail::check_images("affine", images);
+  return detail::apply_maps(images, std::vector<affine_map>(static_cast<std::size_t>(images.shape()[0]), map), options);
+}
+
+/// affine() by amounts that are drawn for each image: (N, C, H, W) => the same. As torchvision's RandomAffine, which
+/// treats a batch as one image. Draws `rand<double>(gen, {N, 5})`. Errors: value_error for ranges without sense.
+///
+///     const tensor x = random_affine(gen, images, {.angle = 10, .translate = {0.1, 0.1}, .scale = {0.9, 1.1}});
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> random_affine(generator& gen, const X& images, const random_affine_options& options) {
+  detail::check_images("random_affine", images);
+  detail::check_ranges(options);
+  const index_t n = images.shape()[0];
+  const tensor<double, 2> numbers = detail::numbers_of_samples(gen, n, 5);
+  std::vector<affine_map> maps;
+  for (index_t i = 0; i < n; ++i)
+    maps.push_back(detail::random_map(options, numbers.data() + 5 * i, images.shape()[2], images.shape()[3]));
+  return detail::apply_maps(images, maps, {options.mode, options.padding_mode});
+}
+
+template <class X, class Problem = typename detail::image_mistake<X>::problem,
+          class Fix = typename detail::image_mistake<X>::fix>
+void affine(const X&, const affine_map&, const affine_options& = {}) = delete;
+template <class X, class Problem = typename detail::image_mistake<X>::problem,
+          class Fix = typename detail::image_mistake<X>::fix>
+void random_affine(generator&, const X&, const random_affine_options&) = delete;
+
+}  // namespace sinter
+// sinter/data/augment.hpp: random changes of batches of images in training, drawn from a generator.
+
+namespace sinter {
+
+struct crop_options {
+  index_t padding = 0;  ///< zeros around each image before it is cropped
+};
 
 /// Cuts a window of height size[0] and width size[1] out of each image: (N, C, H, W) => (N, C, size[0], size[1]). Each
 /// image has a place of its own, with the same chance for every place that lies in the image and its padding; pixels of
@@ -54283,22 +55286,150 @@ void random_horizontal_flip(generator& gen, const tensor<T, Shape, D>& images, d
 }  // namespace sinter
 // sinter/data/cifar10.hpp: the binary files of CIFAR-10: for each image one byte of label and 3x32x32 bytes of colours.
 
-// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
+#ifndef SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+#define SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
 
-#include <sys/stat.h>
+namespace sinter {
+
+/// One sample of a dataset: tensors of equal shape throughout, or numbers.
+template <class X, class Y>
+struct sample {
+  X input;
+  Y target;
+};
+
+/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
+template <class X, class Y>
+struct batch {
+  X inputs;
+  Y targets;
+
+  index_t size() const { return inputs.shape()[0]; }
+  /// The batch on device D.
+  template <device D>
+  auto to() const {
+    auto x = inputs.template to<D>();
+    auto y = targets.template to<D>();
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+};
+
+/// Gives the batch of the samples at some indices at once.
+template <class S>
+concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.gather(rows);
+};
+
+/// Gives sample number i, as sinter::sample.
+template <class S>
+concept itemised_dataset = requires(const S& s, index_t i) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.get(i).input;
+  s.get(i).target;
+};
+
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
+template <class S>
+concept dataset = batched_dataset<S> || itemised_dataset<S>;
+
+namespace detail {
+
+/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
+template <class T, auto R, device D>
+tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
+  auto shape = from.shape();
+  const index_t count = shape[0];
+  shape[0] = static_cast<index_t>(rows.size());
+  const auto to = tensor<T, R, D>::uninitialized(shape);
+  const index_t each = count > 0 ? from.numel() / count : 0;
+  T* out = to.data();
+  for (index_t row : rows) {
+    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
+    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
+    out += each;
+  }
+  return to;
+}
+
+/// Makes room for n values like `first`, one after the other.
+template <class T, auto R, device D>
+auto stack_for(index_t n, const tensor<T, R, D>& first) {
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
+  shape[0] = n;
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
+}
+template <element T>
+auto stack_for(index_t n, T) {
+  return tensor<T, 1>::uninitialized(extents<1>{{n}});
+}
+template <class T, auto S, auto R, device D>
+void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
+  for (int d = 0; d < value.rank; ++d)
+    if (value.shape()[d] != to.shape()[d + 1])
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
+                           ", unlike the others of its batch, ", to[0].shape()});
+  const auto dense = value.contiguous();
+  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
+}
+template <element T>
+void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
+  to.data()[i] = value;
+}
+
+/// The batch of the samples at `rows`, of which there is at least one.
+template <dataset S>
+auto gather(const S& set, std::span<const index_t> rows) {
+  if constexpr (batched_dataset<S>) {
+    return set.gather(rows);
+  } else {
+    const auto n = static_cast<index_t>(rows.size());
+    const auto first = set.get(rows[0]);
+    auto x = stack_for(n, first.input);
+    auto y = stack_for(n, first.target);
+    stack_put(x, 0, first.input, rows[0]);
+    stack_put(y, 0, first.target, rows[0]);
+    for (index_t i = 1; i < n; ++i) {
+      const index_t row = rows[static_cast<std::size_t>(i)];
+      const auto s = set.get(row);
+      stack_put(x, i, s.input, row);
+      stack_put(y, i, s.target, row);
+    }
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_DATA_DATASET_HPP
+// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
 
 // sinter/io/gzip.hpp: unpacks gzip: by zlib where SINTER_WITH_ZLIB is defined as 1, otherwise by the program gzip.
 
+#if !defined(_WIN32)
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#endif
 
 #ifndef SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
 #define SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
-// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
+// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again. What
+// Windows does otherwise stands here, in mapping.hpp and in write.hpp.
 
 #include <fcntl.h>
+#include <sys/stat.h>
+
+#if defined(_WIN32)
+#include <io.h>
+
+#else
+#include <unistd.h>
+#endif
 
 #include <cerrno>
 
@@ -54339,20 +55470,55 @@ class descriptor {
   int number_ = -1;
 };
 
+#if defined(_WIN32)
+using file_info = struct ::_stat64;
+inline constexpr const char* ends_of_folders = "/\\";
+inline constexpr int flags_of_all_files = _O_BINARY | _O_NOINHERIT;
+#else
+using file_info = struct ::stat;
+inline constexpr const char* ends_of_folders = "/";
+inline constexpr int flags_of_all_files = O_CLOEXEC | O_NOCTTY;
+#endif
+
+/// What the system says of a file; false with errno set if there is none, or it says nothing.
+inline bool tell_file(const char* path, file_info& info) {
+#if defined(_WIN32)
+  return ::_stat64(path, &info) == 0;
+#else
+  return ::stat(path, &info) == 0;
+#endif
+}
+inline bool tell_file(const descriptor& file, file_info& info) {
+#if defined(_WIN32)
+  return ::_fstat64(file.get(), &info) == 0;
+#else
+  return ::fstat(file.get(), &info) == 0;
+#endif
+}
+inline bool is_regular(const file_info& info) { return S_ISREG(info.st_mode); }
+inline bool is_folder(const file_info& info) { return S_ISDIR(info.st_mode); }
+
 /// Not open, with errno set, if the system refuses.
-inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
-  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+inline descriptor open_file(const std::string& path, int flags, int mode = 0) {
+  return descriptor(restarted([&] { return ::open(path.c_str(), flags | flags_of_all_files, mode); }));
 }
 
 /// Up to n bytes; 0 at the end; -1 with errno set on failure.
 inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
+#if defined(_WIN32)
+  return ::_read(from.get(), to, n < (1u << 30) ? static_cast<unsigned>(n) : 1u << 30);
+#else
   return restarted([&] { return ::read(from.get(), to, n); });
+#endif
 }
 
 /// Writes all bytes; returns the error, or 0.
 inline int write_all(const descriptor& to, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    constexpr std::size_t most = std::size_t{1} << 30;  // Windows counts in 32 bits
+    const ssize_t written = restarted([&] {
+      return ::write(to.get(), bytes.data(), static_cast<unsigned>(bytes.size() < most ? bytes.size() : most));
+    });
     if (written < 0) return errno;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -54363,9 +55529,16 @@ inline int write_all(const descriptor& to, std::string_view bytes) {
 SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t n, std::size_t place) {
   std::size_t total = 0;
   while (total < n) {
+#if defined(_WIN32)
+    static std::mutex moving;  // the place of a file is one for all threads
+    const std::lock_guard lock(moving);
+    if (::_lseeki64(from.get(), static_cast<long long>(place + total), SEEK_SET) < 0) return -1;
+    const ssize_t got = read_some(from, static_cast<char*>(to) + total, n - total);
+#else
     const ssize_t got = restarted([&] {
       return ::pread(from.get(), static_cast<char*>(to) + total, n - total, static_cast<off_t>(place + total));
     });
+#endif
     if (got < 0) return -1;
     if (got == 0) break;
     total += static_cast<std::size_t>(got);
@@ -54386,6 +55559,19 @@ namespace sinter::detail {
 [[noreturn]] SINTER_COLD inline void refuse_gzip(const std::string& path) {
   refuse<io_error>({path, ": the file is cut short or not in gzip format"});
 }
+
+#if defined(_WIN32)
+
+/// Windows has no program gzip.
+class gzip_program {
+ public:
+  SINTER_COLD gzip_program(const std::string& path, const descriptor&) {
+    refuse<io_error>({path, ": needs zlib (SINTER_WITH_ZLIB) on this system; compile with it or unpack the file"});
+  }
+  std::size_t read(void*, std::size_t) { return 0; }
+};
+
+#else
 
 /// Its own pipe brings the exit status of gzip: what wait would say is lost where the program ignores SIGCHLD or reaps
 /// every child by itself.
@@ -54461,6 +55647,8 @@ class gzip_program {
   descriptor unpacked_, status_;
   pid_t child_ = -1;
 };
+
+#endif  // _WIN32
 
 // Both have names of their own, so that a program may hold files compiled with zlib and without.
 #if SINTER_WITH_ZLIB
@@ -54550,9 +55738,8 @@ class basic_byte_source {
     if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
     file_ = open_file(path_, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
-      refuse<io_error>({path_, ": is a directory, not a file"});
+    file_info info;
+    if (tell_file(file_, info) && is_folder(info)) refuse<io_error>({path_, ": is a directory, not a file"});
     if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
   }
 
@@ -54621,8 +55808,8 @@ SINTER_COLD std::string read_file(const std::string& path, index_t max_unpacked 
 namespace sinter::detail {
 
 SINTER_COLD inline bool is_folder(const std::string& path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  file_info info;
+  return tell_file(path.c_str(), info) && is_folder(info);
 }
 
 /// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
@@ -54646,7 +55833,8 @@ SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, 
   while (const dirent* const entry = ::readdir(all.open)) {
     const std::string_view name = entry->d_name;
     if (name.starts_with(prefix) && name.ends_with(ending))
-      paths.push_back(folder + (folder.ends_with('/') ? "" : "/") + std::string(name));
+      paths.push_back(folder + (folder.find_last_of(ends_of_folders) + 1 == folder.size() ? "" : "/") +
+                      std::string(name));
     errno = 0;
   }
   if (errno != 0) refuse<io_error>({folder, ": reading the folder failed: ", system_text(errno)});
@@ -54714,6 +55902,298 @@ SINTER_SHARED_COLD batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
 }
 
 #endif  // SINTER_DEFINES
+
+}  // namespace sinter
+// sinter/data/color.hpp: brightness, contrast, saturation and hue of images, changed by given amounts or at random.
+
+namespace sinter {
+
+/// How far random colours may lie from those of an image; 0 leaves them.
+struct color_jitter_options {
+  double brightness = 0;  ///< factors from max(0, 1 - brightness) to 1 + brightness
+  double contrast = 0;    ///< likewise
+  double saturation = 0;  ///< likewise
+  double hue = 0;         ///< up to this part of the circle of hues to either side; at most 0.5
+};
+
+namespace detail {
+
+/// Changes of the pixels of one image: planes of red, green and blue, `size` numbers from 0 to 1 each.
+enum class color_change : std::uint8_t { brightness, contrast, saturation, hue };
+SINTER_SHARED_COLD void change_colors(double* rgb, index_t size, color_change what, double amount);
+/// Errors: value_error.
+SINTER_SHARED_COLD void check_jitter(const color_jitter_options& o);
+/// All four in an order, by amounts, from five numbers in [0, 1).
+SINTER_SHARED_COLD void jitter_colors(double* rgb, index_t size, const color_jitter_options& o, const double* u);
+
+/// f(planes, number of pixels, image) of each image, as doubles. Errors: shape_error.
+template <floating_element T, auto Shape, class F>
+tensor<T, 4> with_colors(const char* name, const tensor<T, Shape, cpu>& images, const F& f) {
+  check_images(name, images);
+  const auto& shape = images.shape();
+  if (shape[1] != 3)
+    refuse<shape_error>({name, ": images of shape ", shape, "; they must have 3 channels, red, green and blue"});
+  const tensor<T, Shape, cpu> from = images.contiguous();
+  const auto to = tensor<T, 4>::uninitialized(extents<4>{{shape[0], 3, shape[2], shape[3]}});
+  const index_t size = shape[2] * shape[3];
+  std::vector<double> rgb(static_cast<std::size_t>(3 * size));
+  for (index_t i = 0; i < shape[0]; ++i) {
+    const T* const image = from.data() + i * 3 * size;
+    for (index_t k = 0; k < 3 * size; ++k) rgb[static_cast<std::size_t>(k)] = static_cast<double>(image[k]);
+    f(rgb.data(), size, i);
+    for (index_t k = 0; k < 3 * size; ++k)
+      to.data()[i * 3 * size + k] = static_cast<T>(static_cast<compute_type<T>>(rgb[static_cast<std::size_t>(k)]));
+  }
+  return to;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED double grey(double r, double g, double b) { return 0.2989 * r + 0.587 * g + 0.114 * b; }
+SINTER_SHARED double blend(double x, double other, double factor) {
+  return std::clamp(factor * x + (1 - factor) * other, 0.0, 1.0);
+}
+
+/// Turns the hue; by way of hue, saturation and value. A. R. Smith, "Color gamut transform pairs", 1978.
+SINTER_SHARED_COLD void turn_hue(double& r, double& g, double& b, double by) {
+  const double v = std::max({r, g, b}), least = std::min({r, g, b}), spread = v - least;
+  if (spread == 0) return;
+  const double s = spread / v;
+  double h = v == r ? (g - b) / spread : v == g ? 2 + (b - r) / spread : 4 + (r - g) / spread;
+  h = h / 6 + by;
+  h = (h - std::floor(h)) * 6;
+  const double part = std::floor(h), f = h - part;
+  const double p = v * (1 - s), q = v * (1 - s * f), t = v * (1 - s * (1 - f));
+  const double by_part[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
+  const double* const color = by_part[static_cast<int>(part) % 6];
+  r = color[0], g = color[1], b = color[2];
+}
+
+SINTER_SHARED_COLD void change_colors(double* rgb, index_t size, color_change what, double amount) {
+  double *r = rgb, *g = rgb + size, *b = rgb + 2 * size;
+  double other = 0;
+  if (what == color_change::contrast) {
+    for (index_t i = 0; i < size; ++i) other += grey(r[i], g[i], b[i]);
+    other /= static_cast<double>(std::max<index_t>(size, 1));
+  }
+  for (index_t i = 0; i < size; ++i) {
+    if (what == color_change::hue) {
+      turn_hue(r[i], g[i], b[i], amount);
+      continue;
+    }
+    if (what == color_change::saturation) other = grey(r[i], g[i], b[i]);
+    r[i] = blend(r[i], other, amount);
+    g[i] = blend(g[i], other, amount);
+    b[i] = blend(b[i], other, amount);
+  }
+}
+SINTER_SHARED_COLD void check_jitter(const color_jitter_options& o) {
+  for (const double x : {o.brightness, o.contrast, o.saturation})
+    if (!(x >= 0) || !std::isfinite(x))
+      refuse<value_error>({"color_jitter: the amount ", x, " must be finite and not negative"});
+  if (!(o.hue >= 0 && o.hue <= 0.5)) refuse<value_error>({"color_jitter: the hue ", o.hue, " is outside [0, 0.5]"});
+}
+SINTER_SHARED_COLD void jitter_colors(double* rgb, index_t size, const color_jitter_options& o, const double* u) {
+  std::array<int, 4> order = {0, 1, 2, 3};
+  auto number = static_cast<int>(u[4] * 24);  // of the order
+  for (int left = 4; left > 1; number /= left, --left)
+    std::swap(order[static_cast<std::size_t>(left - 1)], order[static_cast<std::size_t>(number % left)]);
+  const double most[4] = {o.brightness, o.contrast, o.saturation, o.hue};
+  for (const int k : order) {
+    if (most[k] == 0) continue;
+    const double low = k == 3 ? -most[k] : std::max(0.0, 1 - most[k]), high = k == 3 ? most[k] : 1 + most[k];
+    change_colors(rgb, size, static_cast<color_change>(k), low + u[k] * (high - low));
+  }
+}
+
+#endif  // SINTER_DEFINES
+
+/// Errors: value_error for a factor that is negative, or, of a hue, outside [-0.5, 0.5].
+SINTER_COLD inline void check_color(const char* name, double factor, double low, double high) {
+  if (!(factor >= low && factor <= high))
+    refuse<value_error>({name, ": ", factor, " is outside [", low, ", ", high, "]"});
+}
+template <class X>
+tensor<element_of<X>, 4> adjust(const char* name, const X& images, color_change what, double amount) {
+  const bool is_hue = what == color_change::hue;
+  check_color(name, amount, is_hue ? -0.5 : 0, is_hue ? 0.5 : 1e6);
+  return with_colors(name, images, [&](double* rgb, index_t size, index_t) { change_colors(rgb, size, what, amount); });
+}
+
+}  // namespace detail
+
+/// Images (N, 3, H, W) of red, green and blue from 0 to 1, changed as by torchvision's functions of these names:
+/// towards black by a factor below 1, away from it above; towards the mean grey of each image; towards the grey of each
+/// pixel; and hues turned by a part of their circle. The grey is 0.2989 red + 0.587 green + 0.114 blue; results lie in
+/// [0, 1]. Computed in double. Errors: value_error for a factor below 0 or above 10^6 and a hue outside [-0.5, 0.5];
+/// shape_error for other than 3 channels.
+///
+///     const tensor brighter = adjust_brightness(images, 1.2);
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> adjust_brightness(const X& images, double factor) {
+  return detail::adjust("adjust_brightness", images, detail::color_change::brightness, factor);
+}
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> adjust_contrast(const X& images, double factor) {
+  return detail::adjust("adjust_contrast", images, detail::color_change::contrast, factor);
+}
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> adjust_saturation(const X& images, double factor) {
+  return detail::adjust("adjust_saturation", images, detail::color_change::saturation, factor);
+}
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> adjust_hue(const X& images, double hue) {
+  return detail::adjust("adjust_hue", images, detail::color_change::hue, hue);
+}
+
+/// All four, in an order and by amounts that are drawn for each image, as torchvision's ColorJitter, which treats a
+/// batch as one image. Draws `rand<double>(gen, {N, 5})`. Errors: value_error for amounts that are negative or a hue
+/// above 0.5; shape_error for other than 3 channels.
+///
+///     const tensor x = color_jitter(gen, images, {.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1});
+template <class X>
+  requires(detail::is_fitting<detail::image_mistake<X>>)
+tensor<element_of<X>, 4> color_jitter(generator& gen, const X& images, const color_jitter_options& options) {
+  detail::check_images("color_jitter", images);
+  detail::check_jitter(options);
+  tensor<double, 2> numbers;
+  return detail::with_colors("color_jitter", images, [&](double* rgb, index_t size, index_t i) {
+    if (!numbers.defined()) numbers = detail::numbers_of_samples(gen, images.shape()[0], 5);
+    detail::jitter_colors(rgb, size, options, numbers.data() + 5 * i);
+  });
+}
+template <class X, class Problem = typename detail::image_mistake<X>::problem,
+          class Fix = typename detail::image_mistake<X>::fix>
+void color_jitter(generator&, const X&, const color_jitter_options&) = delete;
+
+}  // namespace sinter
+// sinter/data/erase.hpp: windows of images that are erased at random.
+
+namespace sinter {
+
+struct random_erasing_options {
+  double p = 0.5;                              ///< the probability that an image is changed
+  std::array<double, 2> scale = {0.02, 0.33};  ///< the least and largest part of the image
+  std::array<double, 2> ratio = {0.3, 3.3};    ///< the least and largest height by width
+  double value = 0;                            ///< of erased elements
+};
+
+namespace detail {
+
+/// Rows top, ..., bottom - 1 and columns left, ..., right - 1.
+struct window {
+  index_t top = 0, left = 0, bottom = 0, right = 0;
+};
+
+/// Errors: value_error.
+SINTER_SHARED_COLD void check_erasing(const random_erasing_options& o);
+/// From `erasing_numbers` numbers in [0, 1); empty where nothing is erased.
+inline constexpr index_t erasing_numbers = 23;
+SINTER_SHARED_COLD window random_window(const random_erasing_options& o, const double* u, index_t height,
+                                        index_t width);
+
+/// Copies of the images, window(i) of each overwritten.
+template <element T, auto Shape, class Window>
+tensor<T, 4> erased(const tensor<T, Shape, cpu>& images, double value, const Window& window_of) {
+  const T fill = number<T>(value);
+  const auto& shape = images.shape();
+  const tensor<T, 4> to = tensor<T, 4>::uninitialized(shape);
+  const tensor<T, Shape, cpu> from = images.contiguous();
+  std::copy(from.data(), from.data() + from.numel(), to.data());
+  for (index_t i = 0; i < shape[0]; ++i) {
+    const window w = window_of(i);
+    for (index_t c = 0; c < shape[1]; ++c)
+      for (index_t y = w.top; y < w.bottom; ++y) {
+        T* const row = to.data() + ((i * shape[1] + c) * shape[2] + y) * shape[3];
+        std::fill(row + w.left, row + w.right, fill);
+      }
+  }
+  return to;
+}
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_erasing(const random_erasing_options& o) {
+  if (!(o.p >= 0 && o.p <= 1)) refuse<value_error>({"random_erasing: the probability ", o.p, " is outside [0, 1]"});
+  if (!(o.scale[0] >= 0 && o.scale[0] <= o.scale[1] && o.scale[1] <= 1))
+    refuse<value_error>({"random_erasing: scale from ", o.scale[0], " to ", o.scale[1],
+                         "; they must lie in [0, 1], the smaller one first"});
+  if (!(o.ratio[0] > 0 && o.ratio[0] <= o.ratio[1]) || !std::isfinite(o.ratio[1]))
+    refuse<value_error>({"random_erasing: ratio from ", o.ratio[0], " to ", o.ratio[1],
+                         "; they must be above 0, the smaller one first"});
+}
+SINTER_SHARED_COLD window random_window(const random_erasing_options& o, const double* u, index_t height,
+                                        index_t width) {
+  if (!(u[0] < o.p)) return {};
+  const double area = static_cast<double>(height) * static_cast<double>(width);
+  for (const double* tried = u + 3; tried < u + erasing_numbers; tried += 2) {  // ten times, as torchvision
+    const double part = area * (o.scale[0] + tried[0] * (o.scale[1] - o.scale[0]));
+    const double low = std::log(o.ratio[0]), ratio = std::exp(low + tried[1] * (std::log(o.ratio[1]) - low));
+    const double high = std::round(std::sqrt(part * ratio)), wide = std::round(std::sqrt(part / ratio));
+    if (!(high < static_cast<double>(height) && wide < static_cast<double>(width))) continue;
+    const auto h = static_cast<index_t>(high), w = static_cast<index_t>(wide);
+    const auto top = static_cast<index_t>(u[1] * static_cast<double>(height - h + 1));
+    const auto left = static_cast<index_t>(u[2] * static_cast<double>(width - w + 1));
+    return {top, left, top + h, left + w};
+  }
+  return {};
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Erases a window of each image with probability p, of a random size, shape and place: (N, C, H, W) => the same. As
+/// torchvision's RandomErasing, which treats a batch as one image. Zhong et al., AAAI 2020. Draws
+/// `rand<double>(gen, {N, 23})`. Errors: value_error for ranges without sense and a value that T cannot hold.
+///
+///     const tensor x = random_erasing(gen, images, {.p = 0.25});
+template <element T, auto Shape, device D>
+  requires detail::image_batch<tensor<T, Shape, D>>
+tensor<T, 4> random_erasing(generator& gen, const tensor<T, Shape, D>& images,
+                            const random_erasing_options& options = {}) {
+  detail::check_images("random_erasing", images);
+  detail::check_erasing(options);
+  const auto& shape = images.shape();
+  const tensor<double, 2> numbers = detail::numbers_of_samples(gen, shape[0], detail::erasing_numbers);
+  return detail::erased(images, options.value, [&](index_t i) {
+    return detail::random_window(options, numbers.data() + i * detail::erasing_numbers, shape[2], shape[3]);
+  });
+}
+
+/// Erases a square of `size` pixels around a random place of each image; what lies outside of the image is cut off:
+/// (N, C, H, W) => the same. DeVries and Taylor, arXiv:1708.04552, 2017. Draws `rand<double>(gen, {N, 2})`. Errors:
+/// value_error for a size below 1.
+///
+///     const tensor x = cutout(gen, images, 16);
+template <element T, auto Shape, device D>
+  requires detail::image_batch<tensor<T, Shape, D>>
+tensor<T, 4> cutout(generator& gen, const tensor<T, Shape, D>& images, index_t size) {
+  detail::check_images("cutout", images);
+  if (size < 1) detail::refuse<value_error>({"cutout: the size is ", size, "; it must be at least 1"});
+  const index_t height = images.shape()[2], width = images.shape()[3];
+  const tensor<double, 2> numbers = detail::numbers_of_samples(gen, images.shape()[0], 2);
+  return detail::erased(images, 0, [&](index_t i) {
+    const index_t before = std::min(size / 2, height + width), behind = std::min(size - size / 2, height + width);
+    const auto y = static_cast<index_t>(numbers.data()[2 * i] * static_cast<double>(height));
+    const auto x = static_cast<index_t>(numbers.data()[2 * i + 1] * static_cast<double>(width));
+    return detail::window{std::max<index_t>(y - before, 0), std::max<index_t>(x - before, 0),
+                          std::min(y + behind, height), std::min(x + behind, width)};
+  });
+}
+
+template <element T, auto Shape, device D, class Problem = augmentation_of_other_than_host_images_of_rank_4,
+          class Fix = reshape_to_n_c_h_w_and_augment_before_dot_to>
+  requires(!detail::image_batch<tensor<T, Shape, D>>)
+void random_erasing(generator&, const tensor<T, Shape, D>&, const random_erasing_options& = {}) = delete;
+template <element T, auto Shape, device D, class Problem = augmentation_of_other_than_host_images_of_rank_4,
+          class Fix = reshape_to_n_c_h_w_and_augment_before_dot_to>
+  requires(!detail::image_batch<tensor<T, Shape, D>>)
+void cutout(generator&, const tensor<T, Shape, D>&, index_t) = delete;
 
 }  // namespace sinter
 // sinter/data/instances.hpp: loaders of common data sets, whose members a program with sinter::compiled holds once.
@@ -54864,14 +56344,14 @@ namespace detail {
 /// parent: the thread that held it is not there.
 class dataset_turns {
  public:
-  bool of_this_process() const { return process_ == ::getpid(); }
+  bool of_this_process() const { return process_ == process_number(); }
   std::unique_lock<std::mutex> take() {
     return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
 
  private:
   std::mutex mutex_;
-  pid_t process_ = ::getpid();
+  int process_ = process_number();
 };
 
 /// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go
@@ -55304,7 +56784,613 @@ SINTER_INSTANCES_OF(4)
 
 }  // namespace sinter
 #endif
-// sinter/io.hpp: files of numbers and pictures, and a progress bar.
+// sinter/data/mix.hpp: samples of a batch mixed with each other, and their labels with them.
+
+namespace sinter {
+
+struct mix_options {
+  double alpha = 1;  ///< of the Beta distribution of the share: small ones mix little, 1 makes all shares alike
+};
+
+namespace detail {
+
+/// A number with the distribution Beta(alpha, alpha), of two with the Gamma distribution. Marsaglia and Tsang, ACM TOMS
+/// 26 (2000). Errors: value_error for an alpha that is not above 0.
+SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha);
+/// (N, classes): `share` at the label of each sample, the rest at that of the sample before. Errors: shape_error for
+/// another number of labels than n; index_error for a label outside of the classes.
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                                 index_t classes, double share);
+
+#if SINTER_DEFINES
+
+/// The logarithm, as the number itself may be too small for a double.
+SINTER_SHARED_COLD double log_gamma_number(batch_numbers& numbers, double alpha) {
+  const double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  const double boost = alpha < 1 ? std::log(numbers.next()) / alpha : 0;
+  for (;;) {
+    const double radius = std::sqrt(-2 * std::log(numbers.next()));
+    const double x = radius * std::cos(6.283185307179586 * numbers.next()), v = std::pow(1 + c * x, 3);
+    if (v > 0 && std::log(numbers.next()) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
+  }
+}
+SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha) {
+  if (!(alpha > 0) || !std::isfinite(alpha))
+    refuse<value_error>({name, ": alpha is ", alpha, "; it must be finite and above 0"});
+  const double a = log_gamma_number(numbers, alpha), b = log_gamma_number(numbers, alpha);
+  return 1 / (1 + std::exp(b - a));
+}
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                                 index_t classes, double share) {
+  if (static_cast<index_t>(labels.size()) != n)
+    refuse<shape_error>({name, ": ", labels.size(), " labels for ", n, " samples; there must be one for each"});
+  const tensor<float, 2> to = zeros<float>({n, classes < 0 ? 0 : classes});
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] < 0 || labels[i] >= classes)
+      refuse<index_error>({name, ": label ", labels[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    float* const row = to.data() + static_cast<index_t>(i) * classes;
+    row[labels[i]] += static_cast<float>(share);
+    row[labels[(i + labels.size() - 1) % labels.size()]] += static_cast<float>(1 - share);
+  }
+  return to;
+}
+
+#endif  // SINTER_DEFINES
+
+template <integer_element L, auto Shape>
+std::vector<std::int64_t> labels_on_host(const char* name, const tensor<L, Shape, cpu>& labels) {
+  if (!labels.defined()) refuse<value_error>({name, ": the labels are undefined"});
+  const auto dense = labels.contiguous();
+  return {dense.begin(), dense.end()};
+}
+
+}  // namespace detail
+
+/// Each sample times a share s plus the sample before it in the batch times 1 - s (the first one with the last), and
+/// labels as probabilities mixed alike: (N, ...) and (N,) => (N, ...) and (N, classes), for the cross_entropy against
+/// probabilities. s is of the whole batch, with the distribution Beta(alpha, alpha). As torchvision's MixUp. Zhang et
+/// al., ICLR 2018. One draw. Errors: value_error for an alpha that is not above 0; shape_error for another number of
+/// labels; index_error for a label outside of the classes.
+///
+///     auto [x, y] = mixup(gen, images, labels, 10, {.alpha = 0.2});
+///     variable loss = cross_entropy(model(x), y);
+template <floating_element T, auto Shape, integer_element L, auto LabelShape>
+  requires(tensor<T, Shape, cpu>::rank >= 1 && tensor<L, LabelShape, cpu>::rank == 1)
+auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, LabelShape, cpu>& labels,
+           index_t classes, const mix_options& options = {}) {
+  constexpr int rank = tensor<T, Shape, cpu>::rank;
+  detail::check_images("mixup", inputs);
+  const index_t n = inputs.shape()[0], each = n > 0 ? inputs.numel() / n : 0;
+  const auto host = detail::labels_on_host("mixup", labels);
+  static_cast<void>(detail::mixed_labels("mixup", host, n, classes, 1));  // checks before it draws
+  detail::batch_numbers numbers(gen);
+  const double share = detail::beta_number("mixup", numbers, options.alpha);
+  const auto from = inputs.contiguous();
+  const auto to = tensor<T, rank>::uninitialized(inputs.shape());
+  for (index_t i = 0; i < n; ++i) {
+    const T *a = from.data() + i * each, *b = from.data() + (i + n - 1) % n * each;
+    T* const out = to.data() + i * each;
+    for (index_t k = 0; k < each; ++k)
+      out[k] = static_cast<T>(
+          static_cast<compute_type<T>>(share * static_cast<double>(a[k]) + (1 - share) * static_cast<double>(b[k])));
+  }
+  auto targets = detail::mixed_labels("mixup", host, n, classes, share);
+  return batch<tensor<T, rank>, tensor<float, 2>>{to, std::move(targets)};
+}
+
+/// A window of each image is that of the image before it in the batch (of the first one that of the last), and labels
+/// are mixed by its area: (N, C, H, W) and (N,) => the same and (N, classes). The window is that of the whole batch;
+/// its area is 1 - s before it is cut at the border, s with the distribution Beta(alpha, alpha). As torchvision's
+/// CutMix. Yun et al., ICCV 2019. One draw. Errors: those of mixup.
+///
+///     auto [x, y] = cutmix(gen, images, labels, 10);
+template <element T, auto Shape, integer_element L, auto LabelShape>
+  requires(detail::image_batch<tensor<T, Shape, cpu>> && tensor<L, LabelShape, cpu>::rank == 1)
+batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Shape, cpu>& images,
+                                             const tensor<L, LabelShape, cpu>& labels, index_t classes,
+                                             const mix_options& options = {}) {
+  detail::check_images("cutmix", images);
+  const auto& shape = images.shape();
+  const index_t n = shape[0], planes = shape[1], height = shape[2], width = shape[3];
+  const auto host = detail::labels_on_host("cutmix", labels);
+  static_cast<void>(detail::mixed_labels("cutmix", host, n, classes, 1));
+  detail::batch_numbers numbers(gen);
+  const double half = 0.5 * std::sqrt(1 - detail::beta_number("cutmix", numbers, options.alpha));
+  const auto x = static_cast<index_t>(numbers.next() * static_cast<double>(width));
+  const auto y = static_cast<index_t>(numbers.next() * static_cast<double>(height));
+  const auto w = static_cast<index_t>(half * static_cast<double>(width));
+  const auto h = static_cast<index_t>(half * static_cast<double>(height));
+  const index_t left = std::max<index_t>(x - w, 0), right = std::min(x + w, width);
+  const index_t top = std::max<index_t>(y - h, 0), bottom = std::min(y + h, height);
+  const auto from = images.contiguous();
+  const auto to = tensor<T, 4>::uninitialized(shape);
+  std::copy(from.data(), from.data() + from.numel(), to.data());
+  for (index_t i = 0; i < n * planes; ++i)
+    for (index_t row = top; row < bottom; ++row) {
+      const T* const other = from.data() + ((i + (n - 1) * planes) % (n * planes) * height + row) * width;
+      std::copy(other + left, other + right, to.data() + (i * height + row) * width + left);
+    }
+  const double area = static_cast<double>((right - left) * (bottom - top));
+  const double all = static_cast<double>(std::max<index_t>(height * width, 1));
+  return {to, detail::mixed_labels("cutmix", host, n, classes, 1 - area / all)};
+}
+
+}  // namespace sinter
+// sinter/data/normalizer.hpp: features of mean 0 and deviation 1.
+
+namespace sinter {
+
+namespace detail {
+
+/// Means and deviations of the features of x: of its axis 1, or of all elements where it has rank 1. Two passes in
+/// double. A feature whose deviation is no more than rounding has 1. Errors: shape_error, value_error.
+SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& mean, std::vector<double>& deviation);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& mean, std::vector<double>& deviation) {
+  const std::size_t features = mean.size();
+  std::size_t samples = x.shape.empty() ? 1 : static_cast<std::size_t>(x.shape[0]), inner = 1;
+  if (x.shape.size() > 1 ? static_cast<std::size_t>(x.shape[1]) != features : features != 1)
+    refuse<shape_error>(
+        {"normalizer: fit() on ", x.shape.size() > 1 ? x.shape[1] : 1, " features, but it is made for ", features});
+  for (std::size_t d = 2; d < x.shape.size(); ++d) inner *= static_cast<std::size_t>(x.shape[d]);
+  const auto count = static_cast<double>(samples * inner);
+  if (samples * inner == 0) refuse<value_error>({"normalizer: fit() on no elements"});
+  const std::size_t size = element_size(x.element);
+  std::vector<double> line(inner);
+  const auto for_each = [&](const auto& f) {  // f(feature, value)
+    const std::byte* from = x.bytes.data();
+    for (std::size_t i = 0; i < samples; ++i)
+      for (std::size_t c = 0; c < features; ++c, from += inner * size) {
+        with_element(x.element, [&](auto of) { convert_elements<decltype(of)>(from, inner, line.data()); });
+        for (const double value : line) f(c, value);
+      }
+  };
+  std::vector<double> sum(features), squares(features);
+  for_each([&](std::size_t c, double value) { sum[c] += value; });
+  for (std::size_t c = 0; c < features; ++c) mean[c] = sum[c] / count;
+  for_each([&](std::size_t c, double value) { squares[c] += (value - mean[c]) * (value - mean[c]); });
+  for (std::size_t c = 0; c < features; ++c) {
+    const double variance = squares[c] / count, eps = std::numeric_limits<double>::epsilon();
+    if (!std::isfinite(variance))
+      refuse<value_error>({"normalizer: feature ", c, " has elements that are not finite; fill or leave them out"});
+    const double rounding = count * mean[c] * eps;
+    deviation[c] = variance <= count * eps * variance + rounding * rounding ? 1 : std::sqrt(variance);
+  }
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Takes a mean off each feature and divides by its deviation, both from the training data by fit(), as scikit-learn's
+/// StandardScaler. Features lie along axis 1: of (N, features), or the channels of (N, C, ...); a tensor of rank 1 is
+/// one feature. A feature that is constant has the deviation 1. It is a module with the buffers `mean` and `deviation`
+/// (features,): nn::save and run_checkpoint save it, to<D>() moves it, and in a `sequential` it is the first layer. T
+/// is the element type of results; x may have any. Errors of fit(): shape_error for another number of features,
+/// value_error for elements that are not finite.
+///
+///     normalizer scale(4);
+///     scale.fit(train.inputs());
+///     tensor x = scale(test.inputs());
+///     tensor same = scale.inverse(x);
+template <floating_element T = float, device D = cpu, class Kind = nn::tracked>
+struct normalizer : nn::module<normalizer<T, D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = normalizer<T, To, K>;
+
+  normalizer() = default;
+  /// Leaves x as it is before fit().
+  explicit normalizer(index_t features) {
+    if (features < 0)
+      detail::refuse<shape_error>({"normalizer: ", features, " features; there may not be fewer than 0"});
+    mean = zeros<T, D>(extents<1>{{features}});
+    deviation = ones<T, D>(extents<1>{{features}});
+  }
+  /// Of known moments, such as those of ImageNet's channels.
+  normalizer(const tensor<T, 1, D>& means, const tensor<T, 1, D>& deviations) {
+    if (!means.defined() || !deviations.defined() || !(means.shape() == deviations.shape()))
+      detail::refuse<shape_error>({"normalizer: means and deviations must be equally many"});
+    mean = means;
+    deviation = deviations;
+  }
+
+  template <expression X>
+  void fit(const X& x) {
+    detail::check_defined("normalizer", x);
+    detail::check_defined("normalizer", mean.value());
+    std::vector<double> means(static_cast<std::size_t>(mean.numel())), deviations(means.size());
+    if constexpr (detail::is_tensor<X>) detail::fit_features(x, means, deviations);
+    else if constexpr (!is_tracked_v<X>) detail::fit_features(eval(x), means, deviations);
+    else detail::fit_features(variable(x).detach(), means, deviations);
+    mean.value().copy_(rounded(means));
+    deviation.value().copy_(rounded(deviations));
+  }
+
+  template <expression X>
+  auto forward(const X& x) const {
+    return (cast<T>(x) - along<rank_of<X>>(mean)) / along<rank_of<X>>(deviation);
+  }
+  /// What forward() was given: y * deviation + mean.
+  template <expression Y>
+  auto inverse(const Y& y) const {
+    return y * along<rank_of<Y>>(deviation) + along<rank_of<Y>>(mean);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("mean", m.mean...);
+    f("deviation", m.deviation...);
+  }
+
+  nn::buffer<T, 1, D> mean, deviation;
+
+ private:
+  static tensor<T, 1, D> rounded(const std::vector<double>& numbers) {
+    std::vector<T> to;
+    for (const double x : numbers) to.push_back(static_cast<T>(static_cast<compute_type<T>>(x)));
+    return from_data<T>(to, {static_cast<index_t>(to.size())}).template to<D>();
+  }
+  /// As (features, 1, ..., 1), which broadcasts along axis 1 of a tensor of this rank.
+  template <int Rank>
+  static auto along(const nn::buffer<T, 1, D>& numbers) {
+    constexpr int rank = Rank < 2 ? 1 : Rank - 1;
+    extents<rank> shape;
+    for (int d = 0; d < rank; ++d) shape[d] = d == 0 ? numbers.numel() : 1;
+    return numbers.value().reshape(shape);
+  }
+};
+normalizer(index_t) -> normalizer<float, cpu, nn::tracked>;
+normalizer(int) -> normalizer<float, cpu, nn::tracked>;
+
+}  // namespace sinter
+// sinter/data/padded.hpp: sequences of several lengths as one tensor.
+
+namespace sinter {
+
+struct padding_options {
+  double padding_value = 0;
+  std::optional<index_t> length = {};  ///< of all sequences; unless given that of the longest
+};
+
+/// Sequences that were padded to one length: `values` (N, T, ...) and their `lengths` (N,), on the host.
+template <class T, int R, device D = cpu>
+struct padded {
+  tensor<T, R, D> values;
+  tensor<std::int64_t, 1> lengths;
+
+  const extents<R>& shape() const { return values.shape(); }
+  /// True for what belongs to a sequence, false for padding: (N, T).
+  tensor<bool, 2, D> mask() const {
+    const index_t n = values.shape()[0], steps = values.shape()[1];
+    const auto there = tensor<bool, 2>::uninitialized({{n, steps}});
+    bool* to = there.data();
+    for (index_t i = 0; i < n; ++i)
+      for (index_t t = 0; t < steps; ++t) *to++ = t < lengths(i);
+    return there.template to<D>();
+  }
+  template <device To>
+  padded<T, R, To> to() const {
+    return {values.template to<To>(), lengths};
+  }
+};
+
+/// Sequences (T_i, ...) of different lengths, padded at their ends: (N, T, ...), T the largest length or the one in the
+/// options. As torch.nn.utils.rnn.pad_sequence with `batch_first`, and with the lengths. Errors: value_error without
+/// sequences, for a length in the options below the largest, and for a value that T cannot hold; shape_error where
+/// other extents differ.
+///
+///     auto [x, lengths] = pad_sequence(std::vector{a, b}, {.padding_value = -1});
+template <element T, auto S>
+auto pad_sequence(std::span<const tensor<T, S, cpu>> sequences, const padding_options& options = {}) {
+  constexpr int rank = tensor<T, S, cpu>::rank;
+  static_assert(rank >= 1, "pad_sequence: sequences have at least one axis, that of their steps");
+  if (sequences.empty()) detail::refuse<value_error>({"pad_sequence: there are no sequences"});
+  const T value = detail::number<T>(options.padding_value);
+  const auto n = static_cast<index_t>(sequences.size());
+  index_t steps = 0, i = 0;
+  for (const auto& s : sequences) {
+    if (!s.defined()) detail::refuse<value_error>({"pad_sequence: sequence ", i, " is undefined"});
+    for (int d = 1; d < rank; ++d)
+      if (s.shape()[d] != sequences[0].shape()[d])
+        detail::refuse<shape_error>({"pad_sequence: sequence ", i, " has shape ", s.shape(), ", the first one ",
+                                     sequences[0].shape(), "; only their lengths may differ"});
+    steps = std::max(steps, s.shape()[0]);
+    ++i;
+  }
+  if (options.length && *options.length < steps)
+    detail::refuse<value_error>(
+        {"pad_sequence: a sequence of ", steps, " steps does not fit the length ", *options.length});
+  steps = options.length.value_or(steps);
+  extents<rank + 1> shape;
+  shape[0] = n;
+  shape[1] = steps;
+  index_t each = 1;
+  for (int d = 1; d < rank; ++d) each *= shape[d + 1] = sequences[0].shape()[d];
+  padded<T, rank + 1> result{tensor<T, rank + 1>::uninitialized(shape), tensor<std::int64_t, 1>::uninitialized({{n}})};
+  T* to = result.values.data();
+  std::int64_t* length = result.lengths.data();
+  for (const auto& s : sequences) {
+    const auto dense = s.contiguous();
+    std::copy(dense.data(), dense.data() + dense.numel(), to);
+    std::fill(to + dense.numel(), to + steps * each, value);
+    to += steps * each;
+    *length++ = s.shape()[0];
+  }
+  return result;
+}
+template <element T, auto S>
+auto pad_sequence(const std::vector<tensor<T, S, cpu>>& sequences, const padding_options& options = {}) {
+  return pad_sequence(std::span<const tensor<T, S, cpu>>(sequences), options);
+}
+
+/// Sequences (T_i, ...) with targets (N, ...). Its batches have `inputs` of sinter::padded, to the longest of the batch
+/// unless the options say a length. Errors: shape_error where targets and sequences are not equally many, and those of
+/// pad_sequence.
+///
+///     sequence_dataset reviews(words, labels, {.padding_value = 0});
+///     data_loader loader(reviews, {.batch_size = 32, .shuffle = true});
+///     for (auto& [x, y] : loader) train(x.values, x.lengths, y);
+template <class X, class Y>
+  requires(detail::is_tensor<X> && detail::is_tensor<Y> && Y::rank >= 1 && is_cpu_v<device_of<X>> &&
+           is_cpu_v<device_of<Y>>)
+class sequence_dataset {
+ public:
+  sequence_dataset(std::vector<X> sequences, Y targets, const padding_options& options = {})
+      : sequences_(std::move(sequences)), targets_(targets.contiguous()), options_(options) {
+    if (!targets.defined() || targets.shape()[0] != size())
+      detail::refuse<shape_error>({"sequence_dataset: ", size(), " sequences, but another number of targets"});
+  }
+
+  index_t size() const { return static_cast<index_t>(sequences_.size()); }
+
+  auto gather(std::span<const index_t> rows) const {
+    std::vector<X> some;
+    for (const index_t row : rows) {
+      if (row < 0 || row >= size()) detail::refuse<index_error>({"gather: row ", row, " of ", size(), " sequences"});
+      some.push_back(sequences_[static_cast<std::size_t>(row)]);
+    }
+    auto x = pad_sequence(some, options_);
+    return batch<decltype(x), Y>{std::move(x), detail::gather_rows(targets_, rows)};
+  }
+
+ private:
+  std::vector<X> sequences_;
+  Y targets_;
+  padding_options options_;
+};
+
+}  // namespace sinter
+// sinter/data/subset.hpp: some samples of a dataset, random parts of one, and several behind each other.
+
+namespace sinter {
+
+/// Samples rows[0], rows[1], ... of a dataset, as torch.utils.data.Subset; it holds the dataset, whose tensors are
+/// shared. Errors: index_error for a row that it does not have.
+///
+///     subset first(train, {0, 1, 2});
+template <dataset Set>
+class subset {
+ public:
+  subset(Set set, std::vector<index_t> rows) : set_(std::move(set)), rows_(std::move(rows)) {
+    const index_t n = set_.size();
+    for (const index_t row : rows_)
+      if (row < 0 || row >= n) detail::refuse<index_error>({"subset: row ", row, " of a dataset of ", n, " samples"});
+  }
+
+  index_t size() const { return static_cast<index_t>(rows_.size()); }
+  const Set& dataset() const { return set_; }
+  const std::vector<index_t>& rows() const { return rows_; }
+
+  auto gather(std::span<const index_t> rows) const {
+    std::vector<index_t> of_set;
+    of_set.reserve(rows.size());
+    for (const index_t row : rows) {
+      if (row < 0 || row >= size()) detail::refuse<index_error>({"gather: row ", row, " of ", size()});
+      of_set.push_back(rows_[static_cast<std::size_t>(row)]);
+    }
+    return detail::gather(set_, std::span<const index_t>(of_set));
+  }
+
+ private:
+  Set set_;
+  std::vector<index_t> rows_;
+};
+
+namespace detail {
+
+/// Numbers of samples from fractions of n: rounded down, then one more for the first ones until there are n, as
+/// torch.utils.data.random_split. Errors: value_error.
+SINTER_SHARED_COLD std::vector<index_t> counts_of_fractions(index_t n, std::span<const double> fractions);
+/// A random order of n samples, cut into parts of these sizes. Errors: value_error where their sum is not n.
+SINTER_SHARED_COLD std::vector<std::vector<index_t>> random_parts(generator& gen, index_t n,
+                                                                  std::span<const index_t> counts);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD std::vector<index_t> counts_of_fractions(index_t n, std::span<const double> fractions) {
+  double sum = 0;
+  for (const double f : fractions) {
+    if (!(f >= 0 && f <= 1)) refuse<value_error>({"random_split: the fraction ", f, " is outside [0, 1]"});
+    sum += f;
+  }
+  if (std::abs(sum - 1) > 1e-9)
+    refuse<value_error>({"random_split: the fractions add up to ", sum, "; they must add up to 1"});
+  std::vector<index_t> counts;
+  index_t left = n;
+  for (const double f : fractions) {
+    counts.push_back(std::min(left, static_cast<index_t>(std::floor(static_cast<double>(n) * f))));
+    left -= counts.back();
+  }
+  for (std::size_t i = 0; left > 0; --left, i = (i + 1) % counts.size()) ++counts[i];
+  return counts;
+}
+
+SINTER_SHARED_COLD std::vector<std::vector<index_t>> random_parts(generator& gen, index_t n,
+                                                                  std::span<const index_t> counts) {
+  index_t sum = 0;
+  for (const index_t count : counts) {
+    if (count < 0 || count > n - sum)
+      refuse<value_error>({"random_split: the sizes must be 0 or more and add up to the ", n,
+                           " samples of the dataset; ", count, " after ", sum, " do not"});
+    sum += count;
+  }
+  if (sum != n) refuse<value_error>({"random_split: the sizes add up to ", sum, ", but there are ", n, " samples"});
+  const tensor<index_t, 1> order = randperm<index_t>(gen, n);
+  const index_t* from = order.data();
+  std::vector<std::vector<index_t>> parts;
+  for (const index_t count : counts) {
+    parts.emplace_back(from, from + count);
+    from += count;
+  }
+  return parts;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Cuts a dataset at random into parts without common samples, as torch.utils.data.random_split: of these sizes, or,
+/// where they are floating-point numbers, of these fractions, rounded down; what is left goes to the first parts. Draws
+/// `randperm(gen, set.size())`. Errors: value_error for sizes that do not add up to that of the dataset, or fractions
+/// not to 1.
+///
+///     auto parts = random_split(gen, set, {0.8, 0.1, 0.1});
+///     data_loader train(parts[0], {.batch_size = 32, .shuffle = true});
+template <dataset Set, class N>
+  requires(std::is_arithmetic_v<N>)
+std::vector<subset<Set>> random_split(generator& gen, const Set& set, const std::vector<N>& sizes) {
+  std::vector<index_t> counts;
+  if constexpr (std::is_floating_point_v<N>) {
+    const std::vector<double> fractions(sizes.begin(), sizes.end());
+    counts = detail::counts_of_fractions(set.size(), fractions);
+  } else {
+    for (const N size : sizes) counts.push_back(detail::number<index_t>(size));
+  }
+  std::vector<subset<Set>> parts;
+  for (std::vector<index_t>& rows : detail::random_parts(gen, set.size(), counts))
+    parts.emplace_back(set, std::move(rows));
+  return parts;
+}
+template <dataset Set, class N>
+  requires(std::is_arithmetic_v<N>)
+std::vector<subset<Set>> random_split(generator& gen, const Set& set, std::initializer_list<N> sizes) {
+  return random_split(gen, set, std::vector<N>(sizes));
+}
+
+struct train_test_split_options {
+  double test_size = 0.25;  ///< the fraction of the samples, rounded up, that are for the test
+  bool shuffle = true;      ///< false: the last samples are for the test, as for what is ordered by time
+};
+
+template <dataset Set>
+struct train_test {
+  subset<Set> train, test;
+};
+
+/// Parts of a dataset for training and for the test, as scikit-learn's train_test_split. Draws
+/// `randperm(gen, set.size())`, unless it is not to shuffle. Errors: value_error for a fraction that leaves one of them
+/// without samples.
+///
+///     auto [train, test] = train_test_split(gen, tensor_dataset(images, labels), {.test_size = 0.2});
+template <dataset Set>
+train_test<Set> train_test_split(generator& gen, const Set& set, const train_test_split_options& options = {}) {
+  const index_t n = set.size();
+  const double size = options.test_size;
+  const index_t test = size > 0 && size < 1 ? static_cast<index_t>(std::ceil(size * static_cast<double>(n))) : 0;
+  if (test < 1 || test >= n)
+    detail::refuse<value_error>(
+        {"train_test_split: test_size ", size, " of ", n, " samples leaves none for the test or for training"});
+  std::vector<index_t> rows(static_cast<std::size_t>(n));
+  if (options.shuffle) rows = detail::random_parts(gen, n, std::span<const index_t>(&n, 1))[0];
+  else std::iota(rows.begin(), rows.end(), index_t{0});
+  const auto middle = rows.begin() + (n - test);
+  return {{set, {rows.begin(), middle}}, {set, {middle, rows.end()}}};
+}
+
+namespace detail {
+
+/// Puts row i of `part` to row places[i] of `to`.
+template <class T, auto R, device D>
+void put_rows(const tensor<T, R, D>& to, const tensor<T, R, D>& part, const std::vector<index_t>& places) {
+  for (int d = 1; d < to.rank; ++d)
+    if (part.shape()[d] != to.shape()[d])
+      refuse<shape_error>({"concat_dataset: samples of shape ", part[0].shape(), " and ", to[0].shape(),
+                           " in one batch; all must have one shape"});
+  const auto dense = part.contiguous();
+  const index_t each = places.empty() ? 0 : part.numel() / static_cast<index_t>(places.size());
+  const T* from = dense.data();
+  for (const index_t place : places) {
+    if (each > 0) std::memcpy(to.data() + place * each, from, static_cast<std::size_t>(each) * sizeof(T));
+    from += each;
+  }
+}
+/// Room for n rows like those of `part`.
+template <class T, auto R, device D>
+tensor<T, R, D> rows_like(const tensor<T, R, D>& part, index_t n) {
+  auto shape = part.shape();
+  shape[0] = n;
+  return tensor<T, R, D>::uninitialized(shape);
+}
+
+}  // namespace detail
+
+/// The samples of several datasets behind each other, as torch.utils.data.ConcatDataset. Their batches are of the same
+/// types, their samples of one shape. Errors: index_error for a sample that there is not, shape_error for batches of
+/// samples of several shapes.
+///
+///     concat_dataset all(first, second);
+template <dataset First, dataset... More>
+class concat_dataset {
+  template <class Set>
+  using batch_of = decltype(detail::gather(std::declval<const Set&>(), std::span<const index_t>()));
+  static_assert((std::is_same_v<batch_of<First>, batch_of<More>> && ...),
+                "concat_dataset: the batches of all datasets must be of the same types");
+
+ public:
+  explicit concat_dataset(First first, More... more) : sets_(std::move(first), std::move(more)...) {}
+
+  index_t size() const {
+    return std::apply([](const auto&... sets) { return (index_t{0} + ... + sets.size()); }, sets_);
+  }
+
+  batch_of<First> gather(std::span<const index_t> rows) const {
+    batch_of<First> all;
+    for (const index_t row : rows)
+      if (row < 0 || row >= size()) detail::refuse<index_error>({"gather: row ", row, " of ", size()});
+    index_t begin = 0;
+    const auto add = [&](const auto& set) {
+      const index_t end = begin + set.size();
+      std::vector<index_t> of_set, places;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i] >= begin && rows[i] < end) {
+          of_set.push_back(rows[i] - begin);
+          places.push_back(static_cast<index_t>(i));
+        }
+      begin = end;
+      if (of_set.empty()) return;
+      const auto part = detail::gather(set, std::span<const index_t>(of_set));
+      if (!all.inputs.defined()) {
+        all.inputs = detail::rows_like(part.inputs, static_cast<index_t>(rows.size()));
+        all.targets = detail::rows_like(part.targets, static_cast<index_t>(rows.size()));
+      }
+      detail::put_rows(all.inputs, part.inputs, places);
+      detail::put_rows(all.targets, part.targets, places);
+    };
+    std::apply([&](const auto&... sets) { (add(sets), ...); }, sets_);
+    return all;
+  }
+
+ private:
+  std::tuple<First, More...> sets_;
+};
+
+}  // namespace sinter
+// sinter/io.hpp: files of numbers, texts and pictures, and a progress bar.
 
 // sinter/io/csv.hpp: tables of numbers in text files.
 
@@ -55364,6 +57450,20 @@ std::from_chars_result read_number(std::string_view field, T& value) {
   return result;
 }
 
+/// The number that a field is. Errors: io_error, whose text ends with `advice` where it is no number.
+template <class T>
+T csv_number(const std::string& path, index_t line, index_t column, std::string_view field, const char* advice) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  T value{};
+  const auto [last, problem] = read_number(field, value);
+  if (problem == std::errc::result_out_of_range)
+    refuse_csv(path, line, column, {shown(field), " does not fit ", element_name<T>()});
+  if (field.empty()) refuse_csv(path, line, column, {"the field is empty"});
+  if (problem != std::errc() || last != field.data() + field.size())
+    refuse_csv(path, line, column, {shown(field), " is not a number of type ", element_name<T>(), advice});
+  return value;
+}
+
 /// s without the blanks at its ends. The separator is not a blank, even if it is a tab or a space.
 inline std::string_view trimmed(std::string_view s, char separator) {
   const auto blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator; };
@@ -55408,20 +57508,11 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
     for (bool more = true; more;) {
       const std::size_t comma = row.find(options.separator);
       more = comma != std::string_view::npos;
-      std::string_view field = detail::trimmed(row.substr(0, comma), options.separator);
+      const std::string_view field = detail::trimmed(row.substr(0, comma), options.separator);
       if (more) row.remove_prefix(comma + 1);
       ++column;
-      if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
-      T value{};
-      const auto [last, problem] = detail::read_number(field, value);
-      if (problem == std::errc::result_out_of_range)
-        detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
-      if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
-      if (problem != std::errc() || last != field.data() + field.size())
-        detail::refuse_csv(path, line, column,
-                           {detail::shown(field), " is not a number of type ", element_name<T>(),
-                            rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
-      values.push_back(value);
+      values.push_back(detail::csv_number<T>(path, line, column, field,
+                                             rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
     }
     if (rows == 0) columns = column;
     if (column != columns)
@@ -55433,6 +57524,188 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
   if (rows == 0) detail::refuse<io_error>({path, ": holds no rows"});
   return from_data<T>(values, {rows, columns});
 }
+
+}  // namespace sinter
+// sinter/io/dlpack.hpp: tensors of other libraries on the same memory, by DLPack.
+
+namespace sinter {
+
+/// The structures of DLPack, https://dmlc.github.io/dlpack/latest, as every library lays them out in memory: those that
+/// it calls DLDevice, DLDataType, DLTensor and DLManagedTensor. A pointer to the latter is cast to its own name.
+namespace dlpack {
+
+enum class device_kind : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, cuda_managed = 13 };
+enum class element_kind : std::uint8_t { integer = 0, unsigned_integer = 1, real = 2, bfloat = 4, boolean = 6 };
+
+struct device_type {
+  device_kind kind;
+  std::int32_t number;
+};
+struct element_type {
+  element_kind kind;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+struct tensor_type {
+  void* data;
+  device_type device;
+  std::int32_t rank;
+  element_type element;
+  std::int64_t* shape;
+  std::int64_t* strides;  ///< in elements; null: row-major
+  std::uint64_t byte_offset;
+};
+struct managed_tensor {
+  tensor_type tensor;
+  void* owner;
+  void (*destroy)(managed_tensor*);
+};
+
+}  // namespace dlpack
+
+namespace detail {
+
+template <element T>
+constexpr dlpack::element_type dlpack_element() {
+  using kind = dlpack::element_kind;
+  constexpr kind what = std::is_same_v<T, bool>                                  ? kind::boolean
+                        : std::is_same_v<T, bfloat16>                            ? kind::bfloat
+                        : std::is_same_v<T, half> || std::is_floating_point_v<T> ? kind::real
+                        : std::is_signed_v<T>                                    ? kind::integer
+                                                                                 : kind::unsigned_integer;
+  return {what, 8 * sizeof(T), 1};
+}
+
+/// Throws unless `given` has elements `wanted`, called `name`, `rank` axes and data that is aligned to them on a device
+/// that serves as one of the host, or the GPU of that number. Copies shape and strides.
+SINTER_SHARED_COLD void read_dlpack(const dlpack::managed_tensor* given, dlpack::element_type wanted, const char* name,
+                                    int rank, int gpu, index_t* shape, index_t* strides);
+
+/// Storage that ends what it was given.
+SINTER_SHARED_COLD storage_ptr own_dlpack(dlpack::managed_tensor* given, void* data, std::size_t bytes);
+
+/// A tensor for others, which keeps `owner`.
+SINTER_SHARED_COLD dlpack::managed_tensor* make_dlpack(storage_ptr owner, void* data, dlpack::device_type device,
+                                                       dlpack::element_type element, const index_t* shape,
+                                                       const index_t* strides, int rank);
+
+}  // namespace detail
+
+/// x for another library, on the same memory, which lives until that library calls `destroy(result)`. Of a GPU: what
+/// was queued for x is waited for. Errors: value_error for a tensor without elements' memory (default constructed).
+///
+///     PyCapsule_New(to_dlpack(x), "dltensor", ...);
+template <class T, auto Shape, device D>
+[[nodiscard]] dlpack::managed_tensor* to_dlpack(const tensor<T, Shape, D>& x) {
+  detail::check_defined("to_dlpack", x);
+  if constexpr (is_cuda_v<D>) synchronize<D>();
+  const auto kind = is_cuda_v<D> ? dlpack::device_kind::cuda : dlpack::device_kind::cpu;
+  return detail::make_dlpack(detail::access::storage_of(x), detail::access::data(x),
+                             {kind, is_cuda_v<D> ? device_ordinal_v<D> : 0}, detail::dlpack_element<T>(),
+                             x.shape().data(), x.strides().data(), int{Shape});
+}
+
+/// A tensor on the memory of another library, strides included, which calls `given->destroy` when its last handle ends.
+/// What either side writes, the other one sees; memory that the other side holds read-only must not be written. The
+/// other side's work on a GPU must have ended. Errors, after which `given` is still the caller's: value_error for a
+/// null pointer, other elements, negative strides or data that is not aligned; shape_error for another rank;
+/// device_error for memory on another device.
+///
+///     tensor x = from_dlpack<float, 2>(capsule);
+template <element T, int R, device D = cpu>
+  requires(is_cuda_v<D> || std::is_same_v<D, cpu>)
+tensor<T, R, D> from_dlpack(dlpack::managed_tensor* given) {
+  extents<R> shape{}, strides{};
+  detail::read_dlpack(given, detail::dlpack_element<T>(), element_name<T>(), R, is_cuda_v<D> ? device_ordinal_v<D> : -1,
+                      shape.values, strides.values);
+  const index_t n = detail::checked_numel("from_dlpack", shape.data(), R, sizeof(T));
+  T* const data = reinterpret_cast<T*>(static_cast<char*>(given->tensor.data) + given->tensor.byte_offset);
+  if constexpr (is_cuda_v<D>) {
+    if (n > 0) detail::device_runtime<D>::check_place("from_dlpack", data, sizeof(T));
+  }
+  return detail::access::make<T, R, D>(detail::own_dlpack(given, data, static_cast<std::size_t>(n) * sizeof(T)), data,
+                                       shape, strides);
+}
+
+#if SINTER_DEFINES
+
+namespace detail {
+
+SINTER_SHARED_COLD void read_dlpack(const dlpack::managed_tensor* given, dlpack::element_type wanted, const char* name,
+                                    int rank, int gpu, index_t* shape, index_t* strides) {
+  if (given == nullptr) refuse<value_error>({"from_dlpack: null pointer; it is null where a capsule was used before"});
+  const dlpack::tensor_type& x = given->tensor;
+  if (x.element.kind != wanted.kind || x.element.bits != wanted.bits || x.element.lanes != 1) {
+    constexpr const char* kinds[] = {"integers",         "unsigned integers", "real numbers", "opaque elements",
+                                     "bfloat16 numbers", "complex numbers",   "bools"};
+    const auto number = static_cast<std::size_t>(x.element.kind);
+    refuse<value_error>({"from_dlpack: ", number < std::size(kinds) ? kinds[number] : "elements of another kind",
+                         " of ", int(x.element.bits), " bits", x.element.lanes == 1 ? "" : " in several lanes",
+                         " are no ", name, "; convert them first"});
+  }
+  if (x.rank != rank)
+    refuse<shape_error>({"from_dlpack: a tensor of rank ", x.rank, " for one of rank ", rank, "; name its rank"});
+  using kind = dlpack::device_kind;
+  const bool on_host = x.device.kind == kind::cpu || x.device.kind == kind::cuda_host;
+  const bool fits = gpu < 0 ? on_host : x.device.kind == kind::cuda && x.device.number == gpu;
+  if (!fits && x.device.kind != kind::cuda_managed)
+    refuse<device_error>({"from_dlpack: the memory is on device kind ", int(x.device.kind), " number ", x.device.number,
+                          ", the type says ", gpu < 0 ? std::string("cpu") : "cuda:" + std::to_string(gpu)});
+  index_t step = 1;
+  bool empty = false;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    shape[axis] = x.shape[axis];
+    strides[axis] = x.strides == nullptr ? step : x.strides[axis];
+    if (shape[axis] < 0 || strides[axis] < 0)
+      refuse<value_error>({"from_dlpack: axis ", axis, " has extent ", shape[axis], " and stride ", strides[axis],
+                           "; neither may be negative, so copy the tensor first"});
+    empty = empty || shape[axis] == 0;
+    if (x.strides == nullptr && __builtin_mul_overflow(step, shape[axis] > 0 ? shape[axis] : 1, &step))
+      refuse<shape_error>({"from_dlpack: the extents are more than can be addressed"});
+  }
+  const auto place = reinterpret_cast<std::uintptr_t>(x.data) + x.byte_offset;
+  if (!empty && (x.data == nullptr || place % (wanted.bits / 8) != 0))
+    refuse<value_error>(
+        {"from_dlpack: the data lies at no multiple of ", wanted.bits / 8, " bytes; copy the tensor first"});
+}
+
+SINTER_SHARED_COLD storage_ptr own_dlpack(dlpack::managed_tensor* given, void* data, std::size_t bytes) {
+  struct owner : storage {
+    dlpack::managed_tensor* given = nullptr;
+  };
+  auto* s = new owner;
+  s->given = given;
+  s->data = data;
+  s->bytes = bytes;
+  s->borrowed = true;
+  s->destroy = [](storage* p) noexcept {
+    const std::unique_ptr<owner> mine(static_cast<owner*>(p));
+    if (mine->given->destroy != nullptr) mine->given->destroy(mine->given);
+  };
+  return storage_ptr(s);
+}
+
+SINTER_SHARED_COLD dlpack::managed_tensor* make_dlpack(storage_ptr owner, void* data, dlpack::device_type device,
+                                                       dlpack::element_type element, const index_t* shape,
+                                                       const index_t* strides, int rank) {
+  struct mine {
+    dlpack::managed_tensor shown;
+    storage_ptr kept;
+    std::int64_t shape[max_rank], strides[max_rank];
+  };
+  static_assert(std::is_same_v<index_t, std::int64_t>);
+  auto made = std::make_unique<mine>();
+  made->kept = std::move(owner);
+  for (int axis = 0; axis < rank; ++axis) made->shape[axis] = shape[axis], made->strides[axis] = strides[axis];
+  made->shown = {{data, device, rank, element, made->shape, made->strides, 0},
+                 made.get(),
+                 [](dlpack::managed_tensor* one) { delete static_cast<mine*>(one->owner); }};
+  return &made.release()->shown;
+}
+
+}  // namespace detail
+
+#endif  // SINTER_DEFINES
 
 }  // namespace sinter
 #ifndef SINTER_SINGLE_SINTER_IO_ELEMENTS_HPP
@@ -55558,20 +57831,42 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 #define SINTER_SINGLE_SINTER_IO_WRITE_HPP
 // sinter/io/write.hpp: writes files that are complete or as they were before.
 
+#if !defined(_WIN32)
 #include <sys/file.h>
+#endif
+
+#if defined(_WIN32)
+#include <filesystem>
+#endif
 
 namespace sinter::detail {
-
-/// The name that symbolic links lead to, whether or not there is a file of that name.
-SINTER_SHARED_COLD std::string link_target(std::string path);
-
-/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
-SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old);
 
 /// Whether a written file must be on the disk, and not only with the system, when the call returns.
 enum class durability { of_the_system, of_the_disk };
 
 inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+#if defined(_WIN32)
+
+// Links are followed by the system; files have no modes and no locks that matter here; nothing is removed.
+inline std::string link_target(std::string path) { return path; }
+inline int copy_mode(const descriptor&, const file_info&) { return 0; }
+inline void remove_unfinished(const std::string&) {}
+inline bool claim_new_file(const descriptor&) { return true; }
+inline int sync_folder(const std::string&) { return 0; }
+inline int sync_file(const descriptor& file) { return ::_commit(file.get()) == 0 ? 0 : errno; }
+inline bool may_write(const std::string& path) { return ::_access(path.c_str(), 2) == 0; }
+
+/// Gives a file another name; what had that name is gone. Returns the error, or 0.
+SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to);
+
+#else
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_SHARED_COLD std::string link_target(std::string path);
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const file_info& old);
 
 /// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
 /// work hold a lock.
@@ -55580,18 +57875,30 @@ SINTER_SHARED_COLD void remove_unfinished(const std::string& folder);
 /// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
 /// removed either.
 SINTER_COLD inline bool claim_new_file(const descriptor& file) {
-  struct stat info;
+  file_info info;
   if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
-  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+  return tell_file(file, info) && info.st_nlink > 0;
 }
 
 /// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
 SINTER_SHARED_COLD int sync_folder(const std::string& folder);
 
+inline int sync_file(const descriptor& file) {
+  return restarted([&] { return ::fsync(file.get()); }) == 0 ? 0 : errno;
+}
+inline bool may_write(const std::string& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
+
+/// Gives a file another name; what had that name is gone. Returns the error, or 0.
+inline int rename_file(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+#endif  // _WIN32
+
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old, durability until);
+                                    const file_info* old, durability until);
 
 /// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
 /// what is no regular file, such as a device or a pipe, is written straight to.
@@ -55606,6 +57913,17 @@ inline constinit std::atomic<unsigned> files_replaced{0};
 
 #if SINTER_DEFINES
 
+#if defined(_WIN32)
+
+// Of <filesystem>, which asks Windows for a replacing move; std::rename refuses where a file has the name.
+SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to) {
+  std::error_code problem;
+  std::filesystem::rename(from, to, problem);
+  return problem ? EACCES : 0;
+}
+
+#else
+
 SINTER_SHARED_COLD std::string link_target(std::string path) {
   char to[4096];
   for (int links = 0; links < 40; ++links) {
@@ -55618,7 +57936,7 @@ SINTER_SHARED_COLD std::string link_target(std::string path) {
   return path;
 }
 
-SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old) {
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const file_info& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
     mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
@@ -55644,17 +57962,19 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
   return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
 }
 
+#endif  // _WIN32
+
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old, durability until) {
+                                    const file_info* old, durability until) {
   std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
-  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  const std::string folder = name.substr(0, name.find_last_of(ends_of_folders) + 1);
   if (on_disk) remove_unfinished(folder);
   std::string part;
   descriptor file;
   bool claimed = false;
   do {  // the name is taken where a process of another machine or container has the same number
-    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
+    part = joined({folder, unfinished_prefix, process_number(), "-", count++, on_disk ? saving_suffix : ".part"});
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
     claimed = file.is_open() && (!on_disk || claim_new_file(file));
   } while (!claimed && (file.is_open() || errno == EEXIST));
@@ -55662,12 +57982,12 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   int problem = 0;
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
-  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
-  // A lock ends with the file, so a durable one gets its name before.
-  if (!on_disk) {
+  if (problem == 0 && on_disk) problem = sync_file(file);
+  // A lock ends with the file, so a durable one gets its name before. Windows renames no open file.
+  if (!on_disk || !SINTER_FORKS) {
     if (const int closing = file.close(); problem == 0) problem = closing;
   }
-  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem == 0) problem = rename_file(part, name);
   if (problem != 0) {
     ::unlink(part.c_str());
     return problem;
@@ -55677,20 +57997,19 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
 
 SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
                                    durability until) {
-  struct stat old, target;
-  const bool exists = ::stat(path.c_str(), &old) == 0;
+  file_info old, target;
+  const bool exists = tell_file(path.c_str(), old);
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
   int problem = 0;
   const std::string name = link_target(path);
   // Links in /proc may lead to what has no name, such as a file that was removed.
-  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
-    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+  if (exists && (!is_regular(old) || !tell_file(name.c_str(), target))) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
     for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
-    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
-      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    if (exists && !may_write(name)) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
     problem = replace_file(name, pieces, exists ? &old : nullptr, until);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
@@ -56367,14 +58686,23 @@ SINTER_SHARED_COLD std::string json_string(std::string_view text) {
 #define SINTER_SINGLE_SINTER_IO_MAPPING_HPP
 // sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
 
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 
 namespace sinter::detail {
 
-/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+/// The bytes of a file in memory. Pages are read when they are touched, on Windows all at once; what is written to them
+/// stays in this process.
 class file_mapping {
  public:
   SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(_WIN32)
+    auto whole = std::make_unique_for_overwrite<char[]>(size);
+    if (const ssize_t got = read_at(file, whole.get(), size, 0); got < 0 || static_cast<std::size_t>(got) < size)
+      refuse<io_error>({path, ": cannot be read: ", got < 0 ? system_text(errno) : "it was cut short"});
+    data_ = whole.release();
+#else
 #if defined(MAP_NORESERVE)
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
 #else
@@ -56382,10 +58710,15 @@ class file_mapping {
 #endif
     data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+#endif
   }
   file_mapping(const file_mapping&) = delete;
   file_mapping& operator=(const file_mapping&) = delete;
+#if defined(_WIN32)
+  ~file_mapping() { delete[] data(); }
+#else
   ~file_mapping() { ::munmap(data_, size_); }
+#endif
 
   char* data() const { return static_cast<char*>(data_); }
 
@@ -56411,6 +58744,8 @@ SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_MAPPING_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
+#define SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
 // sinter/io/model_file.hpp: a model in a file.
 
 #ifndef SINTER_SINGLE_SINTER_IO_SAFETENSORS_HPP
@@ -56480,9 +58815,9 @@ class safetensors_file {
   SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
     file_ = open_file(path, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
-    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    file_info info;
+    if (!tell_file(file_, info)) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!is_regular(info)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
     const auto size = static_cast<std::size_t>(info.st_size);
     unsigned char length[8];
     if (size < sizeof length)
@@ -57279,6 +59614,7 @@ void load(const M& model, const std::string& path, const load_options& options =
 }
 
 }  // namespace sinter::nn
+#endif  // SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
 // sinter/io/npy.hpp: NumPy's .npy files, one array each, of versions 1.0, 2.0 and 3.0.
 
 namespace sinter {
@@ -57604,25 +59940,15 @@ template <element T, auto Shape, device D, class Problem = npy_has_no_bfloat16, 
 void write_npy(const std::string& path, const tensor<T, Shape, D>& x) = delete;
 
 }  // namespace sinter
+#ifndef SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
+#define SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
 // sinter/io/progress.hpp: how far a loop has come: a bar on a terminal, one plain line at the end elsewhere.
 
 #include <chrono>
 
-#if defined(_WIN32)
-#include <io.h>
-#else
-#endif
-
 namespace sinter {
 
-/// True when the stream is a terminal.
-inline bool is_terminal(std::FILE* stream) {
-#if defined(_WIN32)
-  return ::_isatty(::_fileno(stream)) != 0;
-#else
-  return ::isatty(::fileno(stream)) != 0;
-#endif
-}
+using detail::is_terminal;
 
 /// Draws itself at most 20 times a second, so that advance() may be called for every batch.
 ///
@@ -57695,6 +60021,7 @@ SINTER_SHARED void progress_bar::clear() {
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
 #ifndef SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
 #define SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
 // sinter/io/run_file.hpp: the file of a run_checkpoint: several parts of texts and tensors in one safetensors file,
@@ -57752,6 +60079,11 @@ class run_part {
     if (error != std::errc() || end != digits.data() + digits.size())
       detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
     return x;
+  }
+  bool has(std::string_view key) const {
+    for (const auto& [name, value] : texts)
+      if (name == key) return true;
+    return false;
   }
   /// Errors: value_error, with the place before the text.
   [[noreturn]] SINTER_COLD void misfit(std::initializer_list<text_piece> what) const {
@@ -57923,6 +60255,1104 @@ SINTER_SHARED_COLD std::vector<run_part> read_run_file(const std::string& path) 
 
 }  // namespace sinter::detail
 #endif  // SINTER_SINGLE_SINTER_IO_RUN_FILE_HPP
+// sinter/io/table.hpp: text files of columns with names, numbers and categories.
+
+namespace sinter {
+
+struct table_options {
+  char separator = ',';
+  bool header = true;                           ///< the first row has the names of the columns; else they are "0", ...
+  std::vector<std::string> missing = {};        ///< texts that mean a missing value, such as "NA"; an empty field does
+  index_t skip_lines = 0;                       ///< lines before the header
+  index_t max_unpacked = default_max_unpacked;  ///< bytes of text that a .gz file may hold
+};
+
+struct column_options {
+  std::optional<double> fill = {};  ///< in place of missing values, which are an error unless this is given
+};
+
+/// A column of texts as numbers: value i is categories[codes(i)].
+struct coded_column {
+  tensor<std::int64_t, 1> codes;
+  std::vector<std::string> categories;
+};
+
+/// The rows of a text file by the names of their columns; see read_table.
+class table {
+ public:
+  index_t rows() const { return static_cast<index_t>(lines_.size()); }
+  const std::vector<std::string>& names() const { return names_; }
+  /// All but these, in their order: often the features.
+  std::vector<std::string> names_except(const std::vector<std::string>& others) const;
+
+  /// Columns as numbers of type T: one as (rows,), several as (rows, columns), all of them unless names are given.
+  /// Errors: index_error for a name that is not there or there twice; io_error with file, line and column for a field
+  /// that is no number of type T or missing; value_error for a fill that T cannot hold.
+  ///
+  ///     tensor x = t.numbers<float>(t.names_except({"price"}), {.fill = NAN});
+  ///     tensor y = t.numbers<float>("price");
+  template <element T = float>
+    requires(!std::is_same_v<T, bool>)
+  tensor<T, 1> numbers(std::string_view name, const column_options& options = {}) const {
+    const auto to = tensor<T, 1>::uninitialized(extents<1>{{rows()}});
+    read_column(place_of(name), options, to.data(), 1);
+    return to;
+  }
+  template <element T = float>
+    requires(!std::is_same_v<T, bool>)
+  tensor<T, 2> numbers(const std::vector<std::string>& names, const column_options& options = {}) const {
+    const auto n = static_cast<index_t>(names.size());
+    const auto to = tensor<T, 2>::uninitialized(extents<2>{{rows(), n}});
+    for (index_t i = 0; i < n; ++i)
+      read_column(place_of(names[static_cast<std::size_t>(i)]), options, to.data() + i, n);
+    return to;
+  }
+  template <element T = float>  // {"a", "b"} is a std::string_view, too
+    requires(!std::is_same_v<T, bool>)
+  tensor<T, 2> numbers(std::initializer_list<std::string_view> names, const column_options& options = {}) const {
+    return numbers<T>(std::vector<std::string>(names.begin(), names.end()), options);
+  }
+  template <element T = float>
+    requires(!std::is_same_v<T, bool>)
+  tensor<T, 2> numbers(const column_options& options = {}) const {
+    const auto n = static_cast<index_t>(names_.size());
+    const auto to = tensor<T, 2>::uninitialized(extents<2>{{rows(), n}});
+    for (index_t i = 0; i < n; ++i) read_column(static_cast<std::size_t>(i), options, to.data() + i, n);
+    return to;
+  }
+
+  /// A column of texts, numbered from 0 in their order as bytes, as scikit-learn's LabelEncoder. Where a fill is given
+  /// a missing value has it as its code. Errors: as those of numbers().
+  ///
+  ///     auto [labels, species] = t.categories("species");
+  coded_column categories(std::string_view name, const column_options& options = {}) const;
+  /// The same with known categories in this order, as for the test data of a model. Errors: also io_error for another
+  /// text.
+  ///
+  ///     tensor y = t.codes("species", {"setosa", "versicolor", "virginica"});
+  tensor<std::int64_t, 1> codes(std::string_view name, const std::vector<std::string>& categories,
+                                const column_options& options = {}) const;
+  /// A column as it is; missing values are empty.
+  std::vector<std::string> texts(std::string_view name) const;
+
+ private:
+  friend table read_table(const std::string& path, const table_options& options);
+  class reader;
+
+  std::size_t place_of(std::string_view name) const;
+  std::string_view field(index_t row, std::size_t column) const {
+    return fields_[static_cast<std::size_t>(row) * names_.size() + column];
+  }
+  bool is_missing(std::string_view field) const;
+  [[noreturn]] void refuse_field(index_t row, std::size_t column, std::string_view what) const;
+  /// Errors: io_error where there is no fill.
+  double fill_of(index_t row, std::size_t column, const column_options& options) const;
+  template <class T>
+  void read_column(std::size_t column, const column_options& options, T* to, index_t step) const {
+    if (options.fill) static_cast<void>(T(detail::number<T>(*options.fill)));
+    for (index_t row = 0; row < rows(); ++row, to += step) {
+      const std::string_view text = field(row, column);
+      if (is_missing(text)) *to = detail::number<T>(fill_of(row, column, options));
+      else
+        *to = detail::csv_number<T>(path_, lines_[static_cast<std::size_t>(row)], static_cast<index_t>(column) + 1,
+                                    text, "; categories() numbers texts, table_options::missing names missing values");
+    }
+  }
+
+  std::string path_;
+  std::shared_ptr<const std::string> text_;  // what the fields refer to
+  std::vector<std::string> names_, missing_;
+  std::vector<std::string_view> fields_;  // row by row
+  std::vector<index_t> lines_;            // where each row begins
+};
+
+/// Reads a table of text, as RFC 4180 has it: rows end with a line, quoted fields may hold separators, line ends and
+/// doubled quotes. Fields without quotes lose the blanks around them; blank lines are skipped; LF, CRLF and CR end
+/// lines; a byte order mark and the .gz of a name are taken off. The text stays in memory, and is read as numbers where
+/// these are asked for. Errors: value_error for options without sense; io_error with file, line and column for a file
+/// that cannot be read or has no rows, a row with more or fewer fields than the first, a quote without an end, text
+/// behind a quoted field, and a NUL byte.
+///
+///     table t = read_table("iris.csv", {.missing = {"NA"}});
+///     tensor x = t.numbers<float>(t.names_except({"species"}));   // (150, 4)
+///     auto [y, species] = t.categories("species");                // (150,) and three names
+SINTER_SHARED_COLD table read_table(const std::string& path, const table_options& options = {});
+
+#if SINTER_DEFINES
+
+/// Goes through the text once; fields with doubled quotes are written anew, in place.
+class table::reader {
+ public:
+  reader(table& to, std::string& text, const table_options& options) : to_(to), text_(text), options_(options) {}
+
+  void read() {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    for (index_t i = 0; i < options_.skip_lines && at_ < text_.size(); ++i) {
+      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+      end_line();
+    }
+    std::vector<std::string_view> row;
+    bool has_names = false;
+    while (at_ < text_.size()) {
+      const index_t line = line_;
+      row.clear();
+      if (!read_row(row)) continue;
+      if (!has_names) {
+        has_names = true;
+        for (std::size_t i = 0; i < row.size(); ++i)
+          to_.names_.push_back(options_.header ? std::string(row[i]) : std::to_string(i));
+        if (options_.header) continue;
+      }
+      if (row.size() != to_.names_.size())
+        detail::refuse_csv(
+            to_.path_, line, 0,
+            {row.size(), row.size() == 1 ? " field" : " fields", " where the first row has ", to_.names_.size(),
+             row.size() < to_.names_.size() && at_ >= text_.size() ? "; the file seems to be cut short" : ""});
+      to_.fields_.insert(to_.fields_.end(), row.begin(), row.end());
+      to_.lines_.push_back(line);
+    }
+    if (to_.lines_.empty())
+      detail::refuse<io_error>({to_.path_, has_names ? ": holds no rows below its header" : ": holds no rows"});
+  }
+
+ private:
+  char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
+  bool at_line_end() const { return here() == '\n' || here() == '\r'; }
+  bool at_blank() const { return (here() == ' ' || here() == '\t') && here() != options_.separator; }
+  /// Goes to the next line from the end of this one.
+  void end_line() {
+    if (here() == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
+    if (at_ < text_.size()) ++at_;
+    ++line_;
+  }
+  [[noreturn]] void fail(index_t line, std::size_t column, std::string_view what) const {
+    detail::refuse_csv(to_.path_, line, static_cast<index_t>(column) + 1, {what});
+  }
+
+  /// False for a blank line.
+  bool read_row(std::vector<std::string_view>& row) {
+    while (at_blank()) ++at_;
+    if (at_line_end()) {
+      end_line();
+      return false;
+    }
+    for (;;) {
+      while (at_blank()) ++at_;
+      row.push_back(here() == '"' ? quoted(row.size()) : plain(row.size()));
+      if (at_line_end()) {
+        end_line();
+        return true;
+      }
+      ++at_;  // the separator
+    }
+  }
+  std::string_view plain(std::size_t column) {
+    const std::size_t begin = at_;
+    for (; !at_line_end() && here() != options_.separator; ++at_)
+      if (here() == '\0') fail(line_, column, "a NUL byte; the file is not text, or is in UTF-16");
+    return detail::trimmed(std::string_view(text_).substr(begin, at_ - begin), options_.separator);
+  }
+  std::string_view quoted(std::size_t column) {
+    const index_t line = line_;
+    const std::size_t begin = ++at_;
+    std::size_t end = begin;  // of what is written
+    for (;; ++at_) {
+      if (at_ >= text_.size()) fail(line, column, "the quote has no end; a quote within one is written twice");
+      const char c = text_[at_];
+      if (c == '\0') fail(line_, column, "a NUL byte; the file is not text, or is in UTF-16");
+      if (c == '"') {
+        if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') break;
+        ++at_;
+      }
+      if (c == '\n' || (c == '\r' && (at_ + 1 >= text_.size() || text_[at_ + 1] != '\n'))) ++line_;
+      text_[end++] = c;
+    }
+    ++at_;  // the quote
+    while (at_blank()) ++at_;
+    if (!at_line_end() && here() != options_.separator)
+      fail(line_, column, "text behind a quoted field; a quote within one is written twice");
+    return std::string_view(text_).substr(begin, end - begin);
+  }
+
+  table& to_;
+  std::string& text_;
+  const table_options& options_;
+  std::size_t at_ = 0;
+  index_t line_ = 1;
+};
+
+SINTER_SHARED_COLD table read_table(const std::string& path, const table_options& options) {
+  if (options.skip_lines < 0)
+    detail::refuse<value_error>(
+        {"read_table: table_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
+  if (detail::in_numbers(options.separator) || options.separator == '"')
+    detail::refuse<value_error>(
+        {"read_table: table_options::separator cannot be a quote or a character of numbers or line ends"});
+  const auto text = std::make_shared<std::string>(detail::read_file(path, options.max_unpacked));
+  table t;
+  t.path_ = path;
+  t.text_ = text;
+  t.missing_ = options.missing;
+  table::reader(t, *text, options).read();
+  return t;
+}
+
+SINTER_SHARED_COLD std::size_t table::place_of(std::string_view name) const {
+  std::size_t found = names_.size();
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i] != name) continue;
+    if (found < names_.size())
+      detail::refuse<index_error>({path_, ": columns ", found + 1, " and ", i + 1, " are both named ",
+                                   detail::shown(name), "; read it with .header = false and .skip_lines"});
+    found = i;
+  }
+  if (found < names_.size()) return found;
+  std::string all;
+  for (std::size_t i = 0; i < names_.size() && i < 8; ++i) all += (i > 0 ? ", " : "") + detail::shown(names_[i]);
+  detail::refuse<index_error>(
+      {path_, ": no column is named ", detail::shown(name), "; there are ", all, names_.size() > 8 ? ", ..." : ""});
+}
+SINTER_SHARED_COLD std::vector<std::string> table::names_except(const std::vector<std::string>& others) const {
+  std::vector<bool> left(names_.size(), true);
+  for (const std::string& name : others) left[place_of(name)] = false;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (left[i]) names.push_back(names_[i]);
+  return names;
+}
+SINTER_SHARED bool table::is_missing(std::string_view field) const {
+  if (field.empty()) return true;
+  for (const std::string& text : missing_)
+    if (field == text) return true;
+  return false;
+}
+[[noreturn]] SINTER_SHARED_COLD void table::refuse_field(index_t row, std::size_t column, std::string_view what) const {
+  detail::refuse_csv(path_, lines_[static_cast<std::size_t>(row)], static_cast<index_t>(column) + 1, {what});
+}
+SINTER_SHARED_COLD double table::fill_of(index_t row, std::size_t column, const column_options& options) const {
+  if (!options.fill)
+    refuse_field(row, column,
+                 detail::joined({"the value of ", detail::shown(names_[column]),
+                                 " is missing; column_options::fill puts a number in its place"}));
+  return *options.fill;
+}
+SINTER_SHARED_COLD coded_column table::categories(std::string_view name, const column_options& options) const {
+  const std::size_t column = place_of(name);
+  std::vector<std::string_view> all;
+  for (index_t row = 0; row < rows(); ++row)
+    if (!is_missing(field(row, column))) all.push_back(field(row, column));
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  coded_column coded;
+  coded.categories.assign(all.begin(), all.end());
+  coded.codes = codes(name, coded.categories, options);
+  return coded;
+}
+SINTER_SHARED_COLD tensor<std::int64_t, 1> table::codes(std::string_view name,
+                                                        const std::vector<std::string>& categories,
+                                                        const column_options& options) const {
+  const std::size_t column = place_of(name);
+  std::vector<std::size_t> order(categories.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return categories[a] < categories[b]; });
+  const auto codes = tensor<std::int64_t, 1>::uninitialized(extents<1>{{rows()}});
+  for (index_t row = 0; row < rows(); ++row) {
+    const std::string_view text = field(row, column);
+    std::int64_t& code = codes.data()[row];
+    if (is_missing(text)) {
+      code = detail::number<std::int64_t>(fill_of(row, column, options));
+      continue;
+    }
+    const auto found = std::lower_bound(order.begin(), order.end(), text,
+                                        [&](std::size_t a, std::string_view value) { return categories[a] < value; });
+    if (found == order.end() || categories[*found] != text)
+      refuse_field(row, column,
+                   detail::joined({detail::shown(text), " is none of the ", categories.size(), " categories"}));
+    code = static_cast<std::int64_t>(*found);
+  }
+  return codes;
+}
+SINTER_SHARED_COLD std::vector<std::string> table::texts(std::string_view name) const {
+  const std::size_t column = place_of(name);
+  std::vector<std::string> all;
+  for (index_t row = 0; row < rows(); ++row) {
+    const std::string_view text = field(row, column);
+    all.emplace_back(is_missing(text) ? std::string_view() : text);
+  }
+  return all;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter
+// sinter/metrics.hpp: how good a model is: numbers that are collected batch by batch.
+
+// sinter/metrics/accuracy.hpp: the share of samples whose class was predicted.
+
+#ifndef SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+#define SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+// sinter/metrics/operands.hpp: what metrics are given, on any device, as numbers of the host.
+
+namespace sinter {
+
+// Names in messages.
+template <class, int>
+struct labels_of_elements_and_rank;
+struct pass_integers_of_shape_n;
+template <class, int>
+struct predictions_of_elements_and_rank;
+struct pass_floating_point_scores_n_c_or_integer_classes_n;
+struct pass_floating_point_scores_n_c;
+struct pass_floating_point_scores_n_or_n_c;
+struct pass_numbers_of_shape_n_or_n_outputs;
+
+namespace detail {
+
+template <class E>
+inline constexpr bool is_label = !floating_element<element_of<E>> && rank_of<E> == 1;
+
+enum class scores_of { classes, one_or_classes, classes_or_predicted };
+
+template <scores_of Kind, class S, class L>
+constexpr auto find_metric_mistake() {
+  if constexpr (!expression<S>) return no_operands<S>{};
+  else if constexpr (!expression<L>) return no_operands<L>{};
+  else if constexpr (!is_label<L>)
+    return mistake<labels_of_elements_and_rank<element_of<L>, rank_of<L>>, pass_integers_of_shape_n>{};
+  else {
+    constexpr bool scores = floating_element<element_of<S>>;
+    constexpr int rank = rank_of<S>;
+    using what = predictions_of_elements_and_rank<element_of<S>, rank>;
+    if constexpr (scores && rank == 2) return fitting<S>{};
+    else if constexpr (Kind == scores_of::one_or_classes) {
+      if constexpr (scores && rank == 1) return fitting<S>{};
+      else return mistake<what, pass_floating_point_scores_n_or_n_c>{};
+    } else if constexpr (Kind == scores_of::classes_or_predicted) {
+      if constexpr (!scores && rank == 1) return fitting<S>{};
+      else return mistake<what, pass_floating_point_scores_n_c_or_integer_classes_n>{};
+    } else return mistake<what, pass_floating_point_scores_n_c>{};
+  }
+}
+template <scores_of Kind, class S, class L>
+using metric_mistake = decltype(find_metric_mistake<Kind, bare<S>, bare<L>>());
+
+/// The value of an expression on the host; nothing is recorded.
+template <expression E>
+host_tensor metric_operand(const char* metric, const E& e) {
+  check_defined(metric, e);
+  if constexpr (is_tensor<E>) {
+    return e;
+  } else if constexpr (is_variable<E>) {
+    return e.detach();
+  } else {
+    const no_grad guard;
+    return metric_operand(metric, eval(e));
+  }
+}
+
+/// Rows of numbers (N, C), or (N,) as N rows of one, each as doubles.
+class metric_rows {
+ public:
+  explicit metric_rows(const host_tensor& x);
+
+  index_t size() const { return size_; }
+  index_t columns() const { return columns_; }
+  /// Row i; valid until the next call.
+  const double* operator[](index_t i);
+
+ private:
+  const host_tensor& x_;
+  index_t size_, columns_;
+  std::vector<double> row_;
+};
+
+/// The integers of a tensor (N,). Errors: shape_error if they are not `count`; index_error for one that is neither in
+/// [0, classes) nor `ignored`.
+SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
+                                                            index_t count, index_t classes, std::int64_t ignored);
+
+/// True if a score is above another one. NaN is above all numbers, as for argmax.
+inline bool is_above(double a, double b) { return a > b || (a != a && b == b); }
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_samples(const char* metric);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD metric_rows::metric_rows(const host_tensor& x)
+    : x_(x), size_(x.shape[0]), columns_(x.shape.size() > 1 ? x.shape[1] : 1) {
+  row_.resize(static_cast<std::size_t>(columns_));
+}
+SINTER_SHARED const double* metric_rows::operator[](index_t i) {
+  const std::size_t bytes = row_.size() * element_size(x_.element);
+  with_element(x_.element, [&](auto from) {
+    convert_elements<decltype(from)>(x_.bytes.data() + static_cast<std::size_t>(i) * bytes, row_.size(), row_.data());
+  });
+  return row_.data();
+}
+
+SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
+                                                            index_t count, index_t classes, std::int64_t ignored) {
+  if (x.shape[0] != count)
+    refuse<shape_error>({metric, ": ", x.shape[0], " ", what, "s for ", count, " samples; there must be one for each"});
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+  with_element(x.element, [&](auto from) { convert_elements<decltype(from)>(x.bytes.data(), all.size(), all.data()); });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != ignored && (all[i] < 0 || all[i] >= classes))
+      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  return all;
+}
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_samples(const char* metric) {
+  refuse<value_error>({metric, ": there are no samples; call add() before value()"});
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+#ifndef SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+#define SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+// sinter/metrics/ranks.hpp: numbers of all ranks of a communicator, which has all_gather and all_reduce of its own.
+
+namespace sinter::detail {
+
+/// The sums over the ranks of a few numbers.
+template <class T, class C>
+void sum_over_ranks(C& ranks, std::span<T> numbers, const char* name) {
+  const auto n = static_cast<index_t>(numbers.size());
+  const tensor<T, 1> sums = ranks.all_reduce(from_data<T>(numbers, {n}), reduction::sum, name).get();
+  std::copy(sums.begin(), sums.end(), numbers.begin());
+}
+
+/// The numbers of rank 0, 1, ...; each may have another count of them.
+template <class C>
+std::vector<std::vector<double>> gather_over_ranks(C& ranks, std::vector<double> mine, const char* name) {
+  const tensor<std::int64_t, 1> counts =
+      ranks.all_gather(tensor<std::int64_t, 1>{static_cast<std::int64_t>(mine.size())}, name).get();
+  const std::int64_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<std::vector<double>> of_ranks(counts.span().size());
+  if (most == 0) return of_ranks;
+  mine.resize(static_cast<std::size_t>(most));  // all ranks gather equally many
+  const tensor<double, 1> all = ranks.all_gather(from_data<double>(mine, {most}), name).get();
+  const double* from = all.data();
+  for (std::size_t r = 0; r < of_ranks.size(); ++r, from += most)
+    of_ranks[r].assign(from, from + std::clamp<std::int64_t>(counts.span()[r], 0, most));
+  return of_ranks;
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+
+namespace sinter::metrics {
+
+struct accuracy_options {
+  index_t top_k = 1;                 ///< a sample is right where its label is among that many largest scores
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+};
+
+/// The share of samples whose label has the largest score, or with `.top_k` one of the k largest; of equal scores that
+/// of the lower class counts as the larger one, as for argmax. Counted in integers. Errors: shape_error where the
+/// numbers of samples differ; index_error for a label outside the classes; value_error for a top_k below 1, and of
+/// value() where there are no samples.
+///
+///     metrics::accuracy top5({.top_k = 5});
+///     for (auto& [x, y] : loader) top5.add(infer(model)(x), y);
+///     std::cout << top5.value();
+class accuracy {
+ public:
+  explicit accuracy(const accuracy_options& options = {});
+
+  /// Scores (N, C), probabilities or not, or predicted classes (N,) of integers or bool, and labels (N,); on any
+  /// device. So `scores > 0` is what a model with one score predicts.
+  template <class S, class L>
+    requires(sinter::detail::is_fitting<
+             sinter::detail::metric_mistake<sinter::detail::scores_of::classes_or_predicted, S, L>>)
+  void add(const S& predictions, const L& labels) {
+    add_values(sinter::detail::metric_operand("accuracy", predictions),
+               sinter::detail::metric_operand("accuracy", labels));
+  }
+  template <class S, class L,
+            class M = sinter::detail::metric_mistake<sinter::detail::scores_of::classes_or_predicted, S, L>,
+            class Problem = typename M::problem, class Fix = typename M::fix>
+  void add(const S&, const L&) = delete;
+
+  double value() const;
+  std::int64_t count() const { return counts_[1]; }  ///< samples so far
+  void reset() { counts_[0] = counts_[1] = 0; }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    sinter::detail::sum_over_ranks<std::int64_t>(ranks, counts_, "accuracy");
+  }
+
+ private:
+  void add_values(const host_tensor& predictions, const host_tensor& labels);
+
+  accuracy_options options_;
+  std::int64_t counts_[2] = {0, 0};  // right, all
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD accuracy::accuracy(const accuracy_options& options) : options_(options) {
+  if (options.top_k < 1)
+    sinter::detail::refuse<value_error>({"accuracy: top_k is ", options.top_k, "; it must be at least 1"});
+}
+SINTER_SHARED double accuracy::value() const {
+  if (counts_[1] == 0) sinter::detail::refuse_no_samples("accuracy");
+  return static_cast<double>(counts_[0]) / static_cast<double>(counts_[1]);
+}
+SINTER_SHARED void accuracy::add_values(const host_tensor& predictions, const host_tensor& labels) {
+  using namespace sinter::detail;
+  const index_t n = predictions.shape[0];
+  const bool scored = predictions.shape.size() == 2;
+  const index_t classes = scored ? predictions.shape[1] : std::numeric_limits<index_t>::max();
+  const auto expected = metric_classes("accuracy", "label", labels, n, classes, options_.ignore_index);
+  std::int64_t right = 0, all = 0;
+  metric_rows rows(predictions);
+  for (index_t i = 0; i < n; ++i) {
+    const std::int64_t label = expected[static_cast<std::size_t>(i)];
+    if (label == options_.ignore_index) continue;
+    ++all;
+    const double* const row = rows[i];
+    if (!scored) {
+      right += row[0] == static_cast<double>(label);
+      continue;
+    }
+    index_t before = 0;  // classes that are predicted rather than the label
+    for (index_t c = 0; c < classes; ++c)
+      before += is_above(row[c], row[label]) || (c < label && !is_above(row[label], row[c]));
+    right += before < options_.top_k;
+  }
+  counts_[0] += right;
+  counts_[1] += all;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+// sinter/metrics/confusion_matrix.hpp: which classes are taken for which; precision, recall and F1.
+
+namespace sinter::metrics {
+
+struct confusion_matrix_options {
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+};
+
+/// How numbers of classes become one.
+enum class average : std::uint8_t {
+  binary,   ///< that of class 1 of two
+  micro,    ///< that of all classes' counts added; here the accuracy
+  macro,    ///< the mean over the classes
+  weighted  ///< the mean weighted by how often each class is the label
+};
+
+/// Counts labels and predicted classes, from which precision, recall and F1 follow, as in scikit-learn with
+/// `labels=range(classes)` and `zero_division=0`: classes that never occur are among the mean with 0. Errors:
+/// value_error for a number of classes below 1 and for average::binary of other than 2 classes; shape_error where the
+/// numbers of samples or classes differ; index_error for a class outside of [0, classes); value_error of accuracy()
+/// where there are no samples.
+///
+///     metrics::confusion_matrix matrix(10);
+///     for (auto& [x, y] : loader) matrix.add(infer(model)(x), y);
+///     std::cout << matrix.value() << matrix.f1(metrics::average::macro);
+class confusion_matrix {
+ public:
+  explicit confusion_matrix(index_t classes, const confusion_matrix_options& options = {});
+
+  /// Scores (N, C), or predicted classes (N,) of integers or bool, and labels (N,); on any device.
+  template <class S, class L>
+    requires(sinter::detail::is_fitting<
+             sinter::detail::metric_mistake<sinter::detail::scores_of::classes_or_predicted, S, L>>)
+  void add(const S& predictions, const L& labels) {
+    add_values(sinter::detail::metric_operand("confusion_matrix", predictions),
+               sinter::detail::metric_operand("confusion_matrix", labels));
+  }
+  template <class S, class L,
+            class M = sinter::detail::metric_mistake<sinter::detail::scores_of::classes_or_predicted, S, L>,
+            class Problem = typename M::problem, class Fix = typename M::fix>
+  void add(const S&, const L&) = delete;
+
+  /// How often class j was predicted where i was the label: (classes, classes).
+  tensor<std::int64_t, 2> value() const;
+  double accuracy() const;
+  /// Of the samples predicted to be of a class, the share that is.
+  double precision(average by = average::macro) const { return averaged(0, by); }
+  /// Of the samples of a class, the share predicted to be.
+  double recall(average by = average::macro) const { return averaged(1, by); }
+  /// The harmonic mean of both.
+  double f1(average by = average::macro) const { return averaged(2, by); }
+  /// The same of each class: (classes,).
+  tensor<double, 1> precision_per_class() const { return per_class(0); }
+  tensor<double, 1> recall_per_class() const { return per_class(1); }
+  tensor<double, 1> f1_per_class() const { return per_class(2); }
+  std::int64_t count() const;  ///< samples so far
+  void reset() { counts_.assign(counts_.size(), 0); }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    sinter::detail::sum_over_ranks<std::int64_t>(ranks, counts_, "confusion_matrix");
+  }
+
+ private:
+  /// Of a class or of all: samples predicted rightly, predicted, and labelled.
+  struct tally {
+    std::int64_t right = 0, predicted = 0, labelled = 0;
+    double score(int which) const;
+  };
+  void add_values(const host_tensor& predictions, const host_tensor& labels);
+  tally tally_of(index_t c) const;
+  double averaged(int which, average by) const;
+  tensor<double, 1> per_class(int which) const;
+
+  index_t classes_;
+  confusion_matrix_options options_;
+  std::vector<std::int64_t> counts_;  // row-major, labels by predictions
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD confusion_matrix::confusion_matrix(index_t classes, const confusion_matrix_options& options)
+    : classes_(classes), options_(options) {
+  if (classes < 1 || classes > (index_t{1} << 24))
+    sinter::detail::refuse<value_error>({"confusion_matrix: ", classes, " classes; there must be 1 to 2^24"});
+  counts_.resize(static_cast<std::size_t>(classes * classes));
+}
+SINTER_SHARED void confusion_matrix::add_values(const host_tensor& predictions, const host_tensor& labels) {
+  using namespace sinter::detail;
+  const index_t n = predictions.shape[0];
+  const bool scored = predictions.shape.size() == 2;
+  if (scored && predictions.shape[1] != classes_)
+    refuse<shape_error>({"confusion_matrix: scores of ", predictions.shape[1], " classes for a matrix of ", classes_});
+  const auto expected = metric_classes("confusion_matrix", "label", labels, n, classes_, options_.ignore_index);
+  std::vector<std::int64_t> predicted(static_cast<std::size_t>(n));
+  if (scored) {
+    metric_rows rows(predictions);
+    for (index_t i = 0; i < n; ++i) {
+      const double* const row = rows[i];
+      index_t best = 0;
+      for (index_t c = 1; c < classes_; ++c)
+        if (is_above(row[c], row[best])) best = c;
+      predicted[static_cast<std::size_t>(i)] = best;
+    }
+  } else {
+    predicted = metric_classes("confusion_matrix", "predicted class", predictions, n, classes_, 0);
+  }
+  for (std::size_t i = 0; i < predicted.size(); ++i)
+    if (expected[i] != options_.ignore_index)
+      ++counts_[static_cast<std::size_t>(expected[i] * classes_ + predicted[i])];
+}
+SINTER_SHARED tensor<std::int64_t, 2> confusion_matrix::value() const {
+  return from_data<std::int64_t>(counts_, {classes_, classes_});
+}
+SINTER_SHARED std::int64_t confusion_matrix::count() const {
+  std::int64_t all = 0;
+  for (const std::int64_t n : counts_) all += n;
+  return all;
+}
+SINTER_SHARED double confusion_matrix::accuracy() const {
+  if (count() == 0) sinter::detail::refuse_no_samples("confusion_matrix");
+  return averaged(1, average::micro);
+}
+SINTER_SHARED double confusion_matrix::tally::score(int which) const {
+  const std::int64_t of = which == 0 ? predicted : which == 1 ? labelled : predicted + labelled;
+  return of == 0 ? 0 : static_cast<double>(which == 2 ? 2 * right : right) / static_cast<double>(of);
+}
+SINTER_SHARED confusion_matrix::tally confusion_matrix::tally_of(index_t c) const {
+  tally t;
+  for (index_t i = 0; i < classes_; ++i) {
+    t.labelled += counts_[static_cast<std::size_t>(c * classes_ + i)];
+    t.predicted += counts_[static_cast<std::size_t>(i * classes_ + c)];
+  }
+  t.right = counts_[static_cast<std::size_t>(c * classes_ + c)];
+  return t;
+}
+SINTER_SHARED double confusion_matrix::averaged(int which, average by) const {
+  if (by == average::binary) {
+    if (classes_ != 2)
+      sinter::detail::refuse<value_error>({"confusion_matrix: average::binary is for 2 classes, not ", classes_});
+    return tally_of(1).score(which);
+  }
+  tally all;
+  double sum = 0;
+  for (index_t c = 0; c < classes_; ++c) {
+    const tally t = tally_of(c);
+    sum += t.score(which) * (by == average::weighted ? static_cast<double>(t.labelled) : 1);
+    all = {all.right + t.right, all.predicted + t.predicted, all.labelled + t.labelled};
+  }
+  if (by == average::micro) return all.score(which);
+  if (by == average::macro) return sum / static_cast<double>(classes_);
+  return all.labelled == 0 ? 0 : sum / static_cast<double>(all.labelled);
+}
+SINTER_SHARED tensor<double, 1> confusion_matrix::per_class(int which) const {
+  std::vector<double> scores(static_cast<std::size_t>(classes_));
+  for (index_t c = 0; c < classes_; ++c) scores[static_cast<std::size_t>(c)] = tally_of(c).score(which);
+  return from_data<double>(scores, {classes_});
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+// sinter/metrics/perplexity.hpp: of how many equally likely words a model of text chooses, as it were.
+
+#ifndef SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+#define SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+// sinter/metrics/running_mean.hpp: the mean of numbers that come one by one, such as the losses of batches.
+
+namespace sinter::metrics {
+
+/// The mean of numbers by their weights, added up in double. A mean loss of a batch has the weight of its samples.
+/// Errors: value_error for a weight that is negative or not finite, and of value() where all weights are 0.
+///
+///     metrics::running_mean loss;
+///     loss.add(batch_loss.item(), x.extent(0));
+class running_mean {
+ public:
+  void add(double number, double weight = 1);
+  double value() const;
+  double weight() const { return sums_[1]; }  ///< the sum of the weights so far
+  void reset() { sums_[0] = sums_[1] = 0; }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    sinter::detail::sum_over_ranks<double>(ranks, sums_, "running_mean");
+  }
+
+ private:
+  double sums_[2] = {0, 0};  // of weighted numbers, of weights
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void running_mean::add(double number, double weight) {
+  if (!(weight >= 0) || !std::isfinite(weight))
+    sinter::detail::refuse<value_error>({"running_mean: the weight ", weight, " must be finite and not negative"});
+  if (weight == 0) return;
+  sums_[0] += number * weight;
+  sums_[1] += weight;
+}
+SINTER_SHARED double running_mean::value() const {
+  if (sums_[1] == 0) sinter::detail::refuse_no_samples("running_mean");
+  return sums_[0] / sums_[1];
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+#endif  // SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+
+namespace sinter::metrics {
+
+struct perplexity_options {
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample, such as that of padding
+};
+
+/// exp of the mean cross-entropy: C for scores that are all alike. Computed in double. Errors: shape_error where the
+/// numbers of samples differ; index_error for a label outside the classes; value_error of value() where there are no
+/// samples.
+///
+///     metrics::perplexity p;
+///     p.add(logits, labels);                  // (N, C) and (N,)
+///     p.add_loss(loss.item(), y.numel());     // or the mean cross-entropy of so many
+class perplexity {
+ public:
+  explicit perplexity(const perplexity_options& options = {}) : options_(options) {}
+
+  /// Scores (N, C), not normalised, and labels (N,); on any device.
+  template <class S, class L>
+    requires(sinter::detail::is_fitting<sinter::detail::metric_mistake<sinter::detail::scores_of::classes, S, L>>)
+  void add(const S& scores, const L& labels) {
+    add_values(sinter::detail::metric_operand("perplexity", scores),
+               sinter::detail::metric_operand("perplexity", labels));
+  }
+  template <class S, class L, class M = sinter::detail::metric_mistake<sinter::detail::scores_of::classes, S, L>,
+            class Problem = typename M::problem, class Fix = typename M::fix>
+  void add(const S&, const L&) = delete;
+  /// The mean cross-entropy of `count` samples.
+  void add_loss(double mean, index_t count) { losses_.add(mean, static_cast<double>(count)); }
+
+  double value() const;
+  void reset() { losses_.reset(); }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    losses_.all_reduce(ranks);
+  }
+
+ private:
+  void add_values(const host_tensor& scores, const host_tensor& labels);
+
+  perplexity_options options_;
+  running_mean losses_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED double perplexity::value() const {
+  if (losses_.weight() == 0) sinter::detail::refuse_no_samples("perplexity");
+  return std::exp(losses_.value());
+}
+SINTER_SHARED void perplexity::add_values(const host_tensor& scores, const host_tensor& labels) {
+  using namespace sinter::detail;
+  const index_t n = scores.shape[0], classes = scores.shape[1];
+  const auto expected = metric_classes("perplexity", "label", labels, n, classes, options_.ignore_index);
+  metric_rows rows(scores);
+  for (index_t i = 0; i < n; ++i) {
+    const std::int64_t label = expected[static_cast<std::size_t>(i)];
+    if (label == options_.ignore_index) continue;
+    const double* const row = rows[i];
+    const double most = *std::max_element(row, row + classes);
+    double sum = 0;
+    for (index_t c = 0; c < classes; ++c) sum += std::exp(row[c] - most);
+    losses_.add(std::log(sum) + most - row[label]);
+  }
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+// sinter/metrics/r2_score.hpp: the share of the variance of targets that predictions explain.
+
+namespace sinter::detail {
+
+/// Numbers, (N,) or (N, outputs), and targets of the same rank.
+template <class P, class T>
+constexpr auto find_r2_mistake() {
+  if constexpr (!expression<P>) return no_operands<P>{};
+  else if constexpr (!expression<T>) return no_operands<T>{};
+  else if constexpr (rank_of<P> != rank_of<T> || rank_of<P> < 1 || rank_of<P> > 2)
+    return mistake<predictions_of_elements_and_rank<element_of<P>, rank_of<P>>, pass_numbers_of_shape_n_or_n_outputs>{};
+  else return fitting<P>{};
+}
+template <class P, class T>
+using r2_mistake = decltype(find_r2_mistake<bare<P>, bare<T>>());
+
+}  // namespace sinter::detail
+
+namespace sinter::metrics {
+
+/// The coefficient of determination, 1 - (sum of squared errors) / (sum of squared distances of the targets from their
+/// mean): 1 is perfect, 0 is no better than that mean. Of several outputs the mean of theirs. Where all targets are
+/// equal it is 1 for predictions without error, otherwise 0. As scikit-learn's r2_score; computed in double by
+/// Welford's recurrence (Technometrics 4, 1962). Errors: shape_error where the shapes differ; value_error of value()
+/// for fewer than 2 samples.
+///
+///     metrics::r2_score r2;
+///     for (auto& [x, y] : loader) r2.add(infer(model)(x), y);
+class r2_score {
+ public:
+  /// Predictions and targets of one shape, (N,) or (N, outputs); on any device.
+  template <class P, class T>
+    requires(sinter::detail::is_fitting<sinter::detail::r2_mistake<P, T>>)
+  void add(const P& predictions, const T& targets) {
+    add_values(sinter::detail::metric_operand("r2_score", predictions),
+               sinter::detail::metric_operand("r2_score", targets));
+  }
+  template <class P, class T, class M = sinter::detail::r2_mistake<P, T>, class Problem = typename M::problem,
+            class Fix = typename M::fix>
+  void add(const P&, const T&) = delete;
+
+  double value() const;
+  tensor<double, 1> value_per_output() const;
+  void reset() { state_.clear(); }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    const auto states = sinter::detail::gather_over_ranks(ranks, state_, "r2_score");
+    reset();
+    for (const std::vector<double>& state : states) merge(state);
+  }
+
+ private:
+  void add_values(const host_tensor& predictions, const host_tensor& targets);
+  void merge(const std::vector<double>& other);
+
+  // Of each output four numbers: samples, the mean of the targets, the sum of their squared distances from it, and that
+  // of squared errors.
+  std::vector<double> state_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void r2_score::add_values(const host_tensor& predictions, const host_tensor& targets) {
+  using namespace sinter::detail;
+  metric_rows p(predictions), t(targets);
+  if (predictions.shape != targets.shape)
+    refuse<shape_error>({"r2_score: ", p.size(), " x ", p.columns(), " predictions and ", t.size(), " x ", t.columns(),
+                         " targets; they must be equally many"});
+  const auto size = static_cast<std::size_t>(4 * p.columns());
+  if (!state_.empty() && state_.size() != size)
+    refuse<shape_error>({"r2_score: ", p.columns(), " outputs, after others with ", state_.size() / 4});
+  state_.resize(size);
+  for (index_t i = 0; i < p.size(); ++i) {
+    const double *predicted = p[i], *target = t[i];
+    for (double* s = state_.data(); s != state_.data() + size; s += 4, ++predicted, ++target) {
+      const double distance = *target - s[1];
+      s[0] += 1;
+      s[1] += distance / s[0];
+      s[2] += distance * (*target - s[1]);
+      s[3] += (*target - *predicted) * (*target - *predicted);
+    }
+  }
+}
+SINTER_SHARED_COLD void r2_score::merge(const std::vector<double>& other) {
+  if (other.empty()) return;
+  if (state_.empty()) state_.resize(other.size());
+  if (state_.size() != other.size())
+    sinter::detail::refuse<shape_error>(
+        {"r2_score: a rank has ", other.size() / 4, " outputs, others have ", state_.size() / 4});
+  const double* b = other.data();
+  for (double* a = state_.data(); a != state_.data() + state_.size(); a += 4, b += 4) {
+    const double n = a[0] + b[0], distance = b[1] - a[1];
+    if (b[0] == 0) continue;
+    a[1] += distance * b[0] / n;
+    a[2] += b[2] + distance * distance * a[0] * b[0] / n;
+    a[3] += b[3];
+    a[0] = n;
+  }
+}
+SINTER_SHARED_COLD tensor<double, 1> r2_score::value_per_output() const {
+  if (state_.empty() || state_[0] < 2)
+    sinter::detail::refuse<value_error>(
+        {"r2_score: ", state_.empty() ? 0 : state_[0], " samples; call add() with at least 2 before value()"});
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < state_.size(); i += 4) {
+    const double spread = state_[i + 2], errors = state_[i + 3];
+    scores.push_back(spread != 0 || errors != errors ? 1 - errors / spread : errors == 0 ? 1 : 0);
+  }
+  return from_data<double>(scores, {static_cast<index_t>(scores.size())});
+}
+SINTER_SHARED_COLD double r2_score::value() const {
+  double sum = 0;
+  const tensor<double, 1> scores = value_per_output();
+  for (const double score : scores) sum += score;
+  return sum / static_cast<double>(scores.numel());
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+// sinter/metrics/roc_auc.hpp: the area under the curve of true against false positives.
+
+namespace sinter::metrics {
+
+/// The probability that a sample of a class has a larger score than one that is not, where equal scores count half: the
+/// area under the ROC curve, with a threshold at each score. For scores (N, C) the mean over the classes, each against
+/// the rest. Counted in integers; keeps all scores. As scikit-learn's roc_auc_score, with `multi_class='ovr'`. Errors:
+/// shape_error where the numbers of samples or classes differ; index_error for a label outside the classes, 0 and 1 for
+/// scores (N,); value_error for a score that is NaN, and of value() where a class has no sample or all.
+///
+///     metrics::roc_auc area;
+///     for (auto& [x, y] : loader) area.add(infer(model)(x).flatten(), y);
+///     std::cout << area.value();
+class roc_auc {
+ public:
+  /// Scores (N,) and labels (N,) that are 0 or 1, or scores (N, C) and labels (N,); on any device.
+  template <class S, class L>
+    requires(
+        sinter::detail::is_fitting<sinter::detail::metric_mistake<sinter::detail::scores_of::one_or_classes, S, L>>)
+  void add(const S& scores, const L& labels) {
+    add_values(sinter::detail::metric_operand("roc_auc", scores), sinter::detail::metric_operand("roc_auc", labels));
+  }
+  template <class S, class L, class M = sinter::detail::metric_mistake<sinter::detail::scores_of::one_or_classes, S, L>,
+            class Problem = typename M::problem, class Fix = typename M::fix>
+  void add(const S&, const L&) = delete;
+
+  double value() const;
+  std::int64_t count() const { return static_cast<std::int64_t>(labels_.size()); }  ///< samples so far
+  void reset();
+  /// After it each rank of a communicator has what all ranks added, with the memory for it. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    join(sinter::detail::gather_over_ranks(ranks, {labels_.begin(), labels_.end()}, "roc_auc"),
+         sinter::detail::gather_over_ranks(ranks, scores_, "roc_auc"));
+  }
+
+ private:
+  void add_values(const host_tensor& scores, const host_tensor& labels);
+  void join(const std::vector<std::vector<double>>& labels, const std::vector<std::vector<double>>& scores);
+  double area_of(std::size_t column, std::int64_t label) const;
+
+  std::size_t columns_ = 0;  // 0: none so far
+  std::vector<double> scores_;
+  std::vector<std::int64_t> labels_;
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void roc_auc::reset() {
+  columns_ = 0;
+  scores_.clear();
+  labels_.clear();
+}
+SINTER_SHARED_COLD void roc_auc::add_values(const host_tensor& scores, const host_tensor& labels) {
+  using namespace sinter::detail;
+  const index_t n = scores.shape[0], columns = scores.shape.size() == 2 ? scores.shape[1] : 1;
+  const index_t classes = scores.shape.size() == 2 ? columns : 2;
+  if (scores.shape.size() == 2 && columns < 2)
+    refuse<shape_error>({"roc_auc: scores (", n, ", ", columns, ") of fewer than two classes; flatten() those of one"});
+  if (columns_ != 0 && columns_ != static_cast<std::size_t>(columns))
+    refuse<shape_error>({"roc_auc: scores with ", columns, " columns, after others with ", columns_});
+  const auto added = metric_classes("roc_auc", "label", labels, n, classes, 0);
+  std::vector<double> values;
+  metric_rows rows(scores);
+  for (index_t i = 0; i < n; ++i) {
+    const double* const row = rows[i];
+    if (std::any_of(row, row + columns, [](double x) { return std::isnan(x); }))
+      refuse<value_error>({"roc_auc: a score of sample ", i, " is NaN"});
+    values.insert(values.end(), row, row + columns);
+  }
+  columns_ = static_cast<std::size_t>(columns);
+  scores_.insert(scores_.end(), values.begin(), values.end());
+  labels_.insert(labels_.end(), added.begin(), added.end());
+}
+SINTER_SHARED_COLD void roc_auc::join(const std::vector<std::vector<double>>& labels,
+                                      const std::vector<std::vector<double>>& scores) {
+  roc_auc all;
+  for (std::size_t r = 0; r < labels.size(); ++r) {
+    if (labels[r].empty()) continue;
+    const std::size_t columns = scores[r].size() / labels[r].size();
+    if (all.columns_ != 0 && all.columns_ != columns)
+      sinter::detail::refuse<shape_error>(
+          {"roc_auc: rank ", r, " has scores with ", columns, " columns, others with ", all.columns_});
+    all.columns_ = columns;
+    all.scores_.insert(all.scores_.end(), scores[r].begin(), scores[r].end());
+    for (const double label : labels[r]) all.labels_.push_back(static_cast<std::int64_t>(label));
+  }
+  *this = std::move(all);
+}
+SINTER_SHARED_COLD double roc_auc::area_of(std::size_t column, std::int64_t label) const {
+  const auto score = [&](std::size_t i) { return scores_[i * columns_ + column]; };
+  std::vector<std::size_t> order(labels_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return score(a) < score(b); });
+  std::uint64_t positives = 0, negatives = 0, twice = 0;  // twice the pairs in which the positive is above
+  for (std::size_t i = 0; i < order.size();) {
+    std::uint64_t yes = 0, no = 0;  // of equal scores
+    for (const double value = score(order[i]); i < order.size() && score(order[i]) == value; ++i)
+      ++(labels_[order[i]] == label ? yes : no);
+    twice += yes * (2 * negatives + no);
+    positives += yes;
+    negatives += no;
+  }
+  if (positives == 0 || negatives == 0)
+    sinter::detail::refuse<value_error>(
+        {"roc_auc: ", positives == 0 ? "no" : "every", " sample has the label ", label, "; the area is not defined"});
+  return static_cast<double>(twice) / (2 * static_cast<double>(positives) * static_cast<double>(negatives));
+}
+SINTER_SHARED_COLD double roc_auc::value() const {
+  if (labels_.empty()) sinter::detail::refuse_no_samples("roc_auc");
+  if (columns_ == 1) return area_of(0, 1);
+  double sum = 0;
+  for (std::size_t c = 0; c < columns_; ++c) sum += area_of(c, static_cast<std::int64_t>(c));
+  return sum / static_cast<double>(columns_);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
 #endif
 // sinter/nn.hpp: modules and losses.
 
@@ -59518,7 +62948,7 @@ static_assert(is_module<any_module<float, 2>>);
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/nn/conv.hpp: convolution layers.
+// sinter/nn/bilinear.hpp: the layer of products of two inputs.
 
 // sinter/nn/linear.hpp: the fully connected layer.
 
@@ -59834,6 +63264,65 @@ linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, f
 static_assert(is_module<linear<>>);
 
 }  // namespace sinter::nn
+
+namespace sinter::nn {
+
+struct pass_a_generator_as_fourth_argument;
+
+/// y[o] = x1^T W[o] x2 + b[o]: (…,in1) and (…,in2) => (…,out), with weight (out,in1,in2) and bias (out) as in
+/// torch.nn.Bilinear, and initialised like it, uniform within 1 / sqrt(in1).
+///
+///     nn::bilinear match(20, 30, 1, gen);  // float on the cpu
+///     variable scores = match(left, right);
+///     nn::bilinear plain(20, 30, 1, gen, nn::no_bias);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct bilinear : module<bilinear<T, D, Kind, Bias>> {
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = bilinear<T, To, K, Bias>;
+
+  bilinear() = default;
+  bilinear(index_t inputs1, index_t inputs2, index_t outputs, generator& gen) {
+    if (inputs1 < 0 || inputs2 < 0 || outputs < 0)
+      sinter::detail::refuse<shape_error>(
+          {"bilinear: ", inputs1, " and ", inputs2, " inputs and ", outputs, " outputs; none may be negative"});
+    weight = init::fan_in_uniform<T, D>(gen, inputs1, extents<3>{{outputs, inputs1, inputs2}});
+    if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs1, extents<1>{{outputs}});
+  }
+  bilinear(index_t inputs1, index_t inputs2, index_t outputs, generator& gen, no_bias_t)
+    requires(!Bias)
+      : bilinear(inputs1, inputs2, outputs, gen) {}
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_fourth_argument>
+  bilinear(index_t, index_t, index_t) = delete;
+
+  template <class X1, class X2>
+  static constexpr auto mistake() {
+    if constexpr (Bias) return sinter::detail::bilinear_mistake<X1, X2, decltype(weight), decltype(bias)>{};
+    else return sinter::detail::bilinear_mistake<X1, X2, decltype(weight)>{};
+  }
+  template <class X1, class X2>
+  auto forward(const X1& x1, const X2& x2) const {
+    if constexpr (Bias) return sinter::bilinear(x1, x2, weight, bias);
+    else return sinter::bilinear(x1, x2, weight);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("weight", m.weight...);
+    if constexpr (Bias) f("bias", m.bias...);
+  }
+
+  parameter<T, 3, D, Kind> weight;
+  parameter<T, 1, D, Kind> bias;
+};
+
+bilinear(index_t, index_t, index_t, generator&, no_bias_t) -> bilinear<float, cpu, tracked, false>;
+
+static_assert(is_module<bilinear<>>);
+
+}  // namespace sinter::nn
+// sinter/nn/conv.hpp: convolution layers.
 
 namespace sinter::nn {
 
@@ -60883,6 +64372,376 @@ index_t fold_batch_norm(const M& model) {
 }
 
 }  // namespace sinter::nn
+// sinter/nn/init_in_place.hpp: new initial values for parameters of a module that is built, as torch.nn.init.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct initial_values_for_what_is_no_parameter;
+struct pass_a_parameter_of_a_module_a_variable_or_a_tensor_of_floating_point;
+template <int R>
+struct initial_values_that_parameters_of_this_rank_do_not_have;
+template <int Least, int Most>
+struct pass_a_parameter_of_rank;
+
+namespace nn::init {
+
+/// What follows a layer, for calculate_gain().
+enum class nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
+
+/// Whether weights keep the variance of what a layer computes (inputs of a unit) or of its gradients (outputs).
+enum class fan { in, out };
+
+struct kaiming_options {
+  double a = 0;  ///< slope of leaky_relu below 0
+  fan mode = fan::in;
+  init::nonlinearity nonlinearity = init::nonlinearity::leaky_relu;
+};
+
+/// The factor by which a nonlinearity makes deviations smaller, to be made good by weights: 1 for linear layers and
+/// sigmoid, 5 / 3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu, 3 / 4 for selu. PyTorch's.
+///
+///     nn::init::xavier_uniform_(fc.weight, gen, nn::init::calculate_gain(nn::init::nonlinearity::tanh));
+SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope = 0.01);
+
+namespace detail {
+
+using sinter::detail::bare;
+
+template <class P>
+inline constexpr bool is_target = false;
+template <floating_element T, int R, device D>
+inline constexpr bool is_target<tensor<T, R, D>> = true;
+template <floating_element T, int R, device D>
+inline constexpr bool is_target<variable<T, R, D, 1>> = true;
+
+template <class P, int Least, int Most>
+constexpr auto find_target_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_target<P>)
+    return mistake<initial_values_for_what_is_no_parameter<P>,
+                   pass_a_parameter_of_a_module_a_variable_or_a_tensor_of_floating_point>{};
+  else if constexpr (rank_of<P> < Least || rank_of<P> > Most)
+    return mistake<initial_values_that_parameters_of_this_rank_do_not_have<rank_of<P>>,
+                   pass_a_parameter_of_rank<Least, Most>>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class P, int Least, int Most>
+using target_mistake = decltype(find_target_mistake<P, Least, Most>());
+/// A parameter of a rank from Least to Most.
+template <class P, int Least = 0, int Most = 8>
+concept target = sinter::detail::is_fitting<target_mistake<P, Least, Most>>;
+
+/// Errors: value_error for a parameter without a value.
+SINTER_SHARED_COLD void require_built(std::string_view op, bool defined);
+
+/// Writes a tensor into the memory of a parameter.
+template <class P, class V>
+void write(std::string_view op, const P& p, const V& value) {
+  require_built(op, p.defined());
+  sinter::detail::plain(p).in_place() = value;
+}
+template <class P>
+void write_constant(std::string_view op, const P& p, double value) {
+  require_built(op, p.defined());
+  sinter::detail::plain(p).fill_(static_cast<element_of<P>>(value));
+}
+/// The same of numbers in row-major order.
+template <class P>
+void write_numbers(std::string_view op, const P& p, const std::vector<double>& numbers) {
+  using T = element_of<P>;
+  const auto all = tensor<T, P::rank>::uninitialized(p.shape());
+  for (std::size_t i = 0; i < numbers.size(); ++i) all.data()[i] = static_cast<T>(numbers[i]);
+  write(op, p, all.template to<device_of<P>>());
+}
+
+/// Inputs or outputs of a unit.
+SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode);
+/// The deviation of kaiming's weights.
+SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o);
+SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain);
+
+// Elements in row-major order. `Numbers` is a parameter so that only files which call these compile what they call.
+template <class Numbers = std::vector<double>>
+SINTER_COLD Numbers orthogonal(generator& gen, index_t rows, index_t columns, double gain);
+template <class Numbers = std::vector<double>>
+SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std, double a, double b);
+template <class Numbers = std::vector<double>>
+SINTER_COLD Numbers sparse(generator& gen, index_t rows, index_t columns, double sparsity, double std);
+template <class Numbers = std::vector<double>>
+SINTER_COLD Numbers dirac(const index_t* shape, int rank, index_t groups);
+
+template <class P>
+void write_uniform(std::string_view op, const P& p, generator& gen, double a, double b) {
+  using T = element_of<P>;
+  write(op, p, uniform<T, device_of<P>>(gen, static_cast<T>(a), static_cast<T>(b), p.shape()));
+}
+template <class P>
+void write_normal(std::string_view op, const P& p, generator& gen, double mean, double std) {
+  using T = element_of<P>;
+  write(op, p, normal<T, device_of<P>>(gen, static_cast<T>(mean), static_cast<T>(std), p.shape()));
+}
+
+}  // namespace detail
+
+/// All elements `value`. `p` is a parameter of any module, a variable, or a tensor, also where it says so below; what
+/// is written counts as a change, so that graphs of before cannot be used.
+///
+///     nn::init::constant_(fc.bias, 0.1);
+template <detail::target P>
+void constant_(const P& p, double value) {
+  detail::write_constant("constant_", p, value);
+}
+template <detail::target P>
+void zeros_(const P& p) {
+  detail::write_constant("zeros_", p, 0);
+}
+template <detail::target P>
+void ones_(const P& p) {
+  detail::write_constant("ones_", p, 1);
+}
+
+/// U(a, b).
+template <detail::target P>
+void uniform_(const P& p, generator& gen, double a = 0, double b = 1) {
+  detail::write_uniform("uniform_", p, gen, a, b);
+}
+
+/// N(mean, std^2).
+template <detail::target P>
+void normal_(const P& p, generator& gen, double mean = 0, double std = 1) {
+  detail::write_normal("normal_", p, gen, mean, std);
+}
+
+/// N(mean, std^2) without what lies outside [a, b]. Errors: value_error unless a < b and std > 0.
+///
+///     nn::init::trunc_normal_(fc.weight, gen, 0, 0.02, -0.04, 0.04);
+template <detail::target P>
+void trunc_normal_(const P& p, generator& gen, double mean = 0, double std = 1, double a = -2, double b = 2) {
+  detail::write_numbers("trunc_normal_", p, detail::truncated(gen, p.numel(), mean, std, a, b));
+}
+
+/// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)) of a unit, for weights (out, in, ...). X. Glorot and Y. Bengio,
+/// AISTATS 2010.
+template <detail::target<2> P>
+void xavier_uniform_(const P& p, generator& gen, double gain = 1) {
+  const double b = std::sqrt(3.) * detail::xavier_deviation(p.shape().data(), P::rank, gain);
+  detail::write_uniform("xavier_uniform_", p, gen, -b, b);
+}
+
+/// N(0, s^2) with s = gain sqrt(2 / (inputs + outputs)), likewise.
+template <detail::target<2> P>
+void xavier_normal_(const P& p, generator& gen, double gain = 1) {
+  detail::write_normal("xavier_normal_", p, gen, 0, detail::xavier_deviation(p.shape().data(), P::rank, gain));
+}
+
+/// U(-b, b) with b = gain sqrt(3 / n), where n are the inputs, or the outputs, of a unit, and the gain that of the
+/// nonlinearity, for weights (out, in, ...). K. He et al., ICCV 2015. The defaults are PyTorch's: a gain of sqrt(2), as
+/// of relu.
+///
+///     nn::init::kaiming_uniform_(conv.weight, gen, {.mode = nn::init::fan::out, .nonlinearity = nn::init::nonlinearity::relu});
+template <detail::target<2> P>
+void kaiming_uniform_(const P& p, generator& gen, const kaiming_options& options = {}) {
+  const double b = std::sqrt(3.) * detail::kaiming_deviation(p.shape().data(), P::rank, options);
+  detail::write_uniform("kaiming_uniform_", p, gen, -b, b);
+}
+
+/// N(0, s^2) with s = gain / sqrt(n), likewise.
+template <detail::target<2> P>
+void kaiming_normal_(const P& p, generator& gen, const kaiming_options& options = {}) {
+  detail::write_normal("kaiming_normal_", p, gen, 0, detail::kaiming_deviation(p.shape().data(), P::rank, options));
+}
+
+/// gain times a matrix (rows, product of the other extents) whose rows, or columns where these are fewer, are
+/// orthonormal, drawn uniformly among all of these. On the host, with rows^2 columns operations. A. Saxe et al., ICLR
+/// 2014.
+///
+///     nn::init::orthogonal_(rnn.weight_hh, gen);
+template <detail::target<2> P>
+void orthogonal_(const P& p, generator& gen, double gain = 1) {
+  const index_t rows = p.shape()[0], n = p.numel();
+  detail::write_numbers("orthogonal_", p, detail::orthogonal(gen, rows, n == 0 ? 0 : n / rows, gain));
+}
+
+/// N(0, std^2), but in each column ceil(sparsity rows) zeros, at random rows. J. Martens, ICML 2010. Errors:
+/// value_error for a sparsity beyond [0, 1].
+template <detail::target<2, 2> P>
+void sparse_(const P& p, generator& gen, double sparsity, double std = 0.01) {
+  detail::write_numbers("sparse_", p, detail::sparse(gen, p.shape()[0], p.shape()[1], sparsity, std));
+}
+
+/// The identity: 1 where row and column are the same.
+template <detail::target<2, 2> P>
+void eye_(const P& p) {
+  detail::write("eye_", p, eye<element_of<P>, device_of<P>>(p.shape()[0], p.shape()[1]));
+}
+
+/// For weights of a convolution that passes its inputs on, as many channels as there are: 1 in the middle of the
+/// kernel from an input to the same output, in each of `groups` groups. Errors: value_error unless groups divide the
+/// outputs.
+template <detail::target<3, 5> P>
+void dirac_(const P& p, index_t groups = 1) {
+  detail::write_numbers("dirac_", p, detail::dirac(p.shape().data(), P::rank, groups));
+}
+
+#define SINTER_DETAIL_NO_TARGET(name, least, most, ...)                                        \
+  template <class P, class Problem = typename detail::target_mistake<P, least, most>::problem, \
+            class Fix = typename detail::target_mistake<P, least, most>::fix>                  \
+  void name(const P& __VA_OPT__(, ) __VA_ARGS__) = delete;
+SINTER_DETAIL_NO_TARGET(constant_, 0, 8, double)
+SINTER_DETAIL_NO_TARGET(zeros_, 0, 8)
+SINTER_DETAIL_NO_TARGET(ones_, 0, 8)
+SINTER_DETAIL_NO_TARGET(uniform_, 0, 8, generator&, double = 0, double = 1)
+SINTER_DETAIL_NO_TARGET(normal_, 0, 8, generator&, double = 0, double = 1)
+SINTER_DETAIL_NO_TARGET(trunc_normal_, 0, 8, generator&, double = 0, double = 1, double = -2, double = 2)
+SINTER_DETAIL_NO_TARGET(xavier_uniform_, 2, 8, generator&, double = 1)
+SINTER_DETAIL_NO_TARGET(xavier_normal_, 2, 8, generator&, double = 1)
+SINTER_DETAIL_NO_TARGET(kaiming_uniform_, 2, 8, generator&, const kaiming_options& = {})
+SINTER_DETAIL_NO_TARGET(kaiming_normal_, 2, 8, generator&, const kaiming_options& = {})
+SINTER_DETAIL_NO_TARGET(orthogonal_, 2, 8, generator&, double = 1)
+SINTER_DETAIL_NO_TARGET(sparse_, 2, 2, generator&, double, double = 0.01)
+SINTER_DETAIL_NO_TARGET(eye_, 2, 2)
+SINTER_DETAIL_NO_TARGET(dirac_, 3, 5, index_t = 1)
+#undef SINTER_DETAIL_NO_TARGET
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope) {
+  switch (of) {
+    case nonlinearity::tanh:
+      return 5. / 3;
+    case nonlinearity::relu:
+      return std::sqrt(2.);
+    case nonlinearity::leaky_relu:
+      return std::sqrt(2 / (1 + slope * slope));
+    case nonlinearity::selu:
+      return 0.75;
+    case nonlinearity::linear:
+    case nonlinearity::sigmoid:
+      break;
+  }
+  return 1;
+}
+
+namespace detail {
+
+SINTER_SHARED_COLD void require_built(std::string_view op, bool defined) {
+  if (!defined) sinter::detail::refuse<value_error>({op, ": the parameter is empty; build the module before"});
+}
+
+SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode) {
+  double n = static_cast<double>(shape[mode == fan::in ? 1 : 0]);
+  for (int d = 2; d < rank; ++d) n *= static_cast<double>(shape[d]);
+  return n;
+}
+SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o) {
+  const double n = fan_of(shape, rank, o.mode);
+  return n > 0 ? calculate_gain(o.nonlinearity, o.a) / std::sqrt(n) : 0;
+}
+SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain) {
+  const double n = fan_of(shape, rank, fan::in) + fan_of(shape, rank, fan::out);
+  return n > 0 ? gain * std::sqrt(2 / n) : 0;
+}
+
+/// Gram and Schmidt's vectors, which are those of a QR factorisation with a positive diagonal, so uniform (F. Mezzadri,
+/// 2007); each is made orthogonal twice, which rounds as well as reflections do.
+template <class Numbers>
+SINTER_COLD Numbers orthogonal(generator& gen, index_t rows, index_t columns, double gain) {
+  const index_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+  const tensor<double, 2> vectors = normal<double, cpu>(gen, 0, 1, extents<2>{{count, length}});
+  Numbers all(static_cast<std::size_t>(rows * columns));
+  for (index_t i = 0; i < count; ++i) {
+    double* const v = vectors.data() + i * length;
+    const auto dot = [&](const double* u) {
+      double sum = 0;
+      for (index_t k = 0; k < length; ++k) sum += u[k] * v[k];
+      return sum;
+    };
+    for (index_t j = 0; j < 2 * i; ++j) {
+      const double* const u = vectors.data() + (j % i) * length;
+      const double part = dot(u);
+      for (index_t k = 0; k < length; ++k) v[k] -= part * u[k];
+    }
+    const double norm = std::sqrt(dot(v));
+    for (index_t k = 0; k < length; ++k) {
+      v[k] /= norm;
+      all[static_cast<std::size_t>(rows < columns ? i * columns + k : k * columns + i)] = gain * v[k];
+    }
+  }
+  return all;
+}
+
+/// Draws again what lies outside; from U(a, b), with the right chance to be taken, where most of N does.
+template <class Numbers>
+SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std, double a, double b) {
+  if (!(a < b) || !(std > 0))
+    sinter::detail::refuse<value_error>(
+        {"trunc_normal_: a must be below b and std above 0, but they are ", a, ", ", b, " and ", std});
+  const auto above = [&](double x) { return std::erfc((x - mean) / std / std::sqrt(2.)) / 2; };
+  const bool from_normal = above(a) - above(b) > 0.3;
+  const double peak = mean < a ? a : mean > b ? b : mean;
+  const auto height = [&](double x) { return -0.5 * ((x - mean) / std) * ((x - mean) / std); };
+  Numbers all;
+  while (index_t(all.size()) < n) {
+    const extents<1> missing{{n - static_cast<index_t>(all.size())}};
+    const tensor<double, 1> x =
+        from_normal ? normal<double, cpu>(gen, mean, std, missing) : uniform<double, cpu>(gen, a, b, missing);
+    const tensor<double, 1> chance = uniform<double, cpu>(gen, 0, 1, from_normal ? extents<1>{{0}} : missing);
+    for (index_t i = 0; i < x.numel(); ++i)
+      if (from_normal ? x.data()[i] >= a && x.data()[i] <= b
+                      : std::log(chance.data()[i]) <= height(x.data()[i]) - height(peak))
+        all.push_back(x.data()[i]);
+  }
+  return all;
+}
+
+template <class Numbers>
+SINTER_COLD Numbers sparse(generator& gen, index_t rows, index_t columns, double sparsity, double std) {
+  if (!(sparsity >= 0 && sparsity <= 1))
+    sinter::detail::refuse<value_error>({"sparse_: sparsity must be in [0, 1], but is ", sparsity});
+  const tensor<double, 1> values = normal<double, cpu>(gen, 0, std, extents<1>{{rows * columns}});
+  Numbers all(values.data(), values.data() + values.numel());
+  const auto zeros = static_cast<index_t>(std::ceil(sparsity * static_cast<double>(rows)));
+  for (index_t j = 0; j < columns; ++j) {
+    const tensor<std::int64_t, 1> order = randperm<std::int64_t, cpu>(gen, rows);
+    for (index_t i = 0; i < zeros; ++i) all[static_cast<std::size_t>(order.data()[i] * columns + j)] = 0;
+  }
+  return all;
+}
+
+template <class Numbers>
+SINTER_COLD Numbers dirac(const index_t* shape, int rank, index_t groups) {
+  if (groups < 1 || shape[0] % groups != 0)
+    sinter::detail::refuse<value_error>({"dirac_: ", groups, " groups do not divide ", shape[0], " outputs"});
+  index_t taps = 1, middle = 0;
+  for (int d = 2; d < rank; ++d) {
+    taps *= shape[d];
+    middle = middle * shape[d] + shape[d] / 2;
+  }
+  Numbers all(static_cast<std::size_t>(shape[0] * shape[1] * taps));
+  const index_t each = shape[0] / groups, passed = taps == 0 ? 0 : each < shape[1] ? each : shape[1];
+  for (index_t g = 0; g < groups; ++g)
+    for (index_t d = 0; d < passed; ++d)
+      all[static_cast<std::size_t>(((g * each + d) * shape[1] + d) * taps + middle)] = 1;
+  return all;
+}
+
+}  // namespace detail
+
+#endif  // SINTER_DEFINES
+
+#if SINTER_COMPILED
+namespace detail {
+SINTER_INSTANCE std::vector<double> orthogonal(generator&, index_t, index_t, double);
+SINTER_INSTANCE std::vector<double> truncated(generator&, index_t, double, double, double, double);
+SINTER_INSTANCE std::vector<double> sparse(generator&, index_t, index_t, double, double);
+SINTER_INSTANCE std::vector<double> dirac(const index_t*, int, index_t);
+}  // namespace detail
+#endif
+
+}  // namespace nn::init
+}  // namespace sinter
 // sinter/nn/instances.hpp: layers of common types, whose members a program with sinter::compiled holds once.
 
 #if SINTER_COMPILED
@@ -62306,6 +66165,178 @@ class [[nodiscard]] undo_on_error {
 // sinter/optim/optimizer.hpp: what all optimizers share: a list of parameters of any rank, type and device, each with
 // the state of its update.
 
+// sinter/optim/rate.hpp: the learning rates of an optimizer, one for each group of its parameters.
+
+namespace sinter::optim {
+
+namespace detail {
+
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
+/// The place of a group behind the first. Errors: index_error.
+SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups) {
+  if (group >= groups)
+    sinter::detail::refuse<index_error>(
+        {"optimizer: group ", group, " of ", groups, (groups == 1 ? " group" : " groups")});
+  return group - 1;
+}
+SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
+  if (!std::isfinite(value) || value < 0 || value >= below)
+    sinter::detail::refuse<value_error>(
+        {optimizer, ": ", name, " must be ",
+         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
+         ", but is ", value});
+}
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// The learning rates, which schedules change: one for each group of parameters. There is one group unless more are
+/// added.
+class optimizer {
+ public:
+  /// That of the first group.
+  double lr() const noexcept { return lr_; }
+  /// Errors: index_error.
+  double lr(std::size_t group) const { return group == 0 ? lr_ : more_[detail::checked_group(group, groups())]; }
+  /// Sets the rate of all groups. Errors: value_error unless lr is finite and not negative.
+  void set_lr(double lr) {
+    detail::check_setting("optimizer", "the learning rate", lr);
+    lr_ = lr;
+    for (double& one : more_) one = lr;
+  }
+  /// Sets that of one group. Errors: value_error likewise; index_error.
+  void set_lr(double lr, std::size_t group) {
+    detail::check_setting("optimizer", "the learning rate", lr);
+    (group == 0 ? lr_ : more_[detail::checked_group(group, groups())]) = lr;
+  }
+  /// Number of groups.
+  std::size_t groups() const noexcept { return 1 + more_.size(); }
+
+ protected:
+  explicit optimizer(double lr) { set_lr(lr); }
+  void add_group(double lr) { more_.push_back(lr); }
+  void drop_group() { more_.pop_back(); }
+
+ private:
+  double lr_ = 0;
+  std::vector<double> more_;  ///< of the groups from the second on
+};
+
+}  // namespace sinter::optim
+// sinter/optim/source.hpp: where optimizers and clipping find parameters, and a choice among them.
+
+namespace sinter {
+
+// Names in messages.
+struct tensor_without_gradient_given_to_an_optimizer;
+struct make_it_a_variable;
+struct variable_of_order_2_given_to_an_optimizer;
+struct declare_it_with_order_1;
+
+}  // namespace sinter
+
+namespace sinter::optim {
+
+namespace detail {
+
+using sinter::detail::bare;
+using sinter::detail::fitting;
+using sinter::detail::is_fitting;
+using sinter::detail::is_variable;
+using sinter::detail::mistake;
+
+/// See only().
+template <class Source, class F>
+struct selection {
+  using source_type = Source;
+  const Source& source;
+  F wanted;
+};
+template <class X>
+inline constexpr bool is_selection = false;
+template <class Source, class F>
+inline constexpr bool is_selection<selection<Source, F>> = true;
+
+template <class V>
+nn::parameter_info info_of(const std::string& name, const V& v) {
+  return {name,
+          {v.shape().begin(), v.shape().end()},
+          element_name<element_of<V>>(),
+          device_name<device_of<V>>(),
+          v.numel()};
+}
+
+/// Whether an optimizer steps what Source holds: a module, a variable, or a range of either.
+template <class Source>
+constexpr auto find_source_mistake() {
+  if constexpr (sinter::detail::is_tensor<Source>)
+    return mistake<tensor_without_gradient_given_to_an_optimizer, make_it_a_variable>{};
+  else if constexpr (is_variable<Source>) {
+    if constexpr (Source::order == 1) return fitting<void>{};
+    else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
+  } else if constexpr (nn::is_module<Source>) return fitting<void>{};
+  else if constexpr (is_selection<Source>) return find_source_mistake<typename Source::source_type>();
+  else if constexpr (requires(const Source& s) {
+                       s.begin() != s.end();
+                       requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
+                     })
+    return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
+  else return sinter::detail::not_operands{};
+}
+template <class Source>
+using source_mistake = decltype(find_source_mistake<bare<Source>>());
+
+template <class Source, class F>
+void visit_variables(const Source& source, const F& f) {
+  if constexpr (is_variable<Source>) {
+    f(std::string(), source);
+  } else if constexpr (nn::is_module<Source>) {
+    source.for_each_parameter([&f](const std::string& name, const auto& p) {
+      if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
+    });
+  } else if constexpr (is_selection<Source>) {
+    visit_variables(source.source, [&source, &f](const std::string& name, const auto& v) {
+      if (source.wanted(info_of(name, v))) f(name, v);
+    });
+  } else {
+    for (const auto& one : source) visit_variables(one, f);
+  }
+}
+
+/// What tells one parameter from another: two handles to a tied weight are the same.
+template <class V>
+const void* identity(const V& v) {
+  return sinter::detail::access::state_of(v).get();
+}
+
+/// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
+template <class Source, class F>
+void for_each_variable(const Source& source, const F& f) {
+  sinter::detail::addresses seen;
+  visit_variables(source, [&](const std::string& name, const auto& v) {
+    if (seen.add(identity(v))) f(name, v);
+  });
+}
+
+}  // namespace detail
+
+/// The parameters of a module, a variable or a range of either for which wanted(nn::parameter_info) is true: a source
+/// for optimizers, their groups and clipping. It refers to `source`.
+///
+///     const auto is_matrix = [](const nn::parameter_info& p) { return p.shape.size() == 2; };
+///     optim::sgd optimizer(optim::only(model, is_matrix), {.lr = 0.1});
+template <class Source, std::predicate<const nn::parameter_info&> F>
+  requires(detail::is_fitting<detail::source_mistake<Source>>)
+detail::selection<Source, F> only(const Source& source, F wanted) {
+  return {source, std::move(wanted)};
+}
+template <class Source, class F, class Problem = typename detail::source_mistake<Source>::problem,
+          class Fix = typename detail::source_mistake<Source>::fix>
+void only(const Source&, F) = delete;
+
+}  // namespace sinter::optim
 // sinter/optim/update.hpp: an update rule as one kernel, in one pass over a parameter, its gradient and its state.
 //
 // A rule is written on values, in the words of math/, rather than as expressions: what several results share is then
@@ -62495,6 +66526,10 @@ class flat_parameter {
         numel_(v.numel()) {
     if (!v.defined()) refuse_undefined_parameter(name);
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
+    if constexpr (R == 2) {
+      by_columns_ = !access::value_of(v).is_contiguous();
+      matrix_ = by_columns_ ? extents<2>{{v.extent(1), v.extent(0)}} : v.shape();
+    }
   }
 
   bool has_grad() const { return state_->has_kept; }
@@ -62507,7 +66542,13 @@ class flat_parameter {
   }
   void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
+  /// Extents of a matrix, in the order of its axes in memory; {-1, -1} for other ranks.
+  const extents<2>& matrix() const { return matrix_; }
+  /// Whether the axes of the matrix lie the other way round in memory.
+  bool by_columns() const { return by_columns_; }
   T* data() const { return data_; }
+  /// All elements, in the order of memory.
+  tensor<T, 1, D> flat() const { return access::make<T, 1, D>(storage_, data_, extents<1>{{numel_}}, {1}); }
   /// Only where has_grad(), and row_grad() is null.
   T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
   /// The elements of the gradient that are held.
@@ -62529,6 +66570,8 @@ class flat_parameter {
   sinter::detail::state_ptr state_;
   T* data_;
   index_t numel_;
+  extents<2> matrix_{{-1, -1}};
+  bool by_columns_ = false;
 };
 
 /// Running sums that a rule keeps for each element, at first zero or another number; in float for half and bfloat16,
@@ -62546,6 +66589,7 @@ class running {
     values_ = full<value, D>(extents<1>{{n}}, static_cast<value>(first));
   }
   value* data() const { return access::data(values_); }
+  const tensor<value, 1, D>& flat() const { return values_; }
   /// The sums of a table of this shape.
   tensor<value, 2, D> as_table(const extents<2>& shape) const { return values_.reshape(shape); }
 
@@ -62559,6 +66603,15 @@ class running {
 
  private:
   tensor<value, 1, D> values_;
+};
+
+/// While one is alive, passes run at once, also within independent_passes.
+struct at_once {
+  sinter::detail::independent_passes* gathering = std::exchange(sinter::detail::independent_passes::current(), nullptr);
+  at_once() = default;
+  at_once(const at_once&) = delete;
+  at_once& operator=(const at_once&) = delete;
+  ~at_once() { sinter::detail::independent_passes::current() = gathering; }
 };
 
 /// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,
@@ -62637,108 +66690,16 @@ SINTER_SHARED_COLD void check_parameter(const std::string& name, const index_t* 
 namespace sinter {
 
 // Names in messages.
-struct tensor_without_gradient_given_to_an_optimizer;
-struct make_it_a_variable;
-struct variable_of_order_2_given_to_an_optimizer;
-struct declare_it_with_order_1;
 struct copy_of_an_optimizer_which_would_count_steps_of_its_own;
 struct take_a_reference_or_std_move_it;
 struct number_in_place_of_options;
 struct name_the_setting_in_braces_such_as_dot_lr;
+struct settings_of_a_group_that_would_reset_those_it_does_not_name;
+struct give_a_function_that_changes_those_of_the_optimizer_such_as_auto_ref_o;
 
 }  // namespace sinter
 
 namespace sinter::optim {
-
-namespace detail {
-
-using sinter::detail::bare;
-using sinter::detail::fitting;
-using sinter::detail::is_fitting;
-using sinter::detail::is_variable;
-using sinter::detail::mistake;
-
-/// Whether an optimizer steps what Source holds: a module, a variable, or a range of either.
-template <class Source>
-constexpr auto find_source_mistake() {
-  if constexpr (sinter::detail::is_tensor<Source>)
-    return mistake<tensor_without_gradient_given_to_an_optimizer, make_it_a_variable>{};
-  else if constexpr (is_variable<Source>) {
-    if constexpr (Source::order == 1) return fitting<void>{};
-    else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
-  } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) {
-                       s.begin() != s.end();
-                       requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
-                     })
-    return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
-  else return sinter::detail::not_operands{};
-}
-template <class Source>
-using source_mistake = decltype(find_source_mistake<bare<Source>>());
-
-template <class Source, class F>
-void visit_variables(const Source& source, const F& f) {
-  if constexpr (is_variable<Source>) {
-    f(std::string(), source);
-  } else if constexpr (nn::is_module<Source>) {
-    source.for_each_parameter([&f](const std::string& name, const auto& p) {
-      if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
-    });
-  } else {
-    for (const auto& one : source) visit_variables(one, f);
-  }
-}
-
-/// What tells one parameter from another: two handles to a tied weight are the same.
-template <class V>
-const void* identity(const V& v) {
-  return sinter::detail::access::state_of(v).get();
-}
-
-/// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
-template <class Source, class F>
-void for_each_variable(const Source& source, const F& f) {
-  sinter::detail::addresses seen;
-  visit_variables(source, [&](const std::string& name, const auto& v) {
-    if (seen.add(identity(v))) f(name, v);
-  });
-}
-
-SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
-#if SINTER_DEFINES
-SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
-  if (!std::isfinite(value) || value < 0 || value >= below)
-    sinter::detail::refuse<value_error>(
-        {optimizer, ": ", name, " must be ",
-         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
-         ", but is ", value});
-}
-[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
-  sinter::detail::refuse<value_error>(
-      {"optimizer: the gradient of ", label,
-       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
-}
-#endif  // SINTER_DEFINES
-
-}  // namespace detail
-
-/// The learning rate, which schedules change.
-class optimizer {
- public:
-  double lr() const noexcept { return lr_; }
-  /// Errors: value_error unless lr is finite and not negative.
-  void set_lr(double lr) {
-    detail::check_setting("optimizer", "the learning rate", lr);
-    lr_ = lr;
-  }
-
- protected:
-  explicit optimizer(double lr) { set_lr(lr); }
-
- private:
-  double lr_ = 0;
-};
 
 namespace detail {
 
@@ -62764,6 +66725,13 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
 template <class Rule>
 concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+#if SINTER_DEFINES
+[[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
+  sinter::detail::refuse<value_error>(
+      {"optimizer: the gradient of ", label,
+       " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
+#endif  // SINTER_DEFINES
 
 /// True; for a class that is no optimizer rule, an error that names what is missing.
 template <class Rule>
@@ -62796,7 +66764,8 @@ concept optimizer_rule =
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
     // before. For row_sparse() tables a rule has validate_rows(options), and a state reserve_rows(gradient) and
-    // update_rows(parameter, gradient, options, lr, gradient_scale). For checkpoints it has each_saved(f), which calls
+    // update_rows(parameter, gradient, options, lr, gradient_scale). A rule that does not step all shapes has
+    // validate_matrix(extents, label). For checkpoints it has each_saved(f), which calls
     // f(name, member) for the members that last from step to step: running<T, D> and numbers.
     detail::has_state<Rule, float, cpu>;
 
@@ -62833,20 +66802,41 @@ class rule_optimizer : public optimizer {
   rule_optimizer& operator=(rule_optimizer&&) noexcept;
   ~rule_optimizer();
 
-  /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
+  /// More parameters of the first group, of any rank and on any device. One that is there already, such as a tied
+  /// weight, counts once.
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
-    bool any = false;
-    detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
-      using V = detail::bare<decltype(v)>;
-      any = true;
-      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
-      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
-                     detail::identity(v));
-    });
-    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+    add_to(source, 0);
   }
+
+  /// A group of parameters with settings of their own: those of the optimizer, as change(options&) leaves them.
+  /// Parameters that the optimizer has already move there, with what it keeps for them; others are added. Errors:
+  /// value_error for a setting that makes no sense and for a source without tracked parameters; nothing is then
+  /// changed.
+  ///
+  ///     optimizer.add_param_group(model.head, [](auto& o) { o.lr = 1e-2; });
+  template <class Source, std::invocable<options_type&> F>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
+  void add_param_group(const Source& source, const F& change) {
+    options_type options = options_;
+    change(options);
+    begin_group(options);
+    const std::size_t before = items_.size();
+    try {
+      add_to(source, groups() - 1);
+    } catch (...) {
+      undo_group(before);
+      throw;
+    }
+    end_group();
+  }
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+            class Fix = typename detail::source_mistake<Source>::fix, std::invocable<options_type&> F>
+  void add_param_group(const Source&, const F&) = delete;
+  template <class Source, class Problem = settings_of_a_group_that_would_reset_those_it_does_not_name,
+            class Fix = give_a_function_that_changes_those_of_the_optimizer_such_as_auto_ref_o>
+  void add_param_group(const Source&, const options_type&) = delete;
 
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
@@ -62859,14 +66849,15 @@ class rule_optimizer : public optimizer {
         if (of_these(i)) f(*items_[i]);
     };
     try {
-      each([this](item& i) { i.reserve(options_); });  // what may fail, before anything has changed
+      each([this](item& i) { i.reserve(options_of(i)); });  // what may fail, before anything has changed
     } catch (...) {
       each([](item& i) { i.reserved(false); });
       throw;
     }
     each([](item& i) { i.reserved(true); });
-    in_few_kernels([&] { each([this](item& i) { i.count(options_, lr()); }); });
-    in_few_kernels([&] { each([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); }); });
+    in_few_kernels([&] { each([this](item& i) { i.count(options_of(i), lr(i.group)); }); });
+    in_few_kernels(
+        [&] { each([this, gradient_scale](item& i) { i.step(options_of(i), lr(i.group), gradient_scale); }); });
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
@@ -62875,9 +66866,23 @@ class rule_optimizer : public optimizer {
   /// Multiplies all gradients by a factor; whether all of them are finite.
   bool scale_gradients(double factor);
 
+  /// Those given to the constructor, and those of another group. Errors: index_error.
   const options_type& options() const { return options_; }
+  const options_type& options(std::size_t group) const {
+    return group == 0 ? options_ : more_[detail::checked_group(group, groups())];
+  }
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
+  /// The group of a parameter.
+  std::size_t group_of(std::size_t parameter) const { return items_[parameter]->group; }
+  /// Whether all parameters of a source are there.
+  template <class Source>
+  bool has(const Source& source) const {
+    bool all = true;
+    detail::visit_variables(
+        source, [this, &all](const std::string&, const auto& v) { all = find(detail::identity(v)) != nullptr && all; });
+    return all;
+  }
 
   // For checkpoints.
   static constexpr bool can_be_saved = detail::has_saved_state<Rule, float, cpu>;
@@ -62903,6 +66908,9 @@ class rule_optimizer : public optimizer {
     virtual bool finite() const = 0;  ///< the gradient that was scaled last
     virtual void list_saved(std::size_t number, std::vector<detail::saved_member>& to) = 0;
     std::string label;
+    const void* identity = nullptr;
+    std::size_t group = 0;
+    bool moves = false;  ///< to the group that is being added
   };
   template <class T, device D>
   struct typed_item final : item {
@@ -62961,9 +66969,28 @@ class rule_optimizer : public optimizer {
   struct no_parameters {};
   rule_optimizer(no_parameters, const options_type& options);
 
-  /// Unless it is there already; `identity` tells.
+  template <class Source>
+  void add_to(const Source& source, std::size_t group) {
+    bool any = false;
+    detail::visit_variables(source, [this, group, &any](const std::string& name, const auto& v) {
+      using V = detail::bare<decltype(v)>;
+      any = true;
+      const detail::flat_parameter<element_of<V>, device_of<V>> one(name, v);
+      this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
+                     detail::identity(v), group);
+    });
+    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+  }
+
+  /// Unless it is there already; `identity` tells. Then it moves if the group is not the first.
   template <class T, device D>
-  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity);
+  void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity,
+                std::size_t group);
+  const options_type& options_of(const item& i) const { return i.group == 0 ? options_ : more_[i.group - 1]; }
+  item* find(const void* identity) const;
+  void begin_group(const options_type& options);
+  void end_group();
+  void undo_group(std::size_t before);
 
   template <class F>
   static void in_few_kernels(const F& passes) {
@@ -62973,6 +67000,7 @@ class rule_optimizer : public optimizer {
   }
 
   options_type options_;
+  std::vector<options_type> more_;  ///< of the groups from the second on
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
@@ -62994,13 +67022,53 @@ rule_optimizer<Rule>::~rule_optimizer() = default;
 template <class Rule>
 template <class T, device D>
 void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& parameter, std::string name,
-                                    const void* identity) {
+                                    const void* identity, std::size_t group) {
   if (parameter.is_row_sparse()) {
-    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options_);
+    if constexpr (detail::steps_rows<Rule>) Rule::validate_rows(options(group));
     else detail::refuse_rows(name);
   }
+  if constexpr (requires { Rule::validate_matrix(parameter.matrix(), name); })
+    Rule::validate_matrix(parameter.matrix(), name);
   auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
+  one->identity = identity;
+  one->group = group;
   if (seen_.add(identity)) items_.push_back(std::move(one));
+  else if (group != 0) find(identity)->moves = true;
+}
+
+template <class Rule>
+typename rule_optimizer<Rule>::item* rule_optimizer<Rule>::find(const void* identity) const {
+  for (const auto& i : items_)
+    if (i->identity == identity) return i.get();
+  return nullptr;
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::begin_group(const options_type& options) {
+  Rule::validate(options);
+  detail::check_setting("optimizer", "the learning rate", options.lr);
+  more_.reserve(groups());
+  add_group(options.lr);
+  more_.push_back(options);
+}
+
+template <class Rule>
+void rule_optimizer<Rule>::end_group() {
+  for (const auto& i : items_)
+    if (std::exchange(i->moves, false)) i->group = groups() - 1;
+}
+
+/// Of the items, the first `before` were there.
+template <class Rule>
+void rule_optimizer<Rule>::undo_group(std::size_t before) {
+  items_.resize(before);
+  seen_.clear();
+  for (const auto& i : items_) {
+    i->moves = false;
+    seen_.add(i->identity);
+  }
+  more_.pop_back();
+  drop_group();
 }
 
 template <class Rule>
@@ -63134,12 +67202,7 @@ template <class K, class T, device D, int Sums, class... Running>
 void run_row_update(const K& k, const flat_parameter<T, D>& p, const row_gradient<T, D>& g, row_room<T, D, Sums>& room,
                     const Running&... sums) {
   static_assert(Sums == sizeof...(Running));
-  using sinter::detail::independent_passes;
-  // It cannot wait for other passes: what it makes is put back here.
-  const struct at_once {
-    independent_passes* gathering = std::exchange(independent_passes::current(), nullptr);
-    ~at_once() { independent_passes::current() = gathering; }
-  } guard;
+  const at_once passes;  // what they make is put back here
   const row_room<T, D, Sums> here = std::exchange(room, {});
   const tensor<T, 2, D> table = p.table();
   const auto each = [&](ops::move_rows::way to) {
@@ -63549,6 +67612,183 @@ static_assert(optimizer_rule<adamax_rule>);
 ///
 ///     optim::adamax optimizer(model, {.lr = 2e-3});
 using adamax = rule_optimizer<detail::adamax_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/averaged_model.hpp: a model whose parameters are the average of those of another one over its training.
+
+namespace sinter::optim {
+
+struct averaging_options {
+  std::optional<double> decay = std::nullopt;  ///< std::nullopt: all updates count the same
+  bool use_buffers = false;  ///< false: buffers are those of the model; true: those of real numbers are averaged, too
+};
+
+namespace detail {
+
+/// a + weight (b - a).
+template <class T>
+struct blend_kernel {
+  static constexpr int leaves = 2, outputs = 1;
+  using leaf_types = sinter::detail::kernel::type_list<T, T>;
+  using output_types = sinter::detail::kernel::type_list<T>;
+  compute_type<T> weight;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto a = m.template load<0, T>();
+    m.template put<0, T>(a + weight * (m.template load<1, T>() - a));
+  }
+};
+
+/// A parameter or buffer, whose type is in the function.
+struct averaged_member {
+  const void* object;
+  const void* data;
+  bool is_buffer;
+  /// The first of two members of one type becomes first + weight (second - first), or the second where that cannot be.
+  void (*blend)(const void* to, const void* from, double weight);
+};
+
+template <class X>
+void blend_members(const void* to_member, const void* from_member, double weight) {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  const auto to = nn::detail::stored_value(*static_cast<const X*>(to_member));
+  auto from = nn::detail::stored_value(*static_cast<const X*>(from_member));
+  if constexpr (floating_element<T>) {
+    if (weight != 1) {
+      if (!(from.shape() == to.shape() && from.strides() == to.strides())) {
+        auto same_order = empty_like(to);
+        copy(from, same_order);
+        from = same_order;
+      }
+      run_update<D>(blend_kernel<T>{static_cast<compute_type<T>>(weight)}, to.numel(),
+                    {access::data(to), access::data(from)}, {access::data(to)});
+      return sinter::detail::note_write(*access::storage_of(to).get());
+    }
+  }
+  copy(from, to);
+}
+
+struct collect_averaged {
+  std::vector<averaged_member>& members;
+  template <class X>
+  void operator()(const nn::detail::member_name&, const X& x) const {
+    if constexpr (nn::detail::is_stored<X>) {
+      if (x.defined())
+        members.push_back({&x, access::data(nn::detail::stored_value(x)), nn::detail::is_buffer<X>, &blend_members<X>});
+    }
+  }
+  template <class M>
+  void erased(const nn::detail::member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+/// `Members` is a parameter so that only files which call it compile its functions.
+template <class M, class Members = std::vector<averaged_member>>
+Members averaged_members(const M& model) {
+  Members members;
+  const collect_averaged collect{members};
+  nn::detail::walk(nullptr, collect, model);
+  return members;
+}
+
+/// Errors: value_error unless both lists are of the same types; nothing is then changed.
+template <class Members>
+void average(const Members& to, const Members& from, double weight, double weight_of_buffers);
+
+SINTER_SHARED void check_decay(const averaging_options& o);
+
+#if SINTER_DEFINES
+
+template <class Members>
+void average(const Members& to, const Members& from, double weight, double weight_of_buffers) {
+  bool fits = to.size() == from.size();
+  for (std::size_t i = 0; fits && i < to.size(); ++i) fits = to[i].blend == from[i].blend;
+  if (!fits) throw value_error("averaged_model: the model is built otherwise than the one that it was made of");
+  sinter::detail::addresses seen;  // tied weights count once
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (seen.add(to[i].data)) to[i].blend(to[i].object, from[i].object, to[i].is_buffer ? weight_of_buffers : weight);
+}
+
+SINTER_SHARED void check_decay(const averaging_options& o) {
+  if (o.decay && !(*o.decay >= 0 && *o.decay <= 1))
+    sinter::detail::refuse<value_error>({"averaged_model: decay must be in [0, 1], but is ", *o.decay});
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// A copy of a model whose parameters follow the average of the model's, as torch.optim.swa_utils.AveragedModel: the
+/// mean over all calls of update_parameters() (stochastic weight averaging), or with a `decay` the moving average
+/// decay average + (1 - decay) parameter. The first call copies. It is a module: call it, infer() it, save and load its
+/// state, whose names are PyTorch's, "n_averaged" and "module.fc.weight", also in a run_checkpoint. Buffers are copied
+/// from the model, or with `use_buffers` averaged; after an equal average update_bn() makes running moments anew.
+/// Averages are kept in the element type of the parameter, so that of half or bfloat16 does not see small changes.
+/// Errors: value_error for a decay beyond [0, 1], and for a model that is built otherwise. P. Izmailov et al.,
+/// "Averaging weights leads to wider optima and better generalization", UAI 2018.
+///
+///     optim::averaged_model average(model, {.decay = 0.999});
+///     for (...) { train_one_step(); average.update_parameters(model); }
+///     tensor scores = infer(average)(images);
+template <nn::is_module M>
+class averaged_model : public nn::module<averaged_model<M>> {
+ public:
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class To, class K>
+  using rebind = averaged_model<typename nn::detail::rebound<M, To, K>::type>;
+
+  averaged_model() = default;
+  explicit averaged_model(const M& model, const averaging_options& options = {})
+      : decay_(options.decay), use_buffers_(options.use_buffers) {
+    detail::check_decay(options);
+    nn::detail::member_copies copies;
+    const nn::detail::copy_members put{copies};
+    nn::detail::walk(nullptr, put, model_, model);
+    n_averaged_ = zeros<std::int64_t, device_type>(extents<0>{});
+  }
+
+  /// Takes the present values of the model, whose parameters may be tracked or plain, into the average.
+  void update_parameters(const M& model) {
+    const index_t n = n_averaged();
+    const double weight = n == 0 ? 1 : decay_ ? 1 - *decay_ : 1 / static_cast<double>(n + 1);
+    detail::average(detail::averaged_members(model_), detail::averaged_members(model), weight,
+                    use_buffers_ ? weight : 1);
+    n_averaged_.value().in_place() += 1;
+  }
+  /// Calls of update_parameters().
+  index_t n_averaged() const { return n_averaged_.value().item(); }
+  /// The averaged model itself.
+  const M& model() const { return model_; }
+  M& model() { return model_; }
+
+  template <class... X>
+  static constexpr auto mistake() {
+    return nn::detail::find_input_mistake<M, X...>();
+  }
+  template <class... X>
+  auto forward(X&&... x) const {
+    return model_(std::forward<X>(x)...);
+  }
+
+  template <class F, class... A>
+  static void visit(F&& f, A&... a) {
+    f("n_averaged", a.n_averaged_...);
+    f("module", a.model_...);
+    f("decay", a.decay_...);
+    f("use_buffers", a.use_buffers_...);
+  }
+
+ private:
+  nn::buffer<std::int64_t, 0, device_type> n_averaged_;
+  M model_;
+  std::optional<double> decay_;
+  bool use_buffers_ = false;
+
+  template <nn::is_module>
+  friend class averaged_model;
+};
 
 }  // namespace sinter::optim
 // sinter/optim/clip.hpp: bounds on gradients before a step.
@@ -64165,19 +68405,499 @@ namespace sinter::optim {
 
 SINTER_INSTANCE class rule_optimizer<detail::sgd_rule>;
 SINTER_INSTANCE void rule_optimizer<detail::sgd_rule>::add_item(const detail::flat_parameter<float, cpu>&, std::string,
-                                                                const void*);
+                                                                const void*, std::size_t);
 SINTER_INSTANCE class rule_optimizer<detail::adagrad_rule>;
 SINTER_INSTANCE void rule_optimizer<detail::adagrad_rule>::add_item(const detail::flat_parameter<float, cpu>&,
-                                                                    std::string, const void*);
+                                                                    std::string, const void*, std::size_t);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adam_options, false>>;
 SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adam_options, false>>::add_item(
-    const detail::flat_parameter<float, cpu>&, std::string, const void*);
+    const detail::flat_parameter<float, cpu>&, std::string, const void*, std::size_t);
 SINTER_INSTANCE class rule_optimizer<detail::adam_rule<adamw_options, true>>;
 SINTER_INSTANCE void rule_optimizer<detail::adam_rule<adamw_options, true>>::add_item(
-    const detail::flat_parameter<float, cpu>&, std::string, const void*);
+    const detail::flat_parameter<float, cpu>&, std::string, const void*, std::size_t);
 
 }  // namespace sinter::optim
 #endif
+// sinter/optim/lamb.hpp: LAMB, Adam whose step is in proportion to the norm of each parameter.
+
+namespace sinter::optim {
+
+struct lamb_options {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-6;
+  double weight_decay = 0.01;
+  bool always_adapt = false;  ///< also parameters without weight_decay
+};
+
+namespace detail {
+
+/// m and v of Adam. m goes ahead of the parameter, whose step needs a norm of all of them.
+template <class T>
+struct moments_kernel {
+  static constexpr int leaves = 3, outputs = 2;
+  using C = compute_type<T>;
+  using leaf_types = sinter::detail::kernel::type_list<T, C, C>;
+  using output_types = sinter::detail::kernel::type_list<C, C>;
+  C beta1, beta2, fresh1, fresh2, gradient_scale;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto g = gradient_scale * m.template load<0, T>();
+    m.template put<0, C>(beta1 * m.template load<1, C>() + fresh1 * g);
+    m.template put<1, C>(beta2 * m.template load<2, C>() + fresh2 * (g * g));
+  }
+};
+
+/// p -= lr trust r. Sizes is step_size::given, Trust a number or where it lies on a GPU.
+template <class T, class Sizes, class Trust>
+struct lamb_kernel {
+  static constexpr int leaves = 3, outputs = 1;
+  using C = compute_type<T>;
+  using leaf_types = sinter::detail::kernel::type_list<T, C, C>;
+  using output_types = sinter::detail::kernel::type_list<T>;
+  C lr, eps, decay;
+  Sizes size;
+  Trust trust;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto p = m.template load<0, T>();
+    const auto root = number_at<C>(size.scale) * math::sqrt(m.template load<2, C>()) + eps;
+    const auto r = number_at<C>(size.rate) * m.template load<1, C>() / root + decay * p;
+    m.template put<0, T>(p - lr * number_at<C>(trust) * r);
+  }
+};
+
+/// A number in an expression.
+template <device D, class C>
+C number_of(C x) {
+  return x;
+}
+template <device D, class C>
+tensor<C, 0, D> number_of(C* x) {
+  return wrap<D>(x, extents<0>{});
+}
+
+struct lamb_rule {
+  using options = lamb_options;
+  static void validate(const options& o) { check_adam_settings("lamb", o); }
+
+  template <class T, device D>
+  struct state {
+    running<T, D> m, v;
+    step_size<compute_type<T>, D> size;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("m", m);
+      f("v", v);
+      f("powers", size);
+    }
+
+    void reserve(index_t n, const options&) {
+      m.reserve(n);
+      v.reserve(n);
+      size.reserve();
+    }
+    void count(const options& o, double) { size.count(o.beta1, o.beta2, 1); }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      const at_once passes;  // each reads what the one before wrote
+      run_update<D>(moments_kernel<T>{static_cast<C>(o.beta1), static_cast<C>(o.beta2), static_cast<C>(1 - o.beta1),
+                                      static_cast<C>(1 - o.beta2), static_cast<C>(gradient_scale)},
+                    p.numel(), {p.grad(), m.data(), v.data()}, {m.data(), v.data()});
+      if (o.weight_decay == 0 && !o.always_adapt) return move(p, o, lr, C(1));
+      const auto sizes = size.now();
+      const auto value = cast<C>(p.flat());
+      const tensor<C, 0, D> of_value = norm(value);
+      const tensor<C, 0, D> of_step =
+          norm(m.flat() * number_of<D>(sizes.rate) / (sqrt(v.flat()) * number_of<D>(sizes.scale) + o.eps) +
+               value * o.weight_decay);
+      const tensor<C, 0, D> trust = where(of_value > 0 && of_step > 0, of_value / of_step, 1);
+      if constexpr (is_cuda_v<D>) move(p, o, lr, access::data(trust));
+      else move(p, o, lr, trust.item());
+    }
+
+   private:
+    template <class Trust>
+    void move(const flat_parameter<T, D>& p, const options& o, double lr, Trust trust) {
+      using C = compute_type<T>;
+      run_update<D>(
+          lamb_kernel<T, typename step_size<C, D>::given, Trust>{static_cast<C>(lr), static_cast<C>(o.eps),
+                                                                 static_cast<C>(o.weight_decay), size.now(), trust},
+          p.numel(), {p.data(), m.data(), v.data()}, {p.data()});
+    }
+  };
+};
+
+#if SINTER_DEFINES
+static_assert(optimizer_rule<lamb_rule>);
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// Adam's step r = m' / (sqrt(v') + eps) + weight_decay p, in the length of the parameter: p -= lr |p| / |r| r, with
+/// Euclidean norms over the whole parameter. The factor is 1 where a norm is 0, and for parameters without
+/// weight_decay, such as biases in a group of their own, unless `always_adapt`. For large batches; gradients are
+/// clipped by clip_grad_norm, which other implementations do on their own. On a GPU each parameter takes kernels of its
+/// own. Y. You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", ICLR 2020.
+///
+///     optim::lamb optimizer(model, {.lr = 2e-3, .weight_decay = 0.01});
+using lamb = rule_optimizer<detail::lamb_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/lbfgs.hpp: L-BFGS, which evaluates the loss several times in a step.
+
+namespace sinter::optim {
+
+enum class line_search { none, strong_wolfe };
+
+struct lbfgs_options {
+  double lr = 1;
+  index_t max_iter = 20;                           ///< iterations of a step
+  std::optional<index_t> max_eval = std::nullopt;  ///< evaluations of the loss in a step; std::nullopt: max_iter 5 / 4
+  double tolerance_grad = 1e-7;                    ///< a step ends where no element of the gradient is larger
+  double tolerance_change = 1e-9;                  ///< or where parameters or loss change less
+  index_t history_size = 100;                      ///< of changes that are kept
+  line_search line_search_fn = line_search::none;
+};
+
+namespace detail {
+
+/// A parameter of any type and device, as doubles on the host.
+class host_parameter {
+ public:
+  explicit host_parameter(index_t n) : numel(n) {}
+  host_parameter(const host_parameter&) = delete;
+  host_parameter& operator=(const host_parameter&) = delete;
+  virtual ~host_parameter() = default;
+  virtual void read(double* to) const = 0;
+  virtual void read_grad(double* to) const = 0;  ///< zeros where it has none
+  virtual void write(const double* from) const = 0;
+  virtual void zero_grad() const = 0;
+  const index_t numel;
+};
+
+template <class T, device D>
+class typed_host_parameter final : public host_parameter {
+ public:
+  explicit typed_host_parameter(const flat_parameter<T, D>& p) : host_parameter(p.numel()), parameter_(p) {}
+  void read(double* to) const override { convert(parameter_.flat(), to); }
+  void read_grad(double* to) const override {
+    if (parameter_.has_grad() && numel > 0) convert(wrap<D>(parameter_.grad(), extents<1>{{numel}}), to);
+    else
+      for (index_t i = 0; i < numel; ++i) to[i] = 0;
+  }
+  void write(const double* from) const override {
+    const auto values = tensor<T, 1>::uninitialized({{numel}});
+    for (index_t i = 0; i < numel; ++i) values.data()[i] = static_cast<T>(from[i]);
+    copy(values, parameter_.flat());
+    parameter_.changed();
+  }
+  void zero_grad() const override { parameter_.zero_grad(); }
+
+ private:
+  static void convert(const tensor<T, 1, D>& from, double* to) {
+    const auto values = from.template to<cpu>();
+    for (index_t i = 0; i < values.numel(); ++i) to[i] = static_cast<double>(values.data()[i]);
+  }
+  flat_parameter<T, D> parameter_;
+};
+
+/// lbfgs. `Vector` is a parameter so that only files which use it compile its functions.
+template <class Vector>
+class lbfgs_of : public optimizer {
+ public:
+  using options_type = lbfgs_options;
+  using vector = Vector;
+
+  /// The parameters of a module, a variable, or a range of either. Errors: value_error for a setting that makes no
+  /// sense, for a source without tracked parameters and for a table whose gradient is held by rows.
+  template <class Source>
+    requires(is_fitting<source_mistake<Source>>)
+  explicit lbfgs_of(const Source& source, const lbfgs_options& options = {}) : lbfgs_of(checked{}, options) {
+    for_each_variable(source, [this](const std::string& name, const auto& v) {
+      using V = bare<decltype(v)>;
+      const flat_parameter<element_of<V>, device_of<V>> one(name, v);
+      if (one.is_row_sparse()) refuse_rows(name);
+      numel_ += one.numel();
+      parameters_.push_back(std::make_unique<typed_host_parameter<element_of<V>, device_of<V>>>(one));
+    });
+    if (parameters_.empty()) throw value_error("lbfgs: no tracked parameters to optimise");
+  }
+  template <class Source, class Problem = typename source_mistake<Source>::problem,
+            class Fix = typename source_mistake<Source>::fix>
+  explicit lbfgs_of(const Source&, const lbfgs_options& = {}) = delete;
+
+  /// Up to max_iter iterations; the loss before them. What closure() throws leaves the parameters as the last complete
+  /// iteration did.
+  template <class F>
+    requires requires(const F& closure) { closure(); }
+  double step(const F& closure) {
+    return run([&closure]() -> double {
+      const auto loss = closure();
+      if constexpr (requires { loss.item(); }) return static_cast<double>(loss.item());
+      else return static_cast<double>(loss);
+    });
+  }
+
+  void zero_grad() const;
+  const lbfgs_options& options() const { return options_; }
+  /// Number of parameters.
+  std::size_t size() const { return parameters_.size(); }
+  /// Calls of closures, and iterations, of all steps.
+  index_t evaluations() const { return evaluations_; }
+  index_t iterations() const { return iterations_; }
+
+ private:
+  struct checked {};
+  lbfgs_of(checked, const lbfgs_options& options);
+  double run(const std::function<double()>& closure);
+  /// A point on the line that is searched.
+  struct point {
+    double t, loss, slope;
+    vector gradient;
+  };
+  point search(const std::function<point(double)>& at, double t, const point& start, double largest, index_t most);
+  void remember(const vector& gradient);
+  void direct(const vector& gradient);
+  vector gather(void (host_parameter::*read)(double*) const) const;
+  void scatter(const vector& x) const;
+
+  lbfgs_options options_;
+  std::vector<std::unique_ptr<host_parameter>> parameters_;
+  index_t numel_ = 0, evaluations_ = 0, iterations_ = 0;
+  vector direction_, gradient_before_;
+  std::vector<std::pair<vector, vector>> history_;  ///< changes of the parameters and of the gradient
+  double length_ = 0, scale_ = 1;                   ///< of the last step; of the first approximation of the inverse
+};
+
+#if SINTER_DEFINES
+
+template <class Vector>
+double dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+template <class Vector>
+void add_times(Vector& to, double factor, const Vector& x) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * x[i];
+}
+template <class Vector>
+double largest_of(const Vector& x) {
+  double most = 0;
+  for (const double one : x) most = std::fabs(one) > most || std::isnan(one) ? std::fabs(one) : most;
+  return most;
+}
+
+/// Where the cubic through two points with these slopes is least, within [low, high]; their middle where it has none.
+SINTER_SHARED double least_of_cubic(double x1, double f1, double g1, double x2, double f2, double g2, double low,
+                                    double high) {
+  const double d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2), square = d1 * d1 - g1 * g2;
+  if (!(square >= 0)) return (low + high) / 2;
+  const double d2 = std::sqrt(square);
+  const double at = x1 <= x2 ? x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+                             : x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2));
+  return at < low ? low : at > high ? high : at;
+}
+
+template <class Vector>
+lbfgs_of<Vector>::lbfgs_of(checked, const lbfgs_options& options) : optimizer(options.lr), options_(options) {
+  check_setting("lbfgs", "tolerance_grad", options.tolerance_grad);
+  check_setting("lbfgs", "tolerance_change", options.tolerance_change);
+  if (options.max_iter < 1 || options.history_size < 1 || (options.max_eval && *options.max_eval < 1))
+    throw value_error("lbfgs: max_iter, max_eval and history_size must be at least 1");
+}
+
+template <class Vector>
+void lbfgs_of<Vector>::zero_grad() const {
+  for (const auto& p : parameters_) p->zero_grad();
+}
+
+template <class Vector>
+Vector lbfgs_of<Vector>::gather(void (host_parameter::*read)(double*) const) const {
+  vector all(static_cast<std::size_t>(numel_));
+  double* to = all.data();
+  for (const auto& p : parameters_) {
+    ((*p).*read)(to);
+    to += p->numel;
+  }
+  return all;
+}
+template <class Vector>
+void lbfgs_of<Vector>::scatter(const vector& x) const {
+  const double* from = x.data();
+  for (const auto& p : parameters_) {
+    p->write(from);
+    from += p->numel;
+  }
+}
+
+/// Takes the last step and the gradient behind it into the history.
+template <class Vector>
+void lbfgs_of<Vector>::remember(const vector& gradient) {
+  vector y = gradient, s = direction_;
+  add_times(y, -1, gradient_before_);
+  for (double& one : s) one *= length_;
+  const double ys = dot(y, s);
+  if (!(ys > 1e-10)) return;
+  scale_ = ys / dot(y, y);
+  if (static_cast<index_t>(history_.size()) == options_.history_size) history_.erase(history_.begin());
+  history_.emplace_back(std::move(s), std::move(y));
+}
+
+/// The direction: minus the approximate inverse of the second derivatives times the gradient.
+template <class Vector>
+void lbfgs_of<Vector>::direct(const vector& gradient) {
+  direction_.assign(gradient.size(), 0);
+  add_times(direction_, -1, gradient);
+  vector parts(history_.size());
+  for (std::size_t i = history_.size(); i-- > 0;) {
+    const auto& [s, y] = history_[i];
+    parts[i] = dot(s, direction_) / dot(y, s);
+    add_times(direction_, -parts[i], y);
+  }
+  for (double& one : direction_) one *= scale_;
+  for (std::size_t i = 0; i < history_.size(); ++i) {
+    const auto& [s, y] = history_[i];
+    add_times(direction_, parts[i] - dot(y, direction_) / dot(y, s), s);
+  }
+}
+
+/// A point that meets the strong Wolfe conditions, or the best that was seen in `most` evaluations. `largest`: element
+/// of the direction.
+template <class Vector>
+typename lbfgs_of<Vector>::point lbfgs_of<Vector>::search(const std::function<point(double)>& at, double t,
+                                                          const point& start, double largest, index_t most) {
+  constexpr double enough = 1e-4, flat = 0.9;
+  const auto is_high = [&](const point& p) { return p.loss > start.loss + enough * p.t * start.slope; };
+  const auto is_flat = [&](const point& p) { return std::fabs(p.slope) <= -flat * start.slope; };
+  point before = start, now = at(t);
+  index_t n = 0;
+  for (;; ++n) {  // until a point that will do lies between `before` and `now`
+    if (n == most) {
+      if (start.loss <= now.loss) return start;
+      return now;
+    }
+    if (is_high(now) || (n > 1 && now.loss >= before.loss)) break;
+    if (is_flat(now)) return now;
+    if (now.slope >= 0) break;
+    const double next = least_of_cubic(before.t, before.loss, before.slope, now.t, now.loss, now.slope,
+                                       now.t + 0.01 * (now.t - before.t), now.t * 10);
+    before = std::exchange(now, at(next));
+  }
+  point ends[2] = {std::move(before), std::move(now)};
+  int low = ends[0].loss <= ends[1].loss ? 0 : 1;
+  bool crept = false;
+  for (; n < most && !(std::fabs(ends[1].t - ends[0].t) * largest < options_.tolerance_change); ++n) {
+    const double left = ends[0].t < ends[1].t ? ends[0].t : ends[1].t;
+    const double right = ends[0].t < ends[1].t ? ends[1].t : ends[0].t;
+    double next =
+        least_of_cubic(ends[0].t, ends[0].loss, ends[0].slope, ends[1].t, ends[1].loss, ends[1].slope, left, right);
+    const double margin = 0.1 * (right - left);
+    const bool near_end = right - next < margin || next - left < margin;
+    if (near_end && (crept || next >= right || next <= left)) {
+      next = std::fabs(next - right) < std::fabs(next - left) ? right - margin : left + margin;
+      crept = false;
+    } else {
+      crept = near_end;
+    }
+    point p = at(next);
+    if (is_high(p) || p.loss >= ends[low].loss) {
+      ends[1 - low] = std::move(p);
+      low = ends[0].loss <= ends[1].loss ? 0 : 1;
+      continue;
+    }
+    if (is_flat(p)) return p;
+    if (p.slope * (ends[1 - low].t - ends[low].t) >= 0) ends[1 - low] = std::move(ends[low]);
+    ends[low] = std::move(p);
+  }
+  return ends[low];
+}
+
+template <class Vector>
+double lbfgs_of<Vector>::run(const std::function<double()>& closure) {
+  const auto evaluate = [&] {
+    ++evaluations_;
+    return closure();
+  };
+  const index_t begin = evaluations_, most = options_.max_eval.value_or(options_.max_iter * 5 / 4);
+  point now{0, evaluate(), 0, gather(&host_parameter::read_grad)};
+  const double first_loss = now.loss;
+  const auto is_done = [&] { return largest_of(now.gradient) <= options_.tolerance_grad; };
+  if (is_done()) return first_loss;
+  for (index_t n = 1;; ++n) {
+    ++iterations_;
+    if (iterations_ > 1) remember(now.gradient);
+    direct(now.gradient);
+    gradient_before_ = now.gradient;
+    const double loss_before = now.loss, largest = largest_of(direction_);
+    double sum = 0;
+    for (const double one : now.gradient) sum += std::fabs(one);
+    length_ = (iterations_ == 1 && sum > 1 ? 1 / sum : 1) * lr();
+    now.t = 0;
+    now.slope = dot(now.gradient, direction_);
+    if (now.slope > -options_.tolerance_change) break;
+    const vector x = gather(&host_parameter::read);
+    const auto go = [&](double t) {
+      vector there = x;
+      add_times(there, t, direction_);
+      scatter(there);
+    };
+    try {
+      if (options_.line_search_fn == line_search::strong_wolfe) {
+        const auto at = [&](double t) {
+          go(t);
+          point p{t, evaluate(), 0, gather(&host_parameter::read_grad)};
+          p.slope = dot(p.gradient, direction_);
+          return p;
+        };
+        now = search(at, length_, now, largest, most - (evaluations_ - begin));
+        length_ = now.t;
+        go(length_);
+      } else {
+        go(length_);
+        if (n != options_.max_iter) now = {0, evaluate(), 0, gather(&host_parameter::read_grad)};
+      }
+    } catch (...) {
+      scatter(x);
+      throw;
+    }
+    if (n == options_.max_iter || evaluations_ - begin >= most || is_done() ||
+        largest * length_ <= options_.tolerance_change || std::fabs(now.loss - loss_before) < options_.tolerance_change)
+      break;
+  }
+  return first_loss;
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.LBFGS: steps along the direction that the last `history_size` changes of parameters and gradient
+/// suggest for a quadratic loss, for few parameters and whole data sets. step(closure) calls closure(), which zeroes
+/// the gradients, computes the loss, calls backward() and returns the loss. Without a line search each step has the
+/// length lr; with line_search::strong_wolfe the loss goes down. All parameters, of any types and devices, are one
+/// vector of doubles on the host, and so are the 2 history_size vectors that are kept. One group. J. Nocedal and S.
+/// Wright, "Numerical optimization", 2006, algorithms 7.5, 3.5 and 3.6.
+///
+///     optim::lbfgs optimizer(model, {.line_search_fn = optim::line_search::strong_wolfe});
+///     const double loss = optimizer.step([&] {
+///       optimizer.zero_grad();
+///       variable loss = mse_loss(model(x), y);
+///       loss.backward();
+///       return loss;
+///     });
+using lbfgs = detail::lbfgs_of<std::vector<double>>;
+
+#if SINTER_COMPILED
+namespace detail {
+SINTER_INSTANCE class lbfgs_of<std::vector<double>>;
+}
+#endif
+
+}  // namespace sinter::optim
 // sinter/optim/lion.hpp: Lion, steps of one size in the direction of a sign.
 
 namespace sinter::optim {
@@ -64251,6 +68971,161 @@ static_assert(optimizer_rule<lion_rule>);
 ///
 ///     optim::lion optimizer(model, {.lr = 1e-4, .weight_decay = 0.1});
 using lion = rule_optimizer<detail::lion_rule>;
+
+}  // namespace sinter::optim
+// sinter/optim/muon.hpp: Muon, momentum of matrices made nearly orthogonal.
+
+namespace sinter::optim {
+
+/// By what the rate of an (A, B) matrix is multiplied.
+enum class muon_rate {
+  original,           ///< sqrt(max(1, A / B))
+  match_rms_adamw,    ///< 0.2 sqrt(max(A, B)), for the rate and decay of adamw
+  spectral_unclamped  ///< sqrt(A / B)
+};
+
+struct muon_options {
+  double lr = 0.001;
+  double weight_decay = 0.1;
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::array<double, 3> ns_coefficients = {3.4445, -4.7750, 2.0315};  ///< of X, X X^T X and (X X^T)^2 X
+  double eps = 1e-7;                                                  ///< the norm of a gradient is at least that
+  index_t ns_steps = 5;
+  muon_rate adjust_lr_fn = muon_rate::original;
+};
+
+namespace detail {
+
+struct muon_rule {
+  using options = muon_options;
+  static void validate(const options& o);
+  static void validate_matrix(const extents<2>& shape, const std::string& label);
+  /// Of a matrix (rows, columns).
+  static double rate(const options& o, double lr, index_t rows, index_t columns);
+
+  /// The momentum, and what of it and the gradient goes into the step.
+  template <class T>
+  struct momentum_kernel {
+    static constexpr int leaves = 2, outputs = 2;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, C>;
+    using output_types = sinter::detail::kernel::type_list<C, C>;
+    C momentum, fresh, gradient_scale, of_gradient, of_momentum;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto g = gradient_scale * m.template load<0, T>();
+      const auto v = momentum * m.template load<1, C>() + fresh * g;
+      m.template put<0, C>(v);
+      m.template put<1, C>(of_gradient * g + of_momentum * v);
+    }
+  };
+  template <class T>
+  struct step_kernel {
+    static constexpr int leaves = 2, outputs = 1;
+    using C = compute_type<T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, C>;
+    using output_types = sinter::detail::kernel::type_list<T>;
+    C kept, rate;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      m.template put<0, T>(kept * m.template load<0, T>() - rate * m.template load<1, C>());
+    }
+  };
+
+  template <class T, device D>
+  struct state {
+    using C = compute_type<T>;
+    running<T, D> momentum;
+
+    template <class F>
+    void each_saved(const F& f) {
+      f("momentum", momentum);
+    }
+
+    void reserve(index_t n, const options&) { momentum.reserve(n); }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      if (p.numel() == 0) return;
+      const at_once passes;  // each reads what the one before wrote
+      const C mu = static_cast<C>(o.momentum), fresh = static_cast<C>(1 - o.momentum);
+      C* const v = momentum.data();
+      const auto u = tensor<C, 2, D>::uninitialized(p.matrix());
+      run_update<D>(momentum_kernel<T>{mu, fresh, static_cast<C>(gradient_scale), o.nesterov ? fresh : C(0),
+                                       o.nesterov ? mu : C(1)},
+                    p.numel(), {p.grad(), v}, {v, access::data(u)});
+      const tensor<C, 2, D> x = orthogonal(u, o);
+      const extents<2>& shape = p.matrix();
+      const double rate = muon_rule::rate(o, lr, shape[p.by_columns() ? 1 : 0], shape[p.by_columns() ? 0 : 1]);
+      run_update<D>(step_kernel<T>{static_cast<C>(1 - lr * o.weight_decay), static_cast<C>(rate)}, p.numel(),
+                    {p.data(), access::data(x)}, {p.data()});
+    }
+
+   private:
+    /// x = U S V^T to nearly U V^T; on the side where X X^T or X^T X is smaller.
+    static tensor<C, 2, D> orthogonal(const tensor<C, 2, D>& u, const options& o) {
+      const auto [a, b, c] = o.ns_coefficients;
+      const tensor<C, 0, D> length = clamp_min(norm(u), o.eps);
+      tensor<C, 2, D> x = u / length;
+      const bool tall = u.extent(0) > u.extent(1);
+      for (index_t i = 0; i < o.ns_steps; ++i) {
+        const tensor<C, 2, D> gram = matmul(tall ? x.transpose() : x, tall ? x : x.transpose());
+        const tensor<C, 2, D> square = matmul(gram, gram);
+        const tensor<C, 2, D> sum = b * gram + c * square;
+        const tensor<C, 2, D> product = matmul(tall ? x : sum, tall ? sum : x);
+        x = a * x + product;
+      }
+      return x;
+    }
+  };
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void muon_rule::validate(const options& o) {
+  check_setting("muon", "weight_decay", o.weight_decay);
+  check_setting("muon", "momentum", o.momentum);
+  check_setting("muon", "eps", o.eps);
+  if (o.ns_steps < 0 || o.ns_steps >= 100)
+    sinter::detail::refuse<value_error>({"muon: ns_steps must be in [0, 100), but is ", o.ns_steps});
+}
+
+SINTER_SHARED_COLD void muon_rule::validate_matrix(const extents<2>& shape, const std::string& label) {
+  if (shape[0] < 0)
+    sinter::detail::refuse<value_error>({"muon: parameter ", label,
+                                         " is not a matrix; give muon the matrices by optim::only(model, f), and the "
+                                         "other parameters to another optimizer"});
+}
+
+SINTER_SHARED double muon_rule::rate(const options& o, double lr, index_t rows, index_t columns) {
+  const auto a = static_cast<double>(rows), b = static_cast<double>(columns);
+  switch (o.adjust_lr_fn) {
+    case muon_rate::match_rms_adamw:
+      return lr * 0.2 * std::sqrt(a > b ? a : b);
+    case muon_rate::spectral_unclamped:
+      return lr * std::sqrt(a / b);
+    case muon_rate::original:
+      break;
+  }
+  return lr * std::sqrt(a > b ? a / b : 1);
+}
+
+static_assert(optimizer_rule<muon_rule>);
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+
+/// As torch.optim.Muon, for the matrices of hidden layers: m = momentum m + (1 - momentum) g, u = (1 - momentum) g +
+/// momentum m for Nesterov's, else m; p = (1 - lr weight_decay) p - lr' X, with lr' of `adjust_lr_fn`. X is u made
+/// nearly orthogonal: u / |u|, then `ns_steps` times a X + b X X^T X + c (X X^T)^2 X, in float (of double in double),
+/// where PyTorch rounds to bfloat16. Other parameters, tables and last layers go to another optimizer, such as adamw.
+/// Errors: value_error for a parameter that is not a matrix. A step that runs out of memory may have moved some of
+/// them. K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
+///
+///     const auto hidden = [](const nn::parameter_info& p) { return p.shape.size() == 2; };
+///     optim::muon matrices(optim::only(model, hidden), {.lr = 0.02});
+///     optim::adamw others(optim::only(model, std::not_fn(hidden)), {.lr = 1e-3});
+using muon = rule_optimizer<detail::muon_rule>;
 
 }  // namespace sinter::optim
 // sinter/optim/nadam.hpp: NAdam and RAdam, Adam with Nesterov's momentum and with a rate that is rectified.
@@ -64448,6 +69323,42 @@ struct cosine_lr {
   double operator()(double base, index_t epoch) const;
 };
 
+/// base factor for `length` epochs, then base, as torch's ConstantLR.
+struct constant_lr {
+  index_t length = 5;
+  double factor = 1.0 / 3;
+  double operator()(double base, index_t epoch) const { return epoch < length ? base * factor : base; }
+};
+
+/// From base start to base end along a line in `length` epochs, then base end, as torch's LinearLR.
+struct linear_lr {
+  index_t length = 5;
+  double start = 1.0 / 3;
+  double end = 1;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From base to `rate` in `length` epochs along half a cosine, or a line, then `rate`, as torch's SWALR: while weights
+/// are averaged. The base is the rate when the scheduler is made.
+struct swa_lr {
+  double rate;
+  index_t length = 10;
+  bool linear = false;
+  double operator()(double base, index_t epoch) const;
+};
+
+/// From `least` to base along a line in `up` steps, and back in `down` (as many, where that is 0), again and again, as
+/// torch's CyclicLR with base as its max_lr. The part above `least` is multiplied by gamma^step, and with `halving` by
+/// a half in each cycle. L. N. Smith, WACV 2017.
+struct cyclic_lr {
+  double least;
+  index_t up = 2000;
+  index_t down = 0;
+  bool halving = false;
+  double gamma = 1;
+  double operator()(double base, index_t step) const;
+};
+
 /// From base start to base along a line in `length` epochs, then base.
 struct warm_up_lr {
   index_t length;
@@ -64510,40 +69421,54 @@ struct then_lr {
 template <class A, class B>
 then_lr(index_t, A, B) -> then_lr<A, B>;
 
-/// Keeps an optimizer's learning rate at a schedule; sets that of epoch 0 at once.
+namespace detail {
+
+/// What all schedulers share.
+class scheduler_base {
+ public:
+  index_t epoch() const { return epoch_; }
+  /// The rate that the schedule is of: the one that a group had when the scheduler was made. Errors: index_error.
+  double base_lr(std::size_t group = 0) const { return group == 0 ? base_ : more_[checked_group(group, groups())]; }
+  /// Number of groups that the scheduler keeps; those that the optimizer gets later keep their own rates.
+  std::size_t groups() const { return 1 + more_.size(); }
+
+ protected:
+  explicit scheduler_base(optimizer& target);
+  /// Sets rate(rule, base, epoch) in each group, or throws and sets none; the bases, if they are given, become those.
+  void set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule, const double* bases);
+
+ private:
+  optimizer& target_;
+  double base_;
+  std::vector<double> more_;  ///< of the groups from the second on
+  index_t epoch_ = 0;
+};
+
+}  // namespace detail
+
+/// Keeps an optimizer's learning rates at a schedule, that of each group from where it begins; sets those of epoch 0 at
+/// once.
 ///
 ///     optim::lr_scheduler scheduler(optimizer, optim::cosine_lr{.period = 20});
 ///     for (...) { train(); scheduler.step(); }
 template <schedule S>
-class lr_scheduler {
+class lr_scheduler : public detail::scheduler_base {
  public:
-  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) {
-    set_epoch(0);
-  }
+  lr_scheduler(optimizer& target, S rule) : scheduler_base(target), rule_(std::move(rule)) { set_epoch(0); }
 
-  void step() { set_epoch(epoch_ + 1); }
-  index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) {
-    target_.set_lr(rule_(base_, epoch));
-    epoch_ = epoch;
-  }
+  void step() { set_epoch(epoch() + 1); }
+  void set_epoch(index_t epoch) { set(epoch, &rate_of, &rule_, nullptr); }
 
-  /// The rate that the schedule is of.
-  double base_lr() const { return base_; }
   /// The rate of an epoch of a schedule of `base_lr`.
   double rate(double base_lr, index_t epoch) const { return rule_(base_lr, epoch); }
-  /// Goes on from there, and sets the rate.
-  void restore(double base_lr, index_t epoch) {
-    target_.set_lr(rate(base_lr, epoch));
-    base_ = base_lr;
-    epoch_ = epoch;
-  }
+  /// Goes on from there, and sets the rates; one base for each group.
+  void restore(const std::vector<double>& base_lr, index_t epoch) { set(epoch, &rate_of, &rule_, base_lr.data()); }
 
  private:
-  optimizer& target_;
+  static double rate_of(const void* rule, double base, index_t epoch) {
+    return (*static_cast<const S*>(rule))(base, epoch);
+  }
   S rule_;
-  double base_;
-  index_t epoch_ = 0;
 };
 
 struct plateau_options {
@@ -64555,8 +69480,8 @@ struct plateau_options {
   bool maximize = false;    ///< is a better value a larger one?
 };
 
-/// Makes the learning rate smaller when a value, such as the validation loss, has not become better for some epochs, as
-/// torch's ReduceLROnPlateau with its threshold relative to the best value.
+/// Makes the learning rates smaller when a value, such as the validation loss, has not become better for some epochs,
+/// as torch's ReduceLROnPlateau with its threshold relative to the best value.
 ///
 ///     optim::reduce_on_plateau scheduler(optimizer, {.patience = 3});
 ///     for (...) { train(); scheduler.step(validation_loss); }
@@ -64576,6 +69501,27 @@ class reduce_on_plateau {
 
 #if SINTER_DEFINES
 
+namespace detail {
+
+SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), base_(target.lr()) {
+  for (std::size_t group = 1; group < target.groups(); ++group) more_.push_back(target.lr(group));
+}
+SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule,
+                                       const double* bases) {
+  std::vector<double> rates;
+  for (std::size_t group = 0; group < groups(); ++group) {
+    rates.push_back(rate(rule, bases != nullptr ? bases[group] : base_lr(group), epoch));
+    check_setting("optimizer", "the learning rate", rates.back());
+  }
+  for (std::size_t group = 0; group < groups(); ++group) {
+    target_.set_lr(rates[group], group);
+    if (bases != nullptr) (group == 0 ? base_ : more_[group - 1]) = bases[group];
+  }
+  epoch_ = epoch;
+}
+
+}  // namespace detail
+
 SINTER_SHARED double polynomial_lr::operator()(double base, index_t epoch) const {
   if (length < 1) throw value_error("polynomial_lr: `length` must be at least 1");
   return epoch >= length ? 0 : base * std::pow(1 - static_cast<double>(epoch) / static_cast<double>(length), power);
@@ -64589,6 +69535,28 @@ inline double along_cosine(double a, double b, double x) {
 }
 
 }  // namespace detail
+
+SINTER_SHARED double linear_lr::operator()(double base, index_t epoch) const {
+  if (length < 1) throw value_error("linear_lr: `length` must be at least 1");
+  const double at = epoch < length ? static_cast<double>(epoch) / static_cast<double>(length) : 1;
+  return base * (start + (end - start) * at);
+}
+
+SINTER_SHARED double swa_lr::operator()(double base, index_t epoch) const {
+  if (length < 0) throw value_error("swa_lr: `length` must not be negative");
+  if (epoch >= length) return rate;
+  const double at = static_cast<double>(epoch) / static_cast<double>(length);
+  return linear ? base + (rate - base) * at : detail::along_cosine(base, rate, at);
+}
+
+SINTER_SHARED double cyclic_lr::operator()(double base, index_t step) const {
+  if (up < 1 || down < 0) throw value_error("cyclic_lr: `up` must be at least 1, and `down` not negative");
+  const index_t length = up + (down == 0 ? up : down), at = step % length;
+  const double height = at <= up ? static_cast<double>(at) / static_cast<double>(up)
+                                 : static_cast<double>(length - at) / static_cast<double>(length - up);
+  const double cycles = halving ? static_cast<double>(step / length) : 0;
+  return least + (base - least) * height * std::pow(0.5, cycles) * std::pow(gamma, static_cast<double>(step));
+}
 
 SINTER_SHARED double cosine_restarts_lr::operator()(double base, index_t epoch) const {
   if (period < 1 || growth < 1) throw value_error("cosine_restarts_lr: `period` and `growth` must be at least 1");
@@ -64630,8 +69598,10 @@ SINTER_SHARED void reduce_on_plateau::step(double value) {
     without_ = 0;
   }
   if (without_ <= options_.patience) return;
-  const double rate = target_.lr() * options_.factor;
-  target_.set_lr(rate > options_.least ? rate : options_.least);
+  for (std::size_t group = 0; group < target_.groups(); ++group) {
+    const double rate = target_.lr(group) * options_.factor;
+    target_.set_lr(rate > options_.least ? rate : options_.least, group);
+  }
   cooling_ = options_.cooldown;
   without_ = 0;
 }
@@ -64654,6 +69624,81 @@ SINTER_SHARED double cosine_lr::operator()(double base, index_t epoch) const {
 }
 
 #endif  // SINTER_DEFINES
+
+}  // namespace sinter::optim
+// sinter/optim/update_bn.hpp: the running moments of batch norms, made anew for averaged parameters.
+
+namespace sinter::optim {
+
+namespace detail {
+
+/// Goes through lists of members and makes running moments begin anew, as averages of all batches, until its end.
+class fresh_moments {
+ public:
+  fresh_moments() = default;
+  fresh_moments(const fresh_moments&) = delete;
+  fresh_moments& operator=(const fresh_moments&) = delete;
+  ~fresh_moments() {
+    for (const auto& [at, momentum] : before_) *at = momentum;
+  }
+  std::size_t size() const { return before_.size(); }
+
+  template <class M>
+  void operator()(sinter::detail::text_piece, M& member) {
+    if constexpr (nn::is_module<M>) enter(member);
+  }
+  template <class M>
+  void enter(M& m) {
+    if constexpr (requires { m.each_member(nullptr, *this); }) m.each_member(nullptr, refuse_moments());
+    else if constexpr (requires {
+                         m.settings.momentum = std::nullopt;
+                         m.running_var.value();
+                       }) {
+      if (!m.running_mean.defined()) return;
+      before_.emplace_back(&m.settings.momentum, m.settings.momentum);
+      m.settings.momentum = std::nullopt;
+      m.running_mean.value().zero_();
+      m.running_var.value().fill_(1);
+      m.num_batches_tracked.value().zero_();
+    } else M::visit(*this, m);
+  }
+
+ private:
+  struct refuse_moments {
+    template <class X>
+    void operator()(const nn::detail::member_name& name, const X&) const {
+      if (std::string_view(name.text()).ends_with("running_mean"))
+        throw value_error("update_bn: a batch norm inside an any_module does not show its settings; average buffers");
+    }
+    template <class M>
+    void erased(const nn::detail::member_name* name, const M& m) const {
+      m.each_member(name, *this);
+    }
+  };
+  std::vector<std::pair<std::optional<double>*, std::optional<double>>> before_;
+};
+
+}  // namespace detail
+
+/// Makes the running moments of all batch norms anew, as the averages over the batches of a loader, as
+/// torch.optim.swa_utils.update_bn: after an equal average of parameters, whose moments nobody has seen. Elements of
+/// the loader have `inputs`, or are tensors. The model is in eval() mode afterwards. Errors: value_error for a batch
+/// norm inside an any_module.
+///
+///     optim::update_bn(loader, average);
+template <class Loader, nn::is_module M>
+void update_bn(Loader&& loader, M& model) {
+  detail::fresh_moments moments;
+  moments.enter(model);
+  const no_grad guard;
+  model.train();
+  if (moments.size() > 0)
+    for (auto&& batch : loader) {
+      if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
+      else static_cast<void>(eval(model(batch.inputs)));
+    }
+  model.eval();
+}
 
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
@@ -75849,8 +80894,6 @@ struct part_of_rank {
 }  // namespace sinter::detail
 // sinter/ranks/run_checkpoint.hpp: one file with all that a training run needs to go on after it was stopped.
 
-#include <sys/stat.h>
-
 // sinter/ranks/run_part.hpp: what a run_checkpoint saves of each kind of object, and how it is put back.
 
 #ifndef SINTER_SINGLE_SINTER_DATA_LOADER_HPP
@@ -76118,14 +81161,14 @@ namespace detail {
 /// parent: the thread that held it is not there.
 class dataset_turns {
  public:
-  bool of_this_process() const { return process_ == ::getpid(); }
+  bool of_this_process() const { return process_ == process_number(); }
   std::unique_lock<std::mutex> take() {
     return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
 
  private:
   std::mutex mutex_;
-  pid_t process_ = ::getpid();
+  int process_ = process_number();
 };
 
 /// Where the next loop begins, and how far the loop has come that began last. Several threads may have loops; copies go
@@ -76820,13 +81863,24 @@ SINTER_SHARED_COLD std::string json_string(std::string_view text) {
 #define SINTER_SINGLE_SINTER_IO_MAPPING_HPP
 // sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
 
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 
 #ifndef SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
 #define SINTER_SINGLE_SINTER_IO_DESCRIPTOR_HPP
-// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
+// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again. What
+// Windows does otherwise stands here, in mapping.hpp and in write.hpp.
 
 #include <fcntl.h>
+#include <sys/stat.h>
+
+#if defined(_WIN32)
+#include <io.h>
+
+#else
+#include <unistd.h>
+#endif
 
 #include <cerrno>
 
@@ -76867,20 +81921,55 @@ class descriptor {
   int number_ = -1;
 };
 
+#if defined(_WIN32)
+using file_info = struct ::_stat64;
+inline constexpr const char* ends_of_folders = "/\\";
+inline constexpr int flags_of_all_files = _O_BINARY | _O_NOINHERIT;
+#else
+using file_info = struct ::stat;
+inline constexpr const char* ends_of_folders = "/";
+inline constexpr int flags_of_all_files = O_CLOEXEC | O_NOCTTY;
+#endif
+
+/// What the system says of a file; false with errno set if there is none, or it says nothing.
+inline bool tell_file(const char* path, file_info& info) {
+#if defined(_WIN32)
+  return ::_stat64(path, &info) == 0;
+#else
+  return ::stat(path, &info) == 0;
+#endif
+}
+inline bool tell_file(const descriptor& file, file_info& info) {
+#if defined(_WIN32)
+  return ::_fstat64(file.get(), &info) == 0;
+#else
+  return ::fstat(file.get(), &info) == 0;
+#endif
+}
+inline bool is_regular(const file_info& info) { return S_ISREG(info.st_mode); }
+inline bool is_folder(const file_info& info) { return S_ISDIR(info.st_mode); }
+
 /// Not open, with errno set, if the system refuses.
-inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
-  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+inline descriptor open_file(const std::string& path, int flags, int mode = 0) {
+  return descriptor(restarted([&] { return ::open(path.c_str(), flags | flags_of_all_files, mode); }));
 }
 
 /// Up to n bytes; 0 at the end; -1 with errno set on failure.
 inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
+#if defined(_WIN32)
+  return ::_read(from.get(), to, n < (1u << 30) ? static_cast<unsigned>(n) : 1u << 30);
+#else
   return restarted([&] { return ::read(from.get(), to, n); });
+#endif
 }
 
 /// Writes all bytes; returns the error, or 0.
 inline int write_all(const descriptor& to, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    constexpr std::size_t most = std::size_t{1} << 30;  // Windows counts in 32 bits
+    const ssize_t written = restarted([&] {
+      return ::write(to.get(), bytes.data(), static_cast<unsigned>(bytes.size() < most ? bytes.size() : most));
+    });
     if (written < 0) return errno;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -76891,9 +81980,16 @@ inline int write_all(const descriptor& to, std::string_view bytes) {
 SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t n, std::size_t place) {
   std::size_t total = 0;
   while (total < n) {
+#if defined(_WIN32)
+    static std::mutex moving;  // the place of a file is one for all threads
+    const std::lock_guard lock(moving);
+    if (::_lseeki64(from.get(), static_cast<long long>(place + total), SEEK_SET) < 0) return -1;
+    const ssize_t got = read_some(from, static_cast<char*>(to) + total, n - total);
+#else
     const ssize_t got = restarted([&] {
       return ::pread(from.get(), static_cast<char*>(to) + total, n - total, static_cast<off_t>(place + total));
     });
+#endif
     if (got < 0) return -1;
     if (got == 0) break;
     total += static_cast<std::size_t>(got);
@@ -76906,10 +82002,17 @@ SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t
 
 namespace sinter::detail {
 
-/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+/// The bytes of a file in memory. Pages are read when they are touched, on Windows all at once; what is written to them
+/// stays in this process.
 class file_mapping {
  public:
   SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(_WIN32)
+    auto whole = std::make_unique_for_overwrite<char[]>(size);
+    if (const ssize_t got = read_at(file, whole.get(), size, 0); got < 0 || static_cast<std::size_t>(got) < size)
+      refuse<io_error>({path, ": cannot be read: ", got < 0 ? system_text(errno) : "it was cut short"});
+    data_ = whole.release();
+#else
 #if defined(MAP_NORESERVE)
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
 #else
@@ -76917,10 +82020,15 @@ class file_mapping {
 #endif
     data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+#endif
   }
   file_mapping(const file_mapping&) = delete;
   file_mapping& operator=(const file_mapping&) = delete;
+#if defined(_WIN32)
+  ~file_mapping() { delete[] data(); }
+#else
   ~file_mapping() { ::munmap(data_, size_); }
+#endif
 
   char* data() const { return static_cast<char*>(data_); }
 
@@ -77010,9 +82118,9 @@ class safetensors_file {
   SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
     file_ = open_file(path, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
-    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    file_info info;
+    if (!tell_file(file_, info)) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!is_regular(info)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
     const auto size = static_cast<std::size_t>(info.st_size);
     unsigned char length[8];
     if (size < sizeof length)
@@ -77335,21 +82443,43 @@ SINTER_COLD inline safetensors read_safetensors(const std::string& path, const s
 #define SINTER_SINGLE_SINTER_IO_WRITE_HPP
 // sinter/io/write.hpp: writes files that are complete or as they were before.
 
+#if !defined(_WIN32)
 #include <dirent.h>
 #include <sys/file.h>
+#endif
+
+#if defined(_WIN32)
+#include <filesystem>
+#endif
 
 namespace sinter::detail {
-
-/// The name that symbolic links lead to, whether or not there is a file of that name.
-SINTER_SHARED_COLD std::string link_target(std::string path);
-
-/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
-SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old);
 
 /// Whether a written file must be on the disk, and not only with the system, when the call returns.
 enum class durability { of_the_system, of_the_disk };
 
 inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix = ".saving";
+
+#if defined(_WIN32)
+
+// Links are followed by the system; files have no modes and no locks that matter here; nothing is removed.
+inline std::string link_target(std::string path) { return path; }
+inline int copy_mode(const descriptor&, const file_info&) { return 0; }
+inline void remove_unfinished(const std::string&) {}
+inline bool claim_new_file(const descriptor&) { return true; }
+inline int sync_folder(const std::string&) { return 0; }
+inline int sync_file(const descriptor& file) { return ::_commit(file.get()) == 0 ? 0 : errno; }
+inline bool may_write(const std::string& path) { return ::_access(path.c_str(), 2) == 0; }
+
+/// Gives a file another name; what had that name is gone. Returns the error, or 0.
+SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to);
+
+#else
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_SHARED_COLD std::string link_target(std::string path);
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const file_info& old);
 
 /// Removes the unfinished files of durable writers in a folder ("" or with / at its end) that were killed. Those at
 /// work hold a lock.
@@ -77358,18 +82488,30 @@ SINTER_SHARED_COLD void remove_unfinished(const std::string& folder);
 /// Locks a new file against remove_unfinished(); whether it is still there. Where files have no locks nothing is
 /// removed either.
 SINTER_COLD inline bool claim_new_file(const descriptor& file) {
-  struct stat info;
+  file_info info;
   if (restarted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) return false;
-  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+  return tell_file(file, info) && info.st_nlink > 0;
 }
 
 /// Brings the names in a folder to the disk; returns the error, or 0. Some file systems know no such call.
 SINTER_SHARED_COLD int sync_folder(const std::string& folder);
 
+inline int sync_file(const descriptor& file) {
+  return restarted([&] { return ::fsync(file.get()); }) == 0 ? 0 : errno;
+}
+inline bool may_write(const std::string& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
+
+/// Gives a file another name; what had that name is gone. Returns the error, or 0.
+inline int rename_file(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+#endif  // _WIN32
+
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old, durability until);
+                                    const file_info* old, durability until);
 
 /// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
 /// what is no regular file, such as a device or a pipe, is written straight to.
@@ -77384,6 +82526,17 @@ inline constinit std::atomic<unsigned> files_replaced{0};
 
 #if SINTER_DEFINES
 
+#if defined(_WIN32)
+
+// Of <filesystem>, which asks Windows for a replacing move; std::rename refuses where a file has the name.
+SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to) {
+  std::error_code problem;
+  std::filesystem::rename(from, to, problem);
+  return problem ? EACCES : 0;
+}
+
+#else
+
 SINTER_SHARED_COLD std::string link_target(std::string path) {
   char to[4096];
   for (int links = 0; links < 40; ++links) {
@@ -77396,7 +82549,7 @@ SINTER_SHARED_COLD std::string link_target(std::string path) {
   return path;
 }
 
-SINTER_SHARED_COLD int copy_mode(const descriptor& file, const struct stat& old) {
+SINTER_SHARED_COLD int copy_mode(const descriptor& file, const file_info& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
     mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
@@ -77422,17 +82575,19 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
   return restarted([&] { return ::fsync(names.get()); }) == 0 || errno == EINVAL ? 0 : errno;
 }
 
+#endif  // _WIN32
+
 SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const struct stat* old, durability until) {
+                                    const file_info* old, durability until) {
   std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
-  const std::string folder = name.substr(0, name.rfind('/') + 1);
+  const std::string folder = name.substr(0, name.find_last_of(ends_of_folders) + 1);
   if (on_disk) remove_unfinished(folder);
   std::string part;
   descriptor file;
   bool claimed = false;
   do {  // the name is taken where a process of another machine or container has the same number
-    part = joined({folder, unfinished_prefix, ::getpid(), "-", count++, on_disk ? saving_suffix : ".part"});
+    part = joined({folder, unfinished_prefix, process_number(), "-", count++, on_disk ? saving_suffix : ".part"});
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
     claimed = file.is_open() && (!on_disk || claim_new_file(file));
   } while (!claimed && (file.is_open() || errno == EEXIST));
@@ -77440,12 +82595,12 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   int problem = 0;
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
-  if (problem == 0 && on_disk && restarted([&] { return ::fsync(file.get()); }) != 0) problem = errno;
-  // A lock ends with the file, so a durable one gets its name before.
-  if (!on_disk) {
+  if (problem == 0 && on_disk) problem = sync_file(file);
+  // A lock ends with the file, so a durable one gets its name before. Windows renames no open file.
+  if (!on_disk || !SINTER_FORKS) {
     if (const int closing = file.close(); problem == 0) problem = closing;
   }
-  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem == 0) problem = rename_file(part, name);
   if (problem != 0) {
     ::unlink(part.c_str());
     return problem;
@@ -77455,20 +82610,19 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
 
 SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
                                    durability until) {
-  struct stat old, target;
-  const bool exists = ::stat(path.c_str(), &old) == 0;
+  file_info old, target;
+  const bool exists = tell_file(path.c_str(), old);
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
   int problem = 0;
   const std::string name = link_target(path);
   // Links in /proc may lead to what has no name, such as a file that was removed.
-  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
-    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+  if (exists && (!is_regular(old) || !tell_file(name.c_str(), target))) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
     for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
-    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
-      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    if (exists && !may_write(name)) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
     problem = replace_file(name, pieces, exists ? &old : nullptr, until);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
@@ -77666,6 +82820,11 @@ class run_part {
       detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
     return x;
   }
+  bool has(std::string_view key) const {
+    for (const auto& [name, value] : texts)
+      if (name == key) return true;
+    return false;
+  }
   /// Errors: value_error, with the place before the text.
   [[noreturn]] SINTER_COLD void misfit(std::initializer_list<text_piece> what) const {
     detail::refuse<value_error>({place_, ": ", joined(what), "; nothing was loaded"});
@@ -77846,6 +83005,23 @@ struct run_commit {
   std::function<void()> write;
 };
 
+/// One number for each group of parameters: "lr", "lr.1" and so on.
+template <class F>
+void put_rates(run_part& to, const std::string& key, std::size_t groups, const F& rate) {
+  to.put(key, rate(std::size_t{0}));
+  for (std::size_t i = 1; i < groups; ++i) to.put(joined({key, ".", i}), rate(i));
+}
+/// Errors: value_error for another number of groups, or a senseless rate.
+SINTER_COLD inline std::vector<double> rates_at(const run_part& from, const std::string& key, std::size_t groups) {
+  std::vector<double> rates{from.number<double>(key)};
+  while (from.has(joined({key, ".", rates.size()})))
+    rates.push_back(from.number<double>(joined({key, ".", rates.size()})));
+  if (rates.size() != groups)
+    from.misfit({"has ", rates.size(), " groups of parameters, and the object ", groups,
+                 "; call add_param_group as before the save"});
+  return rates;
+}
+
 /// kind; save(object, part); plan(object, part), which checks that the part fits the object, and changes nothing.
 /// Errors of plan: value_error for a part that does not fit, io_error for one that lacks something.
 template <class X>
@@ -77908,16 +83084,19 @@ struct run_part_of<M> {
   }
 };
 
-/// The learning rate and what the rule keeps for each parameter, in the order of the parameters. Optimizer is a
-/// rule_optimizer, or sharded.
+/// The learning rate of each group and what the rule keeps for each parameter, in the order of the parameters.
+/// Optimizer is a rule_optimizer, or sharded.
 template <class Optimizer>
 struct optimizer_part {
   static constexpr const char* kind = "optimizer";
 
   static void save(const Optimizer& o, run_part& to) {
-    to.put("lr", o.lr());
+    put_rates(to, "lr", o.groups(), [&o](std::size_t group) { return o.lr(group); });
     to.put("parameters", o.size());
-    for (std::size_t i = 0; i < o.size(); ++i) to.put(joined({"parameter.", i}), o.label(i));
+    for (std::size_t i = 0; i < o.size(); ++i) {
+      to.put(joined({"parameter.", i}), o.label(i));
+      if (o.group_of(i) != 0) to.put(joined({"group.", i}), o.group_of(i));
+    }
     const auto members = o.saved_members();
     to.put("keeps", kept_names(members));
     for (const auto& m : members)
@@ -77925,23 +83104,27 @@ struct optimizer_part {
   }
 
   static run_commit plan(Optimizer& o, const run_part& from) {
-    const double lr = from.number<double>("lr");
-    optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
+    const std::vector<double> rates = rates_at(from, "lr", o.groups());
+    for (const double lr : rates) optim::detail::check_setting(from.place().c_str(), "the learning rate", lr);
     const auto members = o.saved_members();
     if (const std::string& saved = from.text("keeps"); saved != kept_names(members))
       from.misfit({"keeps ", quoted_name(saved), " for each parameter, and the optimizer ",
                    quoted_name(kept_names(members)), "; use the optimizer that was saved"});
     if (const auto n = from.number<std::size_t>("parameters"); n != o.size())
       from.misfit({"has ", n, " parameters, and the optimizer ", o.size()});
-    for (std::size_t i = 0; i < o.size(); ++i)
+    for (std::size_t i = 0; i < o.size(); ++i) {
       if (const std::string& saved = from.text(joined({"parameter.", i})); saved != o.label(i))
         from.misfit({"parameter ", i, " is ", quoted_name(saved), " in the file and ", quoted_name(o.label(i)),
                      " in the optimizer"});
+      const std::string key = joined({"group.", i});
+      if (const std::size_t saved = from.has(key) ? from.number<std::size_t>(key) : 0; saved != o.group_of(i))
+        from.misfit({"parameter ", i, " is in group ", saved, " in the file and ", o.group_of(i), " in the optimizer"});
+    }
     const auto staged = std::make_shared<optim::detail::staged_state>(optim::detail::staged(
         from.place(), members, from.tensors, [&o](const optim::detail::saved_member& m) { return o.keeps(m); }));
-    return {1, [&o, lr, staged] {
+    return {1, [&o, rates, staged] {
               staged->write();
-              o.set_lr(lr);
+              for (std::size_t group = 0; group < rates.size(); ++group) o.set_lr(rates[group], group);
               if constexpr (requires { o.forget_gathered(); }) o.forget_gathered();
             }};
   }
@@ -77965,13 +83148,14 @@ struct run_part_of<optim::lr_scheduler<S>> {
   static constexpr const char* kind = "lr_scheduler";
 
   static void save(const scheduler& s, run_part& to) {
-    to.put("base_lr", s.base_lr());
+    put_rates(to, "base_lr", s.groups(), [&s](std::size_t group) { return s.base_lr(group); });
     to.put("epoch", s.epoch());
   }
   static run_commit plan(scheduler& s, const run_part& from) {
-    const auto base = from.number<double>("base_lr");
+    const std::vector<double> base = rates_at(from, "base_lr", s.groups());
     const auto epoch = from.number<index_t>("epoch");
-    optim::detail::check_setting(from.place().c_str(), "the learning rate", s.rate(base, epoch));
+    for (const double one : base)
+      optim::detail::check_setting(from.place().c_str(), "the learning rate", s.rate(one, epoch));
     return {0, [&s, base, epoch] { s.restore(base, epoch); }};
   }
 };
@@ -78134,8 +83318,8 @@ class run_checkpoint {
 
   /// Whether there is a file, which a folder is not. Errors: io_error if that cannot be told.
   SINTER_COLD bool exists() const {
-    struct stat info;
-    if (::stat(path_.c_str(), &info) == 0) return S_ISREG(info.st_mode);
+    detail::file_info info;
+    if (detail::tell_file(path_.c_str(), info)) return detail::is_regular(info);
     if (errno != ENOENT)
       detail::refuse<io_error>({path_, ": cannot tell whether it exists: ", detail::system_text(errno)});
     return false;
@@ -78179,8 +83363,8 @@ class run_checkpoint {
 
  private:
   SINTER_COLD void refuse_folder() const {
-    struct stat info;
-    if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    detail::file_info info;
+    if (detail::tell_file(path_.c_str(), info) && detail::is_folder(info))
       detail::refuse<io_error>({path_, ": is a directory, not a file; name a file in it"});
   }
   template <class X>
@@ -78528,16 +83712,28 @@ class sharded<rule_optimizer<Rule>> : public optimizer {
   void step(double gradient_scale = 1) {
     ranks_->guarded([&] {
       forget_gathered();
-      inner_.set_lr(lr());
+      for (std::size_t group = 0; group < groups(); ++group) inner_.set_lr(lr(group), group);
       inner_.step_those([this](std::size_t i) { return owner(i) == ranks_->rank(); }, gradient_scale);
       ranks_->spread();
     });
+  }
+  /// As that of rule_optimizer, for parameters of the model; all ranks call it alike. Errors: also value_error for a
+  /// parameter that is not the model's.
+  template <class Source, std::invocable<options_type&> F>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
+  void add_param_group(const Source& source, const F& change) {
+    if (!inner_.has(source))
+      throw value_error("sharded: a group takes parameters of the model that the optimizer was made for");
+    inner_.add_param_group(source, change);
+    add_group(inner_.lr(groups()));
   }
   void zero_grad() const { inner_.zero_grad(); }
   /// Multiplies all gradients by a factor; whether all of them are finite.
   bool scale_gradients(double factor) { return inner_.scale_gradients(factor); }
 
   const options_type& options() const { return inner_.options(); }
+  const options_type& options(std::size_t group) const { return inner_.options(group); }
+  std::size_t group_of(std::size_t parameter) const { return inner_.group_of(parameter); }
   /// Number of parameters, those of all ranks.
   std::size_t size() const { return inner_.size(); }
   /// The rank that updates a parameter.
@@ -78612,6 +83808,7 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
     : optimizer_part<optim::sharded<optim::rule_optimizer<Rule>>> {};
 
 }  // namespace sinter::detail
+#if !defined(_WIN32)  // not written for its sockets
 // sinter/ranks/socket/communicator.hpp: ranks that are processes, of one machine or several, over Unix or TCP
 // sockets.
 
@@ -78626,6 +83823,7 @@ struct run_part_of<optim::sharded<optim::rule_optimizer<Rule>>>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <map>
 #include <random>
@@ -79441,6 +84639,8 @@ inline void accept_ranks(const listener& at, std::size_t count,
 }
 
 }  // namespace sinter::detail
+#ifndef SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
+#define SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
 // sinter/ranks/waiting.hpp: what ranks wait for: calls that wait for each other for ever, and who keeps others waiting.
 
 namespace sinter::detail {
@@ -79578,6 +84778,7 @@ class wait_graph {
 };
 
 }  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
 
 namespace sinter::detail {
 
@@ -80545,6 +85746,7 @@ class socket_communicator : public detail::host_communicator<socket_communicator
 };
 
 }  // namespace sinter
+#endif
 // sinter/ranks/sync_batch_norm.hpp: a batch norm by the moments of the samples of all ranks.
 
 #ifndef SINTER_SINGLE_SINTER_PARALLEL_MERGED_MOMENTS_HPP
@@ -80778,6 +85980,149 @@ struct sync_batch_norm<C, Norm> : module<sync_batch_norm<C, Norm>> {
 }  // namespace nn
 }  // namespace sinter
 // sinter/ranks/thread/communicator.hpp: ranks that are threads of one process, over links with emulated times.
+
+#include <map>
+
+#ifndef SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
+#define SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
+// sinter/ranks/waiting.hpp: what ranks wait for: calls that wait for each other for ever, and who keeps others waiting.
+
+namespace sinter::detail {
+
+/// What a rank waits for, and what it has begun: what another rank must know to tell whether its wait can end.
+struct rank_wait {
+  rank_wait() = default;
+  explicit rank_wait(int ranks)
+      : missing(static_cast<std::size_t>(ranks)), sent(missing.size()), received(missing.size()) {}
+
+  bool waits = false;
+  call_header call;              ///< in which it waits, or that it made last
+  std::int64_t number = 0;       ///< of the collective; of the message, among those to or from that rank
+  std::int64_t collectives = 0;  ///< that it has come to
+  /// By rank: 1 if this one waits for a call of that rank, 2 if for what it has written to that rank to go, else 0.
+  std::vector<std::uint8_t> missing;
+  std::vector<std::int64_t> sent, received;  ///< messages that it has begun, by the other rank
+
+  void wait_for(const transfer& t) {
+    waits = true;
+    call = t.header;
+    number = t.number;
+    std::fill(missing.begin(), missing.end(), std::uint8_t{0});
+    missing[static_cast<std::size_t>(t.peer)] = t.outgoing ? 2 : 1;
+  }
+  void wait_for(const call_header& h, const std::vector<int>& calls_of, const std::vector<int>& writes_to = {}) {
+    waits = true;
+    call = h;
+    number = h.number;
+    std::fill(missing.begin(), missing.end(), std::uint8_t{0});
+    for (const int r : writes_to) missing[static_cast<std::size_t>(r)] = 2;
+    for (const int r : calls_of) missing[static_cast<std::size_t>(r)] = 1;
+  }
+  /// Counts a message that begins.
+  void begin(transfer& t) {
+    call = t.header;
+    t.number = ++(t.outgoing ? sent : received)[static_cast<std::size_t>(t.peer)];
+  }
+  void begin(const call_header& h) {
+    call = h;
+    if (h.number > 0) collectives = h.number;
+  }
+};
+
+/// Ranks do not begin a call while they wait: messages wait behind a collective, and the program behind a message. So
+/// where a waits for a call that b has not begun, and b for one of a, both do for ever, also over further ranks. It
+/// does not matter when each rank has said what it waits for: the first one to go on would need a call of the next,
+/// which has not gone on.
+class wait_graph {
+ public:
+  /// all[r]: what rank r has said last.
+  explicit wait_graph(std::span<const rank_wait> all) : all_(all) {}
+
+  /// The ranks of a cycle that `from` is part of, `from` first; empty where there is none. Who waits for what it
+  /// writes to go does not wait for certain, as the system may take it: that counts `with_writes` only.
+  std::vector<int> cycle(int from, bool with_writes) const {
+    std::vector<int> path;
+    std::vector<bool> seen(all_.size());
+    const auto reaches = [&](const auto& self, int at) -> bool {
+      path.push_back(at);
+      for (int next = 0; next < size(); ++next) {
+        if (!is_waiting_for(at, next, with_writes)) continue;
+        if (next == from) return true;
+        if (seen[static_cast<std::size_t>(next)]) continue;
+        seen[static_cast<std::size_t>(next)] = true;
+        if (self(self, next)) return true;
+      }
+      path.pop_back();
+      return false;
+    };
+    reaches(reaches, from);
+    return path;
+  }
+  /// Errors: a mismatch where `from` is part of a cycle.
+  void require_no_cycle(int from, bool with_writes = false) const {
+    std::vector<int> ranks = cycle(from, with_writes);
+    if (ranks.empty()) return;
+    // The same words, whoever finds it. A message that meets a collective is the odd one.
+    std::rotate(ranks.begin(), std::min_element(ranks.begin(), ranks.end()), ranks.end());
+    const auto odd = std::find_if(ranks.begin(), ranks.end(), [this](int r) { return is_message(said(r).call.op); });
+    std::string text = "mismatch: ";
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      text += (i > 0 ? ", " : "") + text_of_wait(ranks[i], ranks[(i + 1) % ranks.size()]);
+    throw trouble{communication_failure::mismatch, odd != ranks.end() ? *odd : ranks.front(),
+                  text +
+                      ": none of this can end; all ranks must make the same collectives in the same order, and each "
+                      "receive needs a send"};
+  }
+
+  /// The trouble of rank `me`, which has waited for these ranks for too long: it names those at the end of the waits
+  /// that begin there, which do not wait.
+  SINTER_COLD trouble timeout_of(int me, const char* doing, const std::vector<int>& missing) const {
+    std::vector<int> to_follow = missing, idle;
+    std::vector<bool> seen(all_.size());
+    seen[static_cast<std::size_t>(me)] = true;
+    std::string through;
+    for (std::size_t i = 0; i < to_follow.size(); ++i) {
+      const int r = to_follow[i];
+      if (seen[static_cast<std::size_t>(r)]) continue;
+      seen[static_cast<std::size_t>(r)] = true;
+      int last = -1;
+      for (int next = 0; next < size(); ++next)
+        if (is_waiting_for(r, next, true)) to_follow.push_back(last = next);
+      if (last < 0) idle.push_back(r);
+      else if (last != me) through += "; " + text_of_wait(r, last);
+    }
+    if (idle.empty()) idle = missing;
+    std::sort(idle.begin(), idle.end());
+    std::string text = joined({"timeout: ", doing, " ", rank_list(idle), " in vain"});
+    if (idle.size() == 1)
+      if (const rank_wait& one = said(idle[0]); one.collectives > 0 || is_message(one.call.op))
+        text += joined({"; the last call of rank ", idle[0], " known here is ", text_of(one.call)});
+    return {communication_failure::timeout, idle.front(), text + through};
+  }
+
+ private:
+  int size() const { return static_cast<int>(all_.size()); }
+  const rank_wait& said(int r) const { return all_[static_cast<std::size_t>(r)]; }
+  /// True where a waits for a call that b has not begun.
+  bool is_waiting_for(int a, int b, bool with_writes) const {
+    const rank_wait &x = said(a), &y = said(b);
+    const auto of_b = static_cast<std::size_t>(b), of_a = static_cast<std::size_t>(a);
+    if (!x.waits || x.missing[of_b] == 0 || (x.missing[of_b] == 2 && !with_writes)) return false;
+    const std::int64_t begun = x.call.op == operation::send      ? y.received[of_a]
+                               : x.call.op == operation::receive ? y.sent[of_a]
+                                                                 : y.collectives;
+    return begun < x.number;
+  }
+  std::string text_of_wait(int r, int for_whom) const {
+    return joined({"rank ", r, " waits in ", text_of(said(r).call), " for ",
+                   r == for_whom ? std::string("itself") : joined({"rank ", for_whom})});
+  }
+
+  std::span<const rank_wait> all_;
+};
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_RANKS_WAITING_HPP
 
 namespace sinter {
 
@@ -82258,6 +87603,454 @@ class nccl_communicator {
 
 }  // namespace sinter
 #endif
+// sinter/train.hpp: a training loop with validation, early stopping and checkpoints, for those who need no other.
+
+// sinter/train/fit.hpp: epochs over a loader, a score after each, the best weights kept, and a checkpoint.
+
+#ifndef SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
+#define SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
+// sinter/io/model_file.hpp: a model in a file.
+
+namespace sinter::nn {
+
+/// Writes the parameters and buffers of a model to a safetensors file, by their names in PyTorch. The file is complete
+/// or as it was before. Errors: io_error where it cannot be written.
+///
+///     nn::save(model, "digits.safetensors");
+template <is_module M>
+void save(const M& model, const std::string& path) {
+  write_safetensors(path, state(model));
+}
+
+/// Reads them back into a model of the same members. Errors: io_error for a file that cannot be read, and those of
+/// load_state, which name all that does not fit; the model is then as before.
+///
+///     nn::load(model, "digits.safetensors");
+template <is_module M>
+void load(const M& model, const std::string& path, const load_options& options = {}) {
+  load_state(model, read_safetensors(path), options);
+}
+
+}  // namespace sinter::nn
+#endif  // SINTER_SINGLE_SINTER_IO_MODEL_FILE_HPP
+#ifndef SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
+#define SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
+// sinter/io/progress.hpp: how far a loop has come: a bar on a terminal, one plain line at the end elsewhere.
+
+namespace sinter {
+
+using detail::is_terminal;
+
+/// Draws itself at most 20 times a second, so that advance() may be called for every batch.
+///
+///     progress_bar bar("epoch 1", loader.size());
+///     for (...) bar.advance();
+///     bar.finish("loss 0.31");             // leaves the line "epoch 1  loss 0.31"
+class progress_bar {
+ public:
+  progress_bar(std::string label, index_t total, std::FILE* to = stdout);
+  progress_bar(const progress_bar&) = delete;
+  progress_bar& operator=(const progress_bar&) = delete;
+  ~progress_bar();
+
+  void advance(index_t steps = 1);
+
+  /// Replaces the bar by the label and a text.
+  void finish(const std::string& text = "");
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void draw();
+  void clear();
+
+  std::string label_;
+  index_t total_, done_ = 0;
+  std::FILE* to_;
+  bool live_;
+  clock::time_point start_ = clock::now(), drawn_{};
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED progress_bar::progress_bar(std::string label, index_t total, std::FILE* to)
+    : label_(std::move(label)), total_(total > 0 ? total : 1), to_(to), live_(is_terminal(to)) {
+  if (live_) draw();
+}
+SINTER_SHARED progress_bar::~progress_bar() {
+  if (live_) clear();
+}
+SINTER_SHARED void progress_bar::advance(index_t steps) {
+  done_ = done_ + steps < total_ ? done_ + steps : total_;
+  if (live_ && clock::now() - drawn_ > std::chrono::milliseconds(50)) draw();
+}
+SINTER_SHARED void progress_bar::finish(const std::string& text) {
+  if (live_) clear();
+  live_ = false;
+  std::fprintf(to_, "%s%s%s\n", label_.c_str(), text.empty() ? "" : "  ", text.c_str());
+  std::fflush(to_);
+}
+SINTER_SHARED void progress_bar::draw() {
+  constexpr index_t width = 32;
+  const index_t full = done_ * width / total_;
+  const double elapsed = std::chrono::duration<double>(clock::now() - start_).count();
+  char rest[32] = "";
+  if (done_ > 0 && elapsed > 0.5)
+    std::snprintf(rest, sizeof rest, "  %.0f s left",
+                  elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
+  std::fprintf(
+      to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
+      std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
+  std::fflush(to_);
+  drawn_ = clock::now();
+}
+SINTER_SHARED void progress_bar::clear() {
+  std::fputs("\r\x1b[K", to_);
+  std::fflush(to_);
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_IO_PROGRESS_HPP
+#ifndef SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+#define SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+// sinter/metrics/running_mean.hpp: the mean of numbers that come one by one, such as the losses of batches.
+
+#ifndef SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+#define SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+// sinter/metrics/operands.hpp: what metrics are given, on any device, as numbers of the host.
+
+namespace sinter {
+
+// Names in messages.
+template <class, int>
+struct labels_of_elements_and_rank;
+struct pass_integers_of_shape_n;
+template <class, int>
+struct predictions_of_elements_and_rank;
+struct pass_floating_point_scores_n_c_or_integer_classes_n;
+struct pass_floating_point_scores_n_c;
+struct pass_floating_point_scores_n_or_n_c;
+struct pass_numbers_of_shape_n_or_n_outputs;
+
+namespace detail {
+
+template <class E>
+inline constexpr bool is_label = !floating_element<element_of<E>> && rank_of<E> == 1;
+
+enum class scores_of { classes, one_or_classes, classes_or_predicted };
+
+template <scores_of Kind, class S, class L>
+constexpr auto find_metric_mistake() {
+  if constexpr (!expression<S>) return no_operands<S>{};
+  else if constexpr (!expression<L>) return no_operands<L>{};
+  else if constexpr (!is_label<L>)
+    return mistake<labels_of_elements_and_rank<element_of<L>, rank_of<L>>, pass_integers_of_shape_n>{};
+  else {
+    constexpr bool scores = floating_element<element_of<S>>;
+    constexpr int rank = rank_of<S>;
+    using what = predictions_of_elements_and_rank<element_of<S>, rank>;
+    if constexpr (scores && rank == 2) return fitting<S>{};
+    else if constexpr (Kind == scores_of::one_or_classes) {
+      if constexpr (scores && rank == 1) return fitting<S>{};
+      else return mistake<what, pass_floating_point_scores_n_or_n_c>{};
+    } else if constexpr (Kind == scores_of::classes_or_predicted) {
+      if constexpr (!scores && rank == 1) return fitting<S>{};
+      else return mistake<what, pass_floating_point_scores_n_c_or_integer_classes_n>{};
+    } else return mistake<what, pass_floating_point_scores_n_c>{};
+  }
+}
+template <scores_of Kind, class S, class L>
+using metric_mistake = decltype(find_metric_mistake<Kind, bare<S>, bare<L>>());
+
+/// The value of an expression on the host; nothing is recorded.
+template <expression E>
+host_tensor metric_operand(const char* metric, const E& e) {
+  check_defined(metric, e);
+  if constexpr (is_tensor<E>) {
+    return e;
+  } else if constexpr (is_variable<E>) {
+    return e.detach();
+  } else {
+    const no_grad guard;
+    return metric_operand(metric, eval(e));
+  }
+}
+
+/// Rows of numbers (N, C), or (N,) as N rows of one, each as doubles.
+class metric_rows {
+ public:
+  explicit metric_rows(const host_tensor& x);
+
+  index_t size() const { return size_; }
+  index_t columns() const { return columns_; }
+  /// Row i; valid until the next call.
+  const double* operator[](index_t i);
+
+ private:
+  const host_tensor& x_;
+  index_t size_, columns_;
+  std::vector<double> row_;
+};
+
+/// The integers of a tensor (N,). Errors: shape_error if they are not `count`; index_error for one that is neither in
+/// [0, classes) nor `ignored`.
+SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
+                                                            index_t count, index_t classes, std::int64_t ignored);
+
+/// True if a score is above another one. NaN is above all numbers, as for argmax.
+inline bool is_above(double a, double b) { return a > b || (a != a && b == b); }
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_samples(const char* metric);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD metric_rows::metric_rows(const host_tensor& x)
+    : x_(x), size_(x.shape[0]), columns_(x.shape.size() > 1 ? x.shape[1] : 1) {
+  row_.resize(static_cast<std::size_t>(columns_));
+}
+SINTER_SHARED const double* metric_rows::operator[](index_t i) {
+  const std::size_t bytes = row_.size() * element_size(x_.element);
+  with_element(x_.element, [&](auto from) {
+    convert_elements<decltype(from)>(x_.bytes.data() + static_cast<std::size_t>(i) * bytes, row_.size(), row_.data());
+  });
+  return row_.data();
+}
+
+SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
+                                                            index_t count, index_t classes, std::int64_t ignored) {
+  if (x.shape[0] != count)
+    refuse<shape_error>({metric, ": ", x.shape[0], " ", what, "s for ", count, " samples; there must be one for each"});
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+  with_element(x.element, [&](auto from) { convert_elements<decltype(from)>(x.bytes.data(), all.size(), all.data()); });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != ignored && (all[i] < 0 || all[i] >= classes))
+      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  return all;
+}
+
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_samples(const char* metric) {
+  refuse<value_error>({metric, ": there are no samples; call add() before value()"});
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace detail
+}  // namespace sinter
+#endif  // SINTER_SINGLE_SINTER_METRICS_OPERANDS_HPP
+#ifndef SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+#define SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+// sinter/metrics/ranks.hpp: numbers of all ranks of a communicator, which has all_gather and all_reduce of its own.
+
+namespace sinter::detail {
+
+/// The sums over the ranks of a few numbers.
+template <class T, class C>
+void sum_over_ranks(C& ranks, std::span<T> numbers, const char* name) {
+  const auto n = static_cast<index_t>(numbers.size());
+  const tensor<T, 1> sums = ranks.all_reduce(from_data<T>(numbers, {n}), reduction::sum, name).get();
+  std::copy(sums.begin(), sums.end(), numbers.begin());
+}
+
+/// The numbers of rank 0, 1, ...; each may have another count of them.
+template <class C>
+std::vector<std::vector<double>> gather_over_ranks(C& ranks, std::vector<double> mine, const char* name) {
+  const tensor<std::int64_t, 1> counts =
+      ranks.all_gather(tensor<std::int64_t, 1>{static_cast<std::int64_t>(mine.size())}, name).get();
+  const std::int64_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<std::vector<double>> of_ranks(counts.span().size());
+  if (most == 0) return of_ranks;
+  mine.resize(static_cast<std::size_t>(most));  // all ranks gather equally many
+  const tensor<double, 1> all = ranks.all_gather(from_data<double>(mine, {most}), name).get();
+  const double* from = all.data();
+  for (std::size_t r = 0; r < of_ranks.size(); ++r, from += most)
+    of_ranks[r].assign(from, from + std::clamp<std::int64_t>(counts.span()[r], 0, most));
+  return of_ranks;
+}
+
+}  // namespace sinter::detail
+#endif  // SINTER_SINGLE_SINTER_METRICS_RANKS_HPP
+
+namespace sinter::metrics {
+
+/// The mean of numbers by their weights, added up in double. A mean loss of a batch has the weight of its samples.
+/// Errors: value_error for a weight that is negative or not finite, and of value() where all weights are 0.
+///
+///     metrics::running_mean loss;
+///     loss.add(batch_loss.item(), x.extent(0));
+class running_mean {
+ public:
+  void add(double number, double weight = 1);
+  double value() const;
+  double weight() const { return sums_[1]; }  ///< the sum of the weights so far
+  void reset() { sums_[0] = sums_[1] = 0; }
+  /// After it each rank of a communicator has what all ranks added. All ranks call it.
+  template <class C>
+  void all_reduce(C& ranks) {
+    sinter::detail::sum_over_ranks<double>(ranks, sums_, "running_mean");
+  }
+
+ private:
+  double sums_[2] = {0, 0};  // of weighted numbers, of weights
+};
+
+#if SINTER_DEFINES
+
+SINTER_SHARED void running_mean::add(double number, double weight) {
+  if (!(weight >= 0) || !std::isfinite(weight))
+    sinter::detail::refuse<value_error>({"running_mean: the weight ", weight, " must be finite and not negative"});
+  if (weight == 0) return;
+  sums_[0] += number * weight;
+  sums_[1] += weight;
+}
+SINTER_SHARED double running_mean::value() const {
+  if (sums_[1] == 0) sinter::detail::refuse_no_samples("running_mean");
+  return sums_[0] / sums_[1];
+}
+
+#endif  // SINTER_DEFINES
+
+}  // namespace sinter::metrics
+#endif  // SINTER_SINGLE_SINTER_METRICS_RUNNING_MEAN_HPP
+
+namespace sinter {
+
+/// What an epoch of fit() came to.
+struct epoch_record {
+  index_t epoch = 0;
+  double loss = 0;   ///< the mean over the samples, while the model changed
+  double score = 0;  ///< after the epoch; the loss where there is no score
+  double seconds = 0;
+};
+
+struct fit_options {
+  index_t epochs = 10;            ///< those of a run that goes on included
+  index_t patience = 0;           ///< ends after so many epochs without a better score; 0: never
+  bool maximize = false;          ///< true: a larger score is better, such as an accuracy
+  bool restore_best = true;       ///< the model ends with the weights of the best epoch, else of the last
+  double clip_grad_norm = 0;      ///< 0: gradients are not clipped
+  std::string checkpoint = {};    ///< a file that is written after each epoch, and read where it is there
+  std::FILE* progress = nullptr;  ///< such as stdout, for a bar and a line of each epoch
+  /// Called after each epoch, before the checkpoint is written; may set the rate of the optimizer for the next one.
+  std::function<void(const epoch_record&)> on_epoch = {};
+};
+
+struct fit_history {
+  std::vector<epoch_record> epochs;  ///< of this call
+  index_t best_epoch = -1;           ///< -1: no score was a number
+  double best_score = 0;
+};
+
+namespace detail {
+
+/// Errors: value_error.
+SINTER_SHARED_COLD void check_fit(const fit_options& o);
+SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
+
+#if SINTER_DEFINES
+
+SINTER_SHARED_COLD void check_fit(const fit_options& o) {
+  if (o.epochs < 0 || o.patience < 0)
+    refuse<value_error>({"fit: epochs ", o.epochs, " and patience ", o.patience, "; they must not be negative"});
+  if (!(o.clip_grad_norm >= 0)) refuse<value_error>({"fit: clip_grad_norm ", o.clip_grad_norm, " is negative"});
+}
+SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored) {
+  char text[96];
+  if (scored) std::snprintf(text, sizeof text, "loss %.6g  score %.6g  %.1f s", r.loss, r.score, r.seconds);
+  else std::snprintf(text, sizeof text, "loss %.6g  %.1f s", r.loss, r.seconds);
+  return text;
+}
+
+#endif  // SINTER_DEFINES
+
+/// An epoch over the loader; the mean loss.
+template <class Model, class Optimizer, class Set, class Loss>
+double fit_epoch(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss_of,
+                 const fit_options& options, progress_bar* bar) {
+  metrics::running_mean mean;
+  model.train();
+  for (auto& [x, y] : loader) {
+    optimizer.zero_grad();
+    variable loss = loss_of(model, x, y);
+    loss.backward();
+    if (options.clip_grad_norm > 0) optim::clip_grad_norm(model, options.clip_grad_norm);
+    optimizer.step();
+    mean.add(static_cast<double>(loss.item()), static_cast<double>(y.shape()[0]));
+    if (bar != nullptr) bar->advance();
+  }
+  return mean.weight() > 0 ? mean.value() : 0;
+}
+
+}  // namespace detail
+
+/// Trains a model: for each epoch loss(model, x, y) of each batch, backward and a step, then score(model), in eval()
+/// mode and without recording, by which the best epoch is found: the least score, or with `.maximize` the largest.
+/// Without a score it is the mean loss of the epoch. Ends early after `.patience` epochs that were not better. With a
+/// checkpoint the run goes on, bit for bit, where an earlier one stopped: the file holds what a run_checkpoint does,
+/// and one of its name and ".best" the best weights, as nn::save. The history is that of this call, and the
+/// model is then in eval() mode. For more, write the
+/// loop: it is that of fit_epoch, in this file. Errors: value_error for options without sense; those of the functions,
+/// of run_checkpoint and of nn::load.
+///
+///     auto history = fit(model, optimizer, loader,
+///                        [](const auto& m, const auto& x, const auto& y) { return cross_entropy(m(x), y); },
+///                        [&](const auto& m) { return accuracy_of(m, test); },
+///                        {.epochs = 50, .patience = 5, .maximize = true, .checkpoint = "run.ckpt", .progress = stdout});
+template <nn::is_module Model, class Optimizer, class Set, class Loss, class Score>
+  requires std::invocable<const Score&, const Model&>
+fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss, const Score& score,
+                const fit_options& options = {}) {
+  constexpr bool scored = !std::is_null_pointer_v<decltype(score(model))>;
+  detail::check_fit(options);
+  fit_history history;
+  nn::state_dict best;
+  const std::string best_path = options.checkpoint + ".best";
+  if (!options.checkpoint.empty() && run_checkpoint(options.checkpoint).exists()) {
+    run_checkpoint(options.checkpoint).load(model, optimizer, loader, history.best_epoch, history.best_score);
+    if (history.best_epoch >= 0) best = read_safetensors(best_path).entries();
+  }
+  const auto is_over = [&](index_t epoch) {
+    return epoch >= options.epochs ||
+           (options.patience > 0 && history.best_epoch >= 0 && epoch - history.best_epoch > options.patience);
+  };
+  for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<progress_bar> bar;
+    if (options.progress != nullptr) bar.emplace("epoch " + std::to_string(epoch), loader.size(), options.progress);
+    epoch_record record{.epoch = epoch};
+    record.score = record.loss = detail::fit_epoch(model, optimizer, loader, loss, options, bar ? &*bar : nullptr);
+    if constexpr (scored) {
+      model.eval();
+      const no_grad guard;
+      record.score = static_cast<double>(score(std::as_const(model)));
+    }
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const bool is_better = options.maximize ? record.score > history.best_score : record.score < history.best_score;
+    if (is_better || (history.best_epoch < 0 && !std::isnan(record.score))) {
+      history.best_epoch = epoch;
+      history.best_score = record.score;
+      best = nn::state(model);
+      if (!options.checkpoint.empty()) write_safetensors(best_path, best);
+    }
+    history.epochs.push_back(record);
+    if (bar) bar->finish(detail::epoch_text(record, scored));
+    if (options.on_epoch) options.on_epoch(record);
+    if (!options.checkpoint.empty())
+      run_checkpoint(options.checkpoint).save(model, optimizer, loader, history.best_epoch, history.best_score);
+  }
+  if (options.restore_best && history.best_epoch >= 0) nn::load_state(model, best);
+  model.eval();
+  return history;
+}
+/// The same without a score.
+template <nn::is_module Model, class Optimizer, class Set, class Loss>
+fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss,
+                const fit_options& options = {}) {
+  return fit(model, optimizer, loader, loss, [](const Model&) { return nullptr; }, options);
+}
+
+}  // namespace sinter
 #endif
 #if SINTER_WITH_LINALG
 // sinter/linalg.hpp: linear algebra of matrices on host devices: inverses, linear equations, determinants and
@@ -83937,6 +89730,307 @@ SINTER_CELL(rnn_cell, detail::rnn_recurrence, rnn_cell_options, , .nonlinearity 
 #undef SINTER_CELL
 
 }  // namespace sinter::nn
+// sinter/sequences/ctc_loss.hpp: the loss of sequences of scores against labels without alignment.
+
+namespace sinter {
+
+template <class>
+struct ctc_loss_on_device;
+template <class, class>
+struct log_probabilities_and_labels_with_elements_of_type;
+template <int, int>
+struct log_probabilities_and_labels_of_ranks;
+struct copy_the_operands_to_the_host_with_dot_to_cpu;
+struct use_float_or_double_log_probabilities_and_integer_labels;
+struct use_steps_samples_classes_and_labels_of_rank_1_or_2;
+
+/// What ctc_loss takes into account.
+struct ctc_options {
+  index_t blank = 0;           ///< the class that stands for no label
+  bool zero_infinity = false;  ///< a sample with fewer steps than its labels need has loss and gradient 0
+};
+
+namespace detail {
+
+template <class X, class L>
+constexpr auto find_ctc_mistake() {
+  if constexpr (!expression<X> || !expression<L>) return no_operands<X, L>{};
+  else if constexpr (!same_device<X, L>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!is_cpu_v<device_of<X>>)
+    return mistake<ctc_loss_on_device<device_of<X>>, copy_the_operands_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (!(std::is_same_v<element_of<X>, float> || std::is_same_v<element_of<X>, double>) ||
+                     !integer_element<element_of<L>>)
+    return mistake<log_probabilities_and_labels_with_elements_of_type<element_of<X>, element_of<L>>,
+                   use_float_or_double_log_probabilities_and_integer_labels>{};
+  else if constexpr ((rank_of<X> != 3 && rank_of<X> != 2) || rank_of<L> < 1 || rank_of<L> > rank_of<X> - 1)
+    return mistake<log_probabilities_and_labels_of_ranks<rank_of<X>, rank_of<L>>,
+                   use_steps_samples_classes_and_labels_of_rank_1_or_2>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class L>
+using ctc_mistake = decltype(find_ctc_mistake<bare<X>, bare<L>>());
+
+/// The states of the samples: blank, label, blank, label, ..., blank, of which a path goes through all labels. It
+/// starts in the first or second, stays, goes on by one, or by two where that skips a blank between other labels, and
+/// ends in one of the last two.
+struct ctc_states {
+  struct sample {
+    index_t steps, count;   ///< how many steps and states it has
+    std::size_t state, at;  ///< its first in `label`, and in an array of all steps' states
+  };
+  std::vector<sample> samples;
+  std::vector<index_t> label;  ///< the class of each state
+  std::vector<char> skips;     ///< whether it can follow the state two before
+  std::size_t size = 0;        ///< of an array of all steps' states
+};
+/// Labels of sample n stand from n row_size on, or where row_size is 0 behind those of the sample before. Errors:
+/// index_error for a label outside [0, classes), value_error for one that is the blank, or a blank that is no class.
+SINTER_SHARED ctc_states make_ctc_states(const std::int64_t* labels, index_t row_size,
+                                         const std::vector<index_t>& steps, const std::vector<index_t>& lengths,
+                                         index_t classes, index_t blank);
+/// Errors: shape_error unless there are as many labels as all lengths together.
+SINTER_SHARED void check_ctc_labels(const std::vector<index_t>& lengths, index_t labels);
+#if SINTER_DEFINES
+SINTER_SHARED ctc_states make_ctc_states(const std::int64_t* labels, index_t row_size,
+                                         const std::vector<index_t>& steps, const std::vector<index_t>& lengths,
+                                         index_t classes, index_t blank) {
+  if (blank < 0 || blank >= classes) refuse<value_error>({"ctc_loss: the blank is class ", blank, " of ", classes});
+  ctc_states s;
+  index_t place = 0;
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    if (row_size > 0) place = static_cast<index_t>(n) * row_size;
+    s.samples.push_back({steps[n], 2 * lengths[n] + 1, s.label.size(), s.size});
+    s.size += static_cast<std::size_t>(steps[n] * s.samples.back().count);
+    index_t before = blank;
+    for (index_t i = 0; i < lengths[n]; ++i, ++place) {
+      const index_t one = labels[place];
+      if (one < 0 || one >= classes) refuse_index({"ctc_loss", "label"}, one, place, classes);
+      if (one == blank)
+        refuse<value_error>({"ctc_loss: label ", i, " of sample ", static_cast<index_t>(n), " is the blank, class ",
+                             blank, "; blanks are not written"});
+      s.label.push_back(blank);
+      s.skips.push_back(0);
+      s.label.push_back(one);
+      s.skips.push_back(i > 0 && one != before ? 1 : 0);
+      before = one;
+    }
+    s.label.push_back(blank);
+    s.skips.push_back(0);
+  }
+  return s;
+}
+SINTER_SHARED void check_ctc_labels(const std::vector<index_t>& lengths, index_t labels) {
+  index_t all = 0;
+  for (const index_t n : lengths) all += n;
+  if (all != labels)
+    refuse<shape_error>({"ctc_loss: ", labels, " labels of all samples, whose lengths are ", all, " together"});
+}
+#endif  // SINTER_DEFINES
+
+template <class T>
+inline constexpr T never = -std::numeric_limits<T>::infinity();
+
+/// log(e^a + e^b + e^c)
+template <class T>
+T log_sum(T a, T b, T c) {
+  const T low = b > a ? b : a, most = c > low ? c : low;
+  if (most == never<T>) return a + b + c;
+  return most + std::log(std::exp(a - most) + std::exp(b - most) + std::exp(c - most));
+}
+
+/// The loss of a sample, and in `alpha` the logarithms of the probabilities to be in each state after each step. Only
+/// states from which the last ones can be reached are looked at, the others have the probability 0.
+template <class T>
+T run_ctc(const ctc_states& states, const ctc_states::sample& of, const T* x, const index_t* strides, T* alpha) {
+  const index_t* const label = states.label.data() + of.state;
+  const char* const skips = states.skips.data() + of.state;
+  if (of.steps == 0) return of.count == 1 ? T(0) : -never<T>;
+  const index_t n = of.count;
+  for (index_t t = 0; t < of.steps; ++t, x += strides[0]) {
+    T* const now = alpha + t * n;
+    const T* const before = now - n;
+    std::fill_n(now, n, never<T>);
+    const index_t first = std::max<index_t>(0, n - 2 * (of.steps - t)), end = std::min(n, 2 * (t + 1));
+    for (index_t s = first; s < end; ++s) {
+      const T here = x[label[s] * strides[2]];
+      if (t == 0) now[s] = here;
+      else now[s] = here + log_sum(before[s], s > 0 ? before[s - 1] : never<T>, skips[s] ? before[s - 2] : never<T>);
+    }
+  }
+  const T* const last = alpha + (of.steps - 1) * n;
+  return -log_sum(last[n - 1], n > 1 ? last[n - 2] : never<T>, never<T>);
+}
+
+/// dx -= g times the probability of each class in each step, given the labels. `beta`: room for two of each state.
+template <class T>
+void reverse_ctc(const ctc_states& states, const ctc_states::sample& of, const T* x, const index_t* strides,
+                 const T* alpha, T loss, T g, T* dx, const index_t* dx_strides, T* beta) {
+  const index_t* const label = states.label.data() + of.state;
+  const char* const skips = states.skips.data() + of.state;
+  const index_t n = of.count;
+  T* const after = beta + n;  // of the step behind: that of the state and all that follows
+  for (index_t t = of.steps - 1; t >= 0; --t) {
+    for (index_t s = 0; s < n; ++s) {
+      if (t == of.steps - 1) beta[s] = s + 2 < n ? never<T> : T(0);
+      else
+        beta[s] =
+            log_sum(after[s], s + 1 < n ? after[s + 1] : never<T>, s + 2 < n && skips[s + 2] ? after[s + 2] : never<T>);
+      const T both = alpha[t * n + s] + beta[s];
+      if (both != never<T>) dx[t * dx_strides[0] + label[s] * dx_strides[2]] -= g * std::exp(both + loss);
+    }
+    for (index_t s = 0; s < n; ++s) after[s] = beta[s] + x[t * strides[0] + label[s] * strides[2]];
+  }
+}
+
+template <class T>
+struct ctc_work {
+  std::shared_ptr<const ctc_states> states;
+  std::vector<T> alpha, losses;
+};
+
+/// log-probabilities (T,N,C) => the losses (N), and what backward asks for.
+template <class T, device D>
+std::shared_ptr<const ctc_work<T>> ctc_forward(const tensor<T, 3, D>& x, std::shared_ptr<const ctc_states> states) {
+  const auto w = std::make_shared<ctc_work<T>>();
+  w->alpha.resize(states->size);
+  w->losses.resize(states->samples.size());
+  backend<D>::pool().parallel_for(x.shape()[1], [&](index_t n) {
+    const ctc_states::sample& of = states->samples[static_cast<std::size_t>(n)];
+    w->losses[static_cast<std::size_t>(n)] =
+        run_ctc(*states, of, x.data() + n * x.strides()[1], x.strides().data(), w->alpha.data() + of.at);
+  });
+  w->states = std::move(states);
+  return w;
+}
+template <class T, device D>
+tensor<T, 3, D> ctc_backward(const tensor<T, 1, D>& g, const tensor<T, 3, D>& x, const ctc_work<T>& w,
+                             bool zero_infinity) {
+  const tensor<T, 3, D> dx = exp(x) * g.unsqueeze(1);
+  const auto& strides = dx.strides();
+  backend<D>::pool().parallel_for(x.shape()[1], [&](index_t n) {
+    const ctc_states::sample& of = w.states->samples[static_cast<std::size_t>(n)];
+    const T loss = w.losses[static_cast<std::size_t>(n)], by = g(n);
+    const bool is_infinite = loss == -never<T>;
+    T* const to = dx.data() + n * strides[1];
+    for (index_t t = is_infinite ? 0 : of.steps; t < x.shape()[0]; ++t)
+      for (index_t c = 0; c < x.shape()[2]; ++c)
+        to[t * strides[0] + c * strides[2]] =
+            t < of.steps && !zero_infinity ? std::numeric_limits<T>::quiet_NaN() : T(0);
+    if (is_infinite) return;
+    std::vector<T> room(static_cast<std::size_t>(2 * of.count));
+    reverse_ctc(*w.states, of, x.data() + n * x.strides()[1], x.strides().data(), w.alpha.data() + of.at, loss, by, to,
+                strides.data(), room.data());
+  });
+  return dx;
+}
+
+/// The losses (N) of samples that are not reduced.
+template <class X, class L>
+auto ctc_losses(const X& log_probs, const L& targets, std::vector<index_t> steps, const std::vector<index_t>& lengths,
+                const ctc_options& o) {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  const auto labels = int64_labels(targets);
+  index_t row_size = 0;
+  if constexpr (L::rank == 2) row_size = labels.shape()[1];
+  const auto states = std::make_shared<const ctc_states>(
+      make_ctc_states(labels.data(), row_size, steps, lengths, log_probs.shape()[2], o.blank));
+  const bool zero_infinity = o.zero_infinity;
+  return with_gradient(
+      [states, zero_infinity](const tensor<T, 3, D>& x) {
+        const auto work = ctc_forward(x, states);
+        const auto losses = from_data<T, D>(work->losses, {x.shape()[1]});
+        if (zero_infinity)
+          for (T& loss : losses)
+            if (loss == -never<T>) loss = 0;
+        return with_saved(losses, x, work);
+      },
+      [zero_infinity](const tensor<T, 1, D>& g, const tensor<T, 3, D>& x,
+                      const std::shared_ptr<const ctc_work<T>>& work) {
+        return ctc_backward(g, x, *work, zero_infinity);
+      },
+      "ctc_loss")(log_probs);
+}
+
+template <class R, class X, class L>
+auto ctc_loss_of(const X& log_probs, const L& targets, std::vector<index_t> steps, std::vector<index_t> lengths,
+                 const ctc_options& o) {
+  if constexpr (std::is_same_v<R, reduction::mean_t>) {
+    tensor<element_of<X>, 1, device_of<X>> counts = empty<element_of<X>, device_of<X>>({log_probs.shape()[1]});
+    for (std::size_t n = 0; n < lengths.size(); ++n)
+      counts(static_cast<index_t>(n)) = static_cast<element_of<X>>(std::max<index_t>(lengths[n], 1));
+    return eval(mean(ctc_losses(log_probs, targets, std::move(steps), lengths, o) / counts));
+  } else {
+    return eval(reduced<R>(ctc_losses(log_probs, targets, std::move(steps), lengths, o)));
+  }
+}
+
+}  // namespace detail
+
+/// Connectionist temporal classification: -ln of the probability that classes drawn in each step spell the labels, once
+/// repeated ones and then blanks are left out. log_probs (T,N,C) are those of a log_softmax, of T steps of N samples.
+/// targets are labels (N,S) of any integer type, of which sample n has the first target_lengths[n], or (S), those of
+/// all samples one after the other; none is the blank. Sample n has the first input_lengths[n] steps. Lengths are lists
+/// or tensors of integers. One sample may be given as (T,C) and (S). Float and double on host devices; threads take a
+/// sample each. Runs at once. The mean is that over samples of the loss by its number of labels, or by 1 if it has
+/// none; with reduction::sum the sum, with reduction::none the N losses. With fewer steps than the labels need the loss
+/// is infinite, unless zero_infinity. As torch.nn.functional.ctc_loss.
+///
+/// Derivative: exp(log_probs) less the probability of each class given the labels, which is the derivative in the
+/// scores before the log_softmax, and goes through that unchanged: PyTorch's too. It is NaN where the loss is infinite.
+/// Graves et al., "Connectionist temporal classification: labelling unsegmented sequence data with recurrent neural
+/// networks", 2006. Errors: shape_error for targets or lengths that do not fit, value_error for a length that is too
+/// large, a blank that is no class, or a label that is the blank, index_error for a label outside [0, C). On a GPU it
+/// does not compile; copy to the host.
+///
+///     variable loss = ctc_loss(log_softmax(scores, 2), texts, steps, lengths, {.zero_infinity = true});
+template <class X, class L, class Steps = std::vector<index_t>, class Lengths = std::vector<index_t>,
+          detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::ctc_mistake<X, L>>)
+auto ctc_loss(const X& log_probs, const L& targets, const Steps& input_lengths, const Lengths& target_lengths,
+              const ctc_options& options, R = {}) {
+  static constexpr const char* op = "ctc_loss";
+  detail::check_defined(op, log_probs);
+  detail::check_defined(op, targets);
+  const auto x = detail::eval_to_read(log_probs);
+  constexpr bool is_one = rank_of<X> == 2;
+  const index_t samples = is_one ? 1 : x.shape()[1];
+  auto steps = detail::checked_lengths(op, input_lengths, samples, x.shape()[0]);
+  auto lengths = detail::checked_lengths(op, target_lengths, samples, targets.shape()[rank_of<L> - 1]);
+  if constexpr (rank_of<L> == 2) {
+    if (targets.shape()[0] != samples)
+      detail::refuse<shape_error>({op, ": labels of shape ", targets.shape(), " for log-probabilities of shape ",
+                                   x.shape(), "; they have a row for each of the ", samples, " samples"});
+  } else if constexpr (!is_one) {
+    detail::check_ctc_labels(lengths, targets.shape()[0]);
+  }
+  if constexpr (!is_one) {
+    return detail::ctc_loss_of<R>(x, targets, std::move(steps), std::move(lengths), options);
+  } else {
+    const auto loss = detail::ctc_loss_of<R>(x.unsqueeze(1), targets, std::move(steps), std::move(lengths), options);
+    if constexpr (std::is_same_v<R, reduction::none_t>) return loss.select(0, 0);
+    else return loss;
+  }
+}
+template <class X, class L, class Steps = std::vector<index_t>, class Lengths = std::vector<index_t>,
+          detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::ctc_mistake<X, L>>)
+auto ctc_loss(const X& log_probs, const L& targets, const Steps& input_lengths, const Lengths& target_lengths,
+              R reduce = {}) {
+  return ctc_loss(log_probs, targets, input_lengths, target_lengths, ctc_options{}, reduce);
+}
+// With the parameters of the functions, so that lengths and options in braces reach them.
+template <class X, class L, class Steps = std::vector<index_t>, class Lengths = std::vector<index_t>,
+          class R = reduction::mean_t, class Problem = typename detail::ctc_mistake<X, L>::problem,
+          class Fix = typename detail::ctc_mistake<X, L>::fix>
+void ctc_loss(const X&, const L&, const Steps&, const Lengths&, const ctc_options&, R = {}) = delete;
+template <class X, class L, class Steps = std::vector<index_t>, class Lengths = std::vector<index_t>,
+          class R = reduction::mean_t, class Problem = typename detail::ctc_mistake<X, L>::problem,
+          class Fix = typename detail::ctc_mistake<X, L>::fix>
+void ctc_loss(const X&, const L&, const Steps&, const Lengths&, R = {}) = delete;
+
+}  // namespace sinter
 // sinter/sequences/generate.hpp: what a network writes, token by token.
 
 namespace sinter::nn {
