@@ -287,6 +287,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
 
   template <expression E, class Problem = index_that_is_a_tensor, class Fix = write_index_select_masked_select_or_where>
   void operator[](const E&) const = delete;
+  template <std::integral I, class Problem = indices_for_rank<1, 0>, class Fix = write_dot_item>
+    requires(rank == 0)
+  void operator[](I) const = delete;
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <std::size_t N>

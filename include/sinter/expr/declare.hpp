@@ -109,6 +109,11 @@ struct any_text {
             class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
   void name(A&&, B&&, ::sinter::detail::any_text) = delete;
 
+// The rejection of an option that is text, as in PyTorch: behind the first operand and other parameters.
+#define SINTER_OPTION_AS_TEXT(name, fix, ...)                                                  \
+  template <class X, class Problem = ::sinter::option_that_is_text, class Fix = ::sinter::fix> \
+  void name(X&&, __VA_ARGS__ __VA_OPT__(, )::sinter::detail::any_text, auto&&...) = delete;
+
 // The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
   template <class A, class B, class... More, class Problem = typename judged<A, B>::problem, \

@@ -134,6 +134,9 @@ struct expression_base : members<Self> {
   template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
             class Fix = write_eval_of_it_before_its_elements>
   void operator()(A&&...) const = delete;
+  template <class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_its_elements>
+  void begin() const = delete;
+  void* end() const;  // so that a loop has one error
 
   /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
   /// numbers too.

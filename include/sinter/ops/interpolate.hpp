@@ -217,5 +217,7 @@ detail::kernel_of<ops::interpolate_op, X> interpolate(X&& x, const interpolate_o
 template <class X, class Problem = typename detail::kernel_check<ops::interpolate_op, X>::problem,
           class Fix = typename detail::kernel_check<ops::interpolate_op, X>::fix>
 void interpolate(X&&, const interpolate_options&) = delete;
+SINTER_OPTION_AS_TEXT(interpolate, write_dot_size_and_dot_mode_in_braces_such_as_interpolation_bilinear,
+                      std::initializer_list<index_t>)
 
 }  // namespace sinter

@@ -69,5 +69,6 @@ struct norm_op {
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
+SINTER_OPTION_AS_TEXT(norm, leave_it_out_or_write_matrix_norm)
 
 }  // namespace sinter

@@ -166,5 +166,6 @@ detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& a
 template <class X, class Problem = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::problem,
           class Fix = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::fix>
 void pad(X&&, const pad_amounts&, pad_mode = pad_mode::constant, double = 0) = delete;
+SINTER_OPTION_AS_TEXT(pad, write_pad_mode_reflect_replicate_or_circular, const pad_amounts&)
 
 }  // namespace sinter

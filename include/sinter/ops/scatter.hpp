@@ -183,6 +183,8 @@ SINTER_SCATTER_REJECTIONS(index_fill, true, detail::scatter_elements::all)
 SINTER_SCATTER_REJECTIONS(index_add, true, detail::scatter_elements::numbers)
 SINTER_SCATTER_REDUCE_REJECTIONS(scatter_reduce, false)
 SINTER_SCATTER_REDUCE_REJECTIONS(index_reduce, true)
+SINTER_OPTION_AS_TEXT(scatter_reduce, write_reduction_sum_prod_mean_max_or_min, index_t, auto&&, auto&&)
+SINTER_OPTION_AS_TEXT(index_reduce, write_reduction_sum_prod_mean_max_or_min, index_t, auto&&, auto&&)
 #undef SINTER_SCATTER_REJECTIONS
 #undef SINTER_SCATTER_REDUCE_REJECTIONS
 

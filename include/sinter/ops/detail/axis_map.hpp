@@ -151,7 +151,8 @@ struct axis_map {
   }
   SINTER_WORD double weight(const axis_window& w, index_t i) const {
     if (rule == axis_rule::area) return w.share;
-    const double offset = (static_cast<double>(i) - w.middle) / width(), distance = offset < 0 ? -offset : offset;
+    const double from_middle = (static_cast<double>(i) - w.middle) / width(),
+                 distance = from_middle < 0 ? -from_middle : from_middle;
     if (rule == axis_rule::wide_linear) return distance < 1 ? (1 - distance) * w.share : 0;
     return distance < 2 ? cubic_weight(distance, distance < 1, a) * w.share : 0;
   }
