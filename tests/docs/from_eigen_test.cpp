@@ -23,6 +23,7 @@ bool same(const E& x, const Eigen::DenseBase<M>& y) {
 
 TEST_CASE("from Eigen: matrices come in and go out") {
   // [docs:in]
+  // #include <Eigen/Core>
   Eigen::MatrixXf m = Eigen::MatrixXf::Random(3, 4);
   tensor<float, 2> x = from_eigen(m);                // copies, into row-major order
   tensor y = relu(x) * 2;                            // one pass
