@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <sinter/sequences.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
@@ -66,15 +67,16 @@ TEST_CASE("xavier and kaiming draw from PyTorch's distributions") {
   check_drawn("kaiming_uniform_out", conv,
               [](auto& w, auto& gen) { kaiming_uniform_(w, gen, {.a = 0.2, .mode = fan::out}); });
   check_drawn("kaiming_normal", matrix,
-              [](auto& w, auto& gen) { kaiming_normal_(w, gen, {.nonlinearity = nonlinearity::tanh}); });
+              [](auto& w, auto& gen) { kaiming_normal_(w, gen, {.nonlinearity = activation::tanh}); });
   check_drawn("kaiming_normal_out", matrix, [](auto& w, auto& gen) {
-    kaiming_normal_(w, gen, {.mode = fan::out, .nonlinearity = nonlinearity::relu});
+    kaiming_normal_(w, gen, {.mode = fan::out, .nonlinearity = activation::relu});
   });
-  const nonlinearity all[] = {nonlinearity::linear, nonlinearity::sigmoid,    nonlinearity::tanh,
-                              nonlinearity::relu,   nonlinearity::leaky_relu, nonlinearity::selu};
+  static_assert(sinter::nonlinearity::relu == nonlinearity::relu);  // of recurrent layers: not ambiguous
+  const activation all[] = {activation::linear, activation::sigmoid,    activation::tanh,
+                            activation::relu,   activation::leaky_relu, activation::selu};
   const std::vector<double> gains = reference("gains");
   for (std::size_t i = 0; i < 6; ++i) CHECK(calculate_gain(all[i]) == Approx(gains[i]).epsilon(1e-12));
-  CHECK(calculate_gain(nonlinearity::leaky_relu, 0.3) == Approx(gains[6]).epsilon(1e-12));
+  CHECK(calculate_gain(activation::leaky_relu, 0.3) == Approx(gains[6]).epsilon(1e-12));
 }
 
 TEST_CASE("eye and dirac are PyTorch's, on any device") {
@@ -118,12 +120,15 @@ TEST_CASE("orthogonal weights have orthonormal rows or columns, and are uniform 
 
 TEST_CASE("trunc_normal_ keeps the shape of the distribution between its bounds") {
   generator gen(1);
-  // Mean and variance of N(mean, std^2) within [a, b], integrated by numpy in 2 million steps.
+  // Mean and variance of N(mean, std^2) within [a, b], integrated by numpy in 2 million steps, or, with one bound, by
+  // the hazard.
   struct wanted {
     double mean, std, a, b, of_mean, of_variance;
   };
+  const double inf = std::numeric_limits<double>::infinity();
   for (const wanted& t : {wanted{0, 1, -2, 2, 0, 0.7737413}, wanted{0, 1, 2, 5, 2.3731801, 0.1141804},
-                          wanted{1, 0.5, -3, 1, 0.6010577, 0.0908451}}) {
+                          wanted{0, 1, 3, 1e9, 3.2830987, 0.0705592}, wanted{1, 2, -inf, -7, -7.4512143, 0.1866914},
+                          wanted{0, 1, -inf, 1, -0.2876000, 0.6296863}, wanted{1, 0.5, -3, 1, 0.6010577, 0.0908451}}) {
     const variable<float, 1> w = zeros<float>({40000});
     trunc_normal_(w, gen, t.mean, t.std, t.a, t.b);
     CHECK(min(w.value()).item() >= static_cast<float>(t.a));
@@ -133,7 +138,9 @@ TEST_CASE("trunc_normal_ keeps the shape of the distribution between its bounds"
     CHECK(mean(square(x - t.of_mean)).item() == Approx(t.of_variance).epsilon(0.05));
   }
   const variable<float, 1> w = zeros<float>({4});
-  CHECK_THROWS_WITH(trunc_normal_(w, gen, 0, 1, 2, 2), Contains("a must be below b"));
+  CHECK_THROWS_WITH(trunc_normal_(w, gen, 0, 1, 2, 2), Contains("trunc_normal_: a must be below b"));
+  CHECK_THROWS_AS(trunc_normal_(w, gen, NAN, 1), value_error);
+  CHECK_THROWS_AS(trunc_normal_(w, gen, 0, INFINITY), value_error);
   CHECK_THROWS_AS(trunc_normal_(w, gen, 0, 0), value_error);
 }
 

@@ -1,6 +1,7 @@
 // sinter/nn/init_in_place.hpp: new initial values for parameters of a module that is built, as torch.nn.init.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 #include <vector>
 
@@ -18,26 +19,45 @@ template <int R>
 struct initial_values_that_parameters_of_this_rank_do_not_have;
 template <int Least, int Most>
 struct pass_a_parameter_of_rank;
+struct write_fan_in_or_fan_out;
+struct write_activation_relu_or_another;
 
 namespace nn::init {
 
 /// What follows a layer, for calculate_gain().
-enum class nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
+enum class activation { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
 /// Whether weights keep the variance of what a layer computes (inputs of a unit) or of its gradients (outputs).
 enum class fan { in, out };
 
+namespace detail {
+template <class Problem, class Fix>
+void refuse_text() = delete;
+/// A setting of enum E. From text, as PyTorch writes it, it is a compile error that names `Problem` and `Fix`.
+template <class E, class Problem, class Fix>
+struct not_text {
+  E value;
+  constexpr not_text(E e) : value(e) {}  // NOLINT: implicit on purpose
+  template <std::convertible_to<const char*> Text>
+  not_text(const Text&) : value() {  // NOLINT
+    refuse_text<Problem, Fix>();
+  }
+  constexpr operator E() const { return value; }  // NOLINT
+};
+}  // namespace detail
+
 struct kaiming_options {
   double a = 0;  ///< slope of leaky_relu below 0
-  fan mode = fan::in;
-  init::nonlinearity nonlinearity = init::nonlinearity::leaky_relu;
+  detail::not_text<fan, option_that_is_text, write_fan_in_or_fan_out> mode = fan::in;
+  detail::not_text<activation, option_that_is_text, write_activation_relu_or_another> nonlinearity =
+      activation::leaky_relu;
 };
 
 /// The factor by which a nonlinearity makes deviations smaller, to be made good by weights: 1 for linear layers and
 /// sigmoid, 5 / 3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu, 3 / 4 for selu. PyTorch's.
 ///
-///     nn::init::xavier_uniform_(fc.weight, gen, nn::init::calculate_gain(nn::init::nonlinearity::tanh));
-SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope = 0.01);
+///     nn::init::xavier_uniform_(fc.weight, gen, nn::init::calculate_gain(nn::init::activation::tanh));
+SINTER_SHARED_COLD double calculate_gain(activation of, double slope = 0.01);
 
 namespace detail {
 
@@ -148,7 +168,9 @@ void normal_(const P& p, generator& gen, double mean = 0, double std = 1) {
   detail::write_normal("normal_", p, gen, mean, std);
 }
 
-/// N(mean, std^2) without what lies outside [a, b]. Errors: value_error unless a < b and std > 0.
+/// N(mean, std^2) without what lies outside [a, b]; a bound may be infinite. C. P. Robert, Statistics and Computing 5
+/// (1995), where [a, b] is far from the mean. Errors: value_error unless a < b and std > 0, or for a mean or std that
+/// is not finite.
 ///
 ///     nn::init::trunc_normal_(fc.weight, gen, 0, 0.02, -0.04, 0.04);
 template <detail::target P>
@@ -174,7 +196,7 @@ void xavier_normal_(const P& p, generator& gen, double gain = 1) {
 /// nonlinearity, for weights (out, in, ...). K. He et al., ICCV 2015. The defaults are PyTorch's: a gain of sqrt(2), as
 /// of relu.
 ///
-///     nn::init::kaiming_uniform_(conv.weight, gen, {.mode = nn::init::fan::out, .nonlinearity = nn::init::nonlinearity::relu});
+///     nn::init::kaiming_uniform_(conv.weight, gen, {.mode = nn::init::fan::out, .nonlinearity = nn::init::activation::relu});
 template <detail::target<2> P>
 void kaiming_uniform_(const P& p, generator& gen, const kaiming_options& options = {}) {
   const double b = std::sqrt(3.) * detail::kaiming_deviation(p.shape().data(), P::rank, options);
@@ -241,18 +263,18 @@ SINTER_DETAIL_NO_TARGET(dirac_, 3, 5, index_t = 1)
 
 #if SINTER_DEFINES
 
-SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope) {
+SINTER_SHARED_COLD double calculate_gain(activation of, double slope) {
   switch (of) {
-    case nonlinearity::tanh:
+    case activation::tanh:
       return 5. / 3;
-    case nonlinearity::relu:
+    case activation::relu:
       return std::sqrt(2.);
-    case nonlinearity::leaky_relu:
+    case activation::leaky_relu:
       return std::sqrt(2 / (1 + slope * slope));
-    case nonlinearity::selu:
+    case activation::selu:
       return 0.75;
-    case nonlinearity::linear:
-    case nonlinearity::sigmoid:
+    case activation::linear:
+    case activation::sigmoid:
       break;
   }
   return 1;
@@ -306,26 +328,38 @@ SINTER_COLD Numbers orthogonal(generator& gen, index_t rows, index_t columns, do
   return all;
 }
 
-/// Draws again what lies outside; from U(a, b), with the right chance to be taken, where most of N does.
+/// Draws again what is not taken: from N where that has much within [a, b]; else from U(a, b), or, in a long tail, from
+/// the bound near the mean on with an exponential distribution (Robert), with the right chance to be taken.
 template <class Numbers>
 SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std, double a, double b) {
-  if (!(a < b) || !(std > 0))
+  if (!(a < b) || !(std > 0) || !std::isfinite(std) || !std::isfinite(mean))
     sinter::detail::refuse<value_error>(
-        {"trunc_normal_: a must be below b and std above 0, but they are ", a, ", ", b, " and ", std});
+        {"trunc_normal_: a must be below b, std above 0, and mean and std finite, but a ", a, ", b ", b, ", mean ",
+         mean, " and std ", std, " are given"});
   const auto above = [&](double x) { return std::erfc((x - mean) / std / std::sqrt(2.)) / 2; };
   const bool from_normal = above(a) - above(b) > 0.3;
   const double peak = mean < a ? a : mean > b ? b : mean;
-  const auto height = [&](double x) { return -0.5 * ((x - mean) / std) * ((x - mean) / std); };
+  const double far = std::abs(peak - mean) / std;  // in deviations, as are all steps from the peak
+  const bool from_tail = !from_normal && far > 0 && !((b - a) / std * (far > 1 ? far : 1) <= 6);
+  const double rate = (far + std::hypot(far, 2.)) / 2, toward = peak == a ? 1 : -1;
   Numbers all;
   while (index_t(all.size()) < n) {
     const extents<1> missing{{n - static_cast<index_t>(all.size())}};
-    const tensor<double, 1> x =
-        from_normal ? normal<double, cpu>(gen, mean, std, missing) : uniform<double, cpu>(gen, a, b, missing);
+    const tensor<double, 1> x = from_normal ? normal<double, cpu>(gen, mean, std, missing)
+                                            : uniform<double, cpu>(gen, from_tail ? 0 : a, from_tail ? 1 : b, missing);
     const tensor<double, 1> chance = uniform<double, cpu>(gen, 0, 1, from_normal ? extents<1>{{0}} : missing);
-    for (index_t i = 0; i < x.numel(); ++i)
-      if (from_normal ? x.data()[i] >= a && x.data()[i] <= b
-                      : std::log(chance.data()[i]) <= height(x.data()[i]) - height(peak))
-        all.push_back(x.data()[i]);
+    for (index_t i = 0; i < x.numel(); ++i) {
+      double one = x.data()[i], height = 0;
+      if (from_tail) {
+        const double step = -std::log1p(-one) / rate;
+        one = peak + toward * std * step;
+        height = -0.5 * (step - 1 / rate) * (step - 1 / rate);
+      } else if (!from_normal) {
+        const double step = std::abs(one - peak) / std;
+        height = -0.5 * step * (step + 2 * far);
+      }
+      if (one >= a && one <= b && (from_normal || std::log(chance.data()[i]) <= height)) all.push_back(one);
+    }
   }
   return all;
 }
