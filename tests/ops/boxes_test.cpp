@@ -146,9 +146,26 @@ TEST_CASE("what a region does not read does not spread, and boxes may be far awa
   const float nothing = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   const tensor<float, 4> wild = tensor<float, 2>{{1, infinity}}.reshape({1, 1, 1, 2});
   CHECK(eval(roi_align(wild, tensor<float, 2>{{0, 0, 0, 1, 1}}, 1, {.aligned = true}))(0, 0, 0, 0) == 1);
-  const tensor<float, 2> boxes = {{0, nothing, 0, 1, 1}, {0, 0, 0, infinity, 1}, {0, 1e30F, 0, 2e30F, 1}};
-  const tensor y = roi_align(ones<float>({1, 1, 2, 2}), boxes, 2);
-  for (index_t k = 0; k < 3; ++k) CHECK(y(k, 0, 0, 0) == 0);
+  const float huge = 1e30F;
+  const tensor<float, 2> boxes = {
+      {0, nothing, 0, 1, 1},     {0, 0, 0, nothing, 1}, {0, 0, 0, infinity, 1}, {0, 0, -infinity, 1, 1},
+      {0, huge, 0, 2 * huge, 1}, {0, 0, 0, 1e9F, 1e9F}, {0, 0, 0, 2, 2},        {0, 5, 5, 7, 7}};
+  for (const bool aligned : {false, true}) {
+    const variable x = ones<float>({1, 1, 2, 2});
+    const variable y = roi_align(x, boxes, 2, {.aligned = aligned});
+    for (index_t k = 0; k < 6; ++k) CHECK(std::isnan(y.value()(k, 0, 1, 0)));
+    CHECK(y.value()(6, 0, 1, 0) == 1);
+    CHECK(y.value()(7, 0, 1, 0) == 0);
+    sum(y).backward();
+    CHECK(sum(x.grad()).item() == 4);  // of the only box within
+  }
+  CHECK(eval(roi_align(ones<float>({1, 1, 2, 2}), boxes, 2, {.sampling_ratio = 1}))(5, 0, 0, 0) == 0);
+  for (const float image : {nothing, -0.5F, -0.0001F, 1.F, infinity})
+    CHECK_THROWS_AS(roi_align(ones<float>({1, 1, 2, 2}), tensor<float, 2>{{image, 0, 0, 1, 1}}, 2), index_error);
+  CHECK_THROWS_WITH(roi_align(ones<float>({2, 1, 2, 2}), tensor<float, 2>{{0.5F, 0, 0, 1, 1}}, 2),
+                    "roi_align: image 0.5 at position 0 is not a whole number");
+  for (const double scale : {double(nothing), double(infinity)})
+    CHECK_THROWS_AS(eval(roi_align(ones<float>({1, 1, 2, 2}), boxes, 2, {.spatial_scale = scale})), value_error);
 }
 
 TEST_CASE("boxes that do not fit are refused") {

@@ -73,7 +73,7 @@ void align_regions(const ops::roi_sampling& s, const T* x, const T* boxes, T* y,
   using C = compute_type<T>;
   for_channels(s.regions, s.channels, pool, [&](index_t k, index_t channel, index_t end) {
     const auto r = s.region(boxes + 5 * k);
-    std::vector<C> sums(static_cast<std::size_t>((end - channel) * s.places()));
+    std::vector<C> sums(static_cast<std::size_t>((end - channel) * s.places()), r.fill);
     if (r.sample >= 0)
       each_of_region<T>(s, r, [&](index_t place, index_t at, C weight) {
         const T* from = x + r.sample * s.x_batch + channel * s.x_channel + at;

@@ -46,7 +46,7 @@ struct align_body {
       const index_t plane = i / shape.places(), place = i - plane * shape.places();
       const index_t k = plane / shape.channels, channel = plane - k * shape.channels;
       const ops::roi<C> r = shape.region(boxes + 5 * k);
-      C sum = 0;
+      C sum = r.fill;
       if (r.sample >= 0) {
         const T* const from = x + r.sample * shape.x_batch + channel * shape.x_channel;
         const index_t row = place / shape.out[1];

@@ -25,6 +25,8 @@ template <class, int>
 struct classes_with_elements_and_rank;
 struct copy_the_operands_to_the_host_with_dot_to_cpu;
 struct use_boxes_of_rank_2_and_scores_of_rank_1;
+struct nms_with_more_than_boxes_scores_and_threshold;
+struct write_batched_nms_with_classes_before_the_threshold;
 struct use_an_integer_for_each_box_on_the_same_device;
 
 namespace detail {
@@ -181,6 +183,10 @@ tensor<std::int64_t, 1, device_of<B>> nms(const B& boxes, const S& scores, doubl
   return detail::nms_of("nms", boxes, scores, nullptr, iou_threshold);
 }
 SINTER_REJECTIONS_OF_TWO(nms, detail::nms_mistake)
+template <class B, class S, class N, class... More, class Problem = nms_with_more_than_boxes_scores_and_threshold,
+          class Fix = write_batched_nms_with_classes_before_the_threshold>
+  requires(detail::is_fitting<detail::nms_mistake<B, S>>)
+void nms(const B&, const S&, double, const N&, const More&...) = delete;
 
 /// nms of the boxes of each class alone, whose numbers (N) are of any integer type, as torchvision.ops.batched_nms: the
 /// indices of all that stay, highest score first.

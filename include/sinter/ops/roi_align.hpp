@@ -1,18 +1,24 @@
 // sinter/ops/roi_align.hpp: regions of images, resized to one size.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "sinter/core/create.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/equal.hpp"
+#include "sinter/ops/floor.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/indices.hpp"
+#include "sinter/ops/where.hpp"
 #include "sinter/ops/window.hpp"
 
 namespace sinter {
 
 struct use_images_of_rank_4_and_boxes_of_rank_2;
+struct options_that_are_not_in_braces;
+struct write_them_with_names_in_braces_such_as_dot_spatial_scale;
 
 /// How roi_align reads a region.
 ///
@@ -60,6 +66,7 @@ struct roi_axis {
 template <class C>
 struct roi {
   index_t sample = -1;  ///< of no image: -1
+  C fill = 0;           ///< what sums start from: 0, or NaN
   roi_axis<C> axis[2];
 
   /// What the sum over the places of a result is multiplied by.
@@ -91,13 +98,17 @@ struct roi_sampling {
       a.in = in[d];
       a.start = static_cast<C>(box[2 - d]) * scale - shift;
       C size = static_cast<C>(box[4 - d]) * scale - shift - a.start;
+      bool is_number = size - size == 0;  // not of NaN and infinity
       if (!options.aligned && !(size > 1)) size = 1;
       a.step = size / static_cast<C>(out[d]);
       const C places = math::ceil(a.step);
       a.count = options.sampling_ratio > 0       ? options.sampling_ratio
                 : places > 0 && places < C(1e7F) ? static_cast<index_t>(places)
                                                  : 0;
+      is_number = is_number && (options.sampling_ratio > 0 || places < C(1e7F));
+      if (!is_number) r.fill = std::numeric_limits<C>::quiet_NaN();
     }
+    if (r.fill != 0) r.axis[0].count = r.axis[1].count = 0;
     return r;
   }
 };
@@ -120,6 +131,8 @@ struct roi_align_op : kernel_op {
           {"roi_align: boxes of shape ", boxes, "; a box is five numbers, the image and x1, y1, x2, y2"});
     if (out[0] < 1 || out[1] < 1)
       refuse<value_error>({"roi_align: results of size ", extents<2>{{out[0], out[1]}}, "; it must be at least 1"});
+    if (!(options.spatial_scale - options.spatial_scale == 0))
+      refuse<value_error>({"roi_align: spatial_scale is ", options.spatial_scale, "; it must be finite"});
     return {{boxes[0], x[1], out[0], out[1]}};
   }
   template <class X, class B>
@@ -180,15 +193,33 @@ tensor<T, 2, D> numbered_boxes(const std::vector<tensor<T, 2, D>>& lists) {
   }
   return all;
 }
+/// Errors: index_error for a number that is not one of n images.
+SINTER_SHARED_COLD void check_box_images(const double* numbers, index_t count, index_t n);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_box_images(const double* numbers, index_t count, index_t n) {
+  for (index_t i = 0; i < count; ++i) {
+    const double image = numbers[i];
+    if (!(image >= 0 && image < static_cast<double>(n)))
+      refuse<index_error>({"roi_align: image ", image, " at position ", i, " is out of range [0, ", n, ")"});
+    if (image != static_cast<double>(static_cast<index_t>(image)))
+      refuse<index_error>({"roi_align: image ", image, " at position ", i, " is not a whole number"});
+  }
+}
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
 /// Regions of images (N,C,H,W), each resized to one size, as torchvision.ops.roi_align: boxes (K,5), which are the
 /// number of an image and the corners x1, y1, x2, y2 => (K,C,H',W'). A result is the mean over places of a grid inside
 /// its part of the box, read between the four elements around; one by more than an element outside of the image is 0.
-/// Floating point; the result is row-major. Derivative: to x g times each element's weight, none to the boxes. K. He et
-/// al., "Mask R-CNN", 2017. Errors: shape_error for boxes that are not five numbers, value_error for a size below 1,
-/// index_error for the number of an image that is not there, on a GPU where the host next waits for it.
+/// Options: .spatial_scale = 1, by which corners are multiplied to be places of x; .sampling_ratio = -1, places along
+/// an axis of a result, as many as it has elements if 0 or less; .aligned = false, true where elements lie at whole
+/// numbers. The results of a box are NaN, and pass no derivative on, where a corner is NaN or infinite, or where a
+/// result would have 10^7 or more places along an axis without a sampling_ratio. Floating point; the result is
+/// row-major. Derivative: to x g times each element's weight, none to the boxes. K. He et al., "Mask R-CNN", 2017.
+/// Errors: shape_error for boxes that are not five numbers, value_error for a size below 1 or a spatial_scale that is
+/// not finite, index_error for the number of an image that is not there or no integer, on a GPU where the host next
+/// waits for it.
 ///
 ///     tensor parts = roi_align(pictures, regions, {7, 7}, {.spatial_scale = 0.25, .aligned = true});
 template <class X, class B>
@@ -197,8 +228,12 @@ detail::kernel_of<ops::roi_align_op, X, B> roi_align(X&& x, B&& boxes, const per
                                                      const roi_align_options& options = {}) {
   auto y = detail::make_kernel(ops::roi_align_op(output_size, options), std::forward<X>(x), std::forward<B>(boxes));
   const no_grad guard;
-  const auto images = detail::plain(eval(cast<std::int64_t>(y.operands.template get<1>().select(1, 0))));
-  detail::check_indices({"roi_align", "image"}, images, y.operands.template get<0>().shape()[0]);
+  const index_t n = y.operands.template get<0>().shape()[0];
+  const auto images = detail::plain(eval(cast<double>(y.operands.template get<1>().select(1, 0)))).contiguous();
+  if constexpr (is_cpu_v<device_of<B>>) detail::check_box_images(images.data(), images.numel(), n);
+  else
+    detail::check_indices({"roi_align", "image"},
+                          detail::plain(eval(cast<std::int64_t>(where(images == floor(images), images, -1.)))), n);
   return y;
 }
 /// The same of a list of boxes (L,4) for each image.
@@ -214,5 +249,9 @@ detail::kernel_of<ops::roi_align_op, X, tensor<T, 2, D>> roi_align(X&& x, const 
 template <class X, class B, class Problem = typename detail::kernel_check<ops::roi_align_op, X, B>::problem,
           class Fix = typename detail::kernel_check<ops::roi_align_op, X, B>::fix>
 void roi_align(X&&, B&&, const per_axis<2>&, const roi_align_options& = {}) = delete;
+template <class X, class B, class N, class... More, class Problem = options_that_are_not_in_braces,
+          class Fix = write_them_with_names_in_braces_such_as_dot_spatial_scale>
+  requires(std::is_arithmetic_v<N>)
+void roi_align(X&&, B&&, const per_axis<2>&, N, const More&...) = delete;
 
 }  // namespace sinter
