@@ -190,9 +190,14 @@ TEST_CASE("ctc_loss says what does not fit") {
                     "each of the 5 samples");
   CHECK_THROWS_WITH(ctc_loss(log_p, labels_in_a_row, steps, {3, 0, 1, 4, 1}),
                     "ctc_loss: 10 labels of all samples, whose lengths are 9 together");
-  CHECK_THROWS_WITH(ctc_loss(log_p, labels, {7, 5, 4, 4}, lengths), "ctc_loss: 4 lengths for 5 sequences");
-  CHECK_THROWS_AS(ctc_loss(log_p, labels, {8, 5, 4, 4, 6}, lengths), value_error);
-  CHECK_THROWS_AS(ctc_loss(log_p, labels, steps, {5, 0, 1, 4, 2}), value_error);
+  CHECK_THROWS_WITH(ctc_loss(log_p, labels, {7, 5, 4, 4}, lengths), "ctc_loss: 4 input lengths for 5 sequences");
+  CHECK_THROWS_WITH(ctc_loss(log_p, labels, steps, {1}), "ctc_loss: 1 target lengths for 5 sequences");
+  CHECK_THROWS_WITH(ctc_loss(log_p, labels, {8, 5, 4, 4, 6}, lengths),
+                    "ctc_loss: input length 8 of sequence 0 lies outside [0, 7], the steps of the log-probabilities; "
+                    "it is one of input_lengths");
+  CHECK_THROWS_WITH(ctc_loss(log_p, labels, steps, {5, 0, 1, 4, 2}),
+                    "ctc_loss: target length 5 of sequence 0 lies outside [0, 4], the labels; it is one of "
+                    "target_lengths");
   CHECK_THROWS_AS(ctc_loss(log_p, labels, steps, {-1, 0, 1, 4, 2}), value_error);
   CHECK_THROWS_WITH(ctc_loss(log_p, labels, steps, lengths, {.blank = 4}), "ctc_loss: the blank is class 4 of 4");
   CHECK_THROWS_WITH(ctc_loss(log_p, labels, steps, {4, 0, 1, 4, 2}),

@@ -278,8 +278,10 @@ auto ctc_loss(const X& log_probs, const L& targets, const Steps& input_lengths, 
   const auto x = detail::eval_to_read(log_probs);
   constexpr bool is_one = rank_of<X> == 2;
   const index_t samples = is_one ? 1 : x.shape()[1];
-  auto steps = detail::checked_lengths(op, input_lengths, samples, x.shape()[0]);
-  auto lengths = detail::checked_lengths(op, target_lengths, samples, targets.shape()[rank_of<L> - 1]);
+  auto steps = detail::checked_lengths(op, input_lengths, samples, x.shape()[0], "input length",
+                                       "the steps of the log-probabilities; it is one of input_lengths");
+  auto lengths = detail::checked_lengths(op, target_lengths, samples, targets.shape()[rank_of<L> - 1], "target length",
+                                         "the labels; it is one of target_lengths");
   if constexpr (rank_of<L> == 2) {
     if (targets.shape()[0] != samples)
       detail::refuse<shape_error>({op, ": labels of shape ", targets.shape(), " for log-probabilities of shape ",

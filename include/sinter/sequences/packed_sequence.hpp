@@ -77,23 +77,27 @@ std::vector<index_t> host_lengths(const Lengths& lengths) {
   return all;
 }
 /// Errors: value_error for a length outside [0, steps].
-SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps);
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps,
+                                 const char* what = "length", const char* of = "the steps of the padded sequences");
 #if SINTER_DEFINES
-SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps) {
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps, const char* what,
+                                 const char* of) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] < 0 || all[i] > steps)
-      refuse<value_error>({op, ": length ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
-                           steps, "], the steps of the padded sequences"});
+      refuse<value_error>({op, ": ", what, " ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
+                           steps, "], ", of});
 }
 #endif  // SINTER_DEFINES
 
-/// Errors: as check_lengths; shape_error unless there is one for each sequence.
+/// Errors: as check_lengths; shape_error unless there is one for each sequence. `what` is a length, `of` the limit.
 template <class Lengths>
-std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps,
+                                     const char* what = "length",
+                                     const char* of = "the steps of the padded sequences") {
   std::vector<index_t> all = host_lengths(lengths);
   if (static_cast<index_t>(all.size()) != sequences)
-    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
-  check_lengths(op, all, steps);
+    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " ", what, "s for ", sequences, " sequences"});
+  check_lengths(op, all, steps, what, of);
   return all;
 }
 
