@@ -188,7 +188,8 @@ TEST_CASE("interpolate says what does not fit") {
   CHECK(contains(text_of(x, {}), "give either size or scale_factor"));
   CHECK(contains(text_of(x, {.size = 2, .scale_factor = 2}), "not both"));
   CHECK(contains(text_of(x, {.size = {1, 2, 3}}), "size has 3 numbers for 2 spatial axes"));
-  CHECK(contains(text_of(x, {.scale_factor = 0}), "it must be positive and finite"));
+  CHECK(contains(text_of(x, {.scale_factor = 0}), "it must be above 0 and below 1e9"));
+  CHECK(contains(text_of(x, {.scale_factor = 1e18}), "scale_factor is 1e+18; it must be above 0 and below 1e9"));
   CHECK(contains(text_of(x, {.size = 0}), "axis 2 of shape (2, 3, 4, 5) would have 0 elements"));
   CHECK(contains(text_of(x, {.scale_factor = 0.2}), "would have 0 elements"));
   CHECK(contains(text_of(x, {.size = 2, .mode = interpolation::linear}), "this mode is for 1 spatial axes, not 2"));

@@ -173,7 +173,7 @@ struct interpolate_op : resampling_op {
                            axes, " spatial axes; give one, or one for each"});
     for (int d = 0; factor.given() && d < axes; ++d)
       if (!(factor[d] > 0 && factor[d] < 1e9))
-        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
+        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be above 0 and below 1e9"});
     const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
     const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
     const bool is_for_all = is_nearest || mode == interpolation::area;
@@ -203,7 +203,10 @@ static_assert(is_kernel_op<interpolate_op>);
 /// positions as it is given, not as the quotient of the extents, except by area. Bilinear and bicubic read the nearest
 /// elements, of a much smaller image few; with antialias weights are as wide as results lie apart, and the cubic's a is
 /// -0.5 in place of -0.75, as in PyTorch and PIL. Floating point; the result lies in memory as x does.
-/// The options behind are those of ONNX's Resize. Derivative: each element gets g times its weight, from all results
+/// Options: .size or .scale_factor, a number or one for each axis; .mode = interpolation::nearest, or nearest_exact,
+/// linear, bilinear, trilinear, bicubic, area; .align_corners = false; .antialias = false; and those of ONNX's Resize,
+/// .places = pixel_places::of_mode, .nearest_mode = pixel_rounding::prefer_floor, .cubic_coeff_a = -0.75,
+/// .exclude_outside = false. Derivative: each element gets g times its weight, from all results
 /// that it is in. Errors: value_error for options
 /// that do not fit each other or x, shape_error for an extent of 0.
 ///
