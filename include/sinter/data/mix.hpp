@@ -9,6 +9,8 @@
 
 namespace sinter {
 
+struct mixup_of_integers;
+
 struct mix_options {
   double alpha = 1;  ///< of the Beta distribution of the share: small ones mix little, 1 makes all shares alike
 };
@@ -99,6 +101,10 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   auto targets = detail::mixed_labels("mixup", host, n, classes, share);
   return batch<tensor<T, rank>, tensor<float, 2>>{to, std::move(targets)};
 }
+
+template <integer_element T, auto Shape, class Labels, class Problem = mixup_of_integers,
+          class Fix = cast_to_float_and_divide_by_255>
+void mixup(generator&, const tensor<T, Shape, cpu>&, const Labels&, index_t, const mix_options& = {}) = delete;
 
 /// A window of each image is that of the image before it in the batch (of the first one that of the last), and labels
 /// are mixed by its area: (N, C, H, W) and (N,) => the same and (N, classes). The window is that of the whole batch;

@@ -125,6 +125,10 @@ std::vector<subset<Set>> random_split(generator& gen, const Set& set, std::initi
   return random_split(gen, set, std::vector<N>(sizes));
 }
 
+// Names in messages.
+struct test_size_that_is_not_in_braces;
+struct write_dot_test_size_in_braces;
+
 struct train_test_split_options {
   double test_size = 0.25;  ///< the fraction of the samples, rounded up, that are for the test
   bool shuffle = true;      ///< false: the last samples are for the test, as for what is ordered by time
@@ -154,6 +158,11 @@ train_test<Set> train_test_split(generator& gen, const Set& set, const train_tes
   const auto middle = rows.begin() + (n - test);
   return {{set, {rows.begin(), middle}}, {set, {middle, rows.end()}}};
 }
+
+template <dataset Set, class N, class Problem = test_size_that_is_not_in_braces,
+          class Fix = write_dot_test_size_in_braces>
+  requires(std::is_arithmetic_v<N>)
+void train_test_split(generator&, const Set&, N) = delete;
 
 namespace detail {
 

@@ -11,6 +11,10 @@
 
 namespace sinter {
 
+// Names in messages.
+struct export_of_a_variable;
+struct pass_its_value_with_dot_value;
+
 /// The structures of DLPack, https://dmlc.github.io/dlpack/latest, as every library lays them out in memory: those that
 /// it calls DLDevice, DLDataType, DLTensor and DLManagedTensor. A pointer to the latter is cast to its own name.
 namespace dlpack {
@@ -73,7 +77,9 @@ SINTER_SHARED_COLD dlpack::managed_tensor* make_dlpack(storage_ptr owner, void* 
 }  // namespace detail
 
 /// x for another library, on the same memory, which lives until that library calls `destroy(result)`. Of a GPU: what
-/// was queued for x is waited for. Errors: value_error for a tensor without elements' memory (default constructed).
+/// was queued for x is waited for. Strides are those of x; of negative ones, as flip() makes them, NumPy takes the
+/// result, PyTorch and from_dlpack() do not: pass x.flip(0).clone(). Errors: value_error for a tensor without elements'
+/// memory (default constructed).
 ///
 ///     PyCapsule_New(to_dlpack(x), "dltensor", ...);
 template <class T, auto Shape, device D>
@@ -85,6 +91,10 @@ template <class T, auto Shape, device D>
                              {kind, is_cuda_v<D> ? device_ordinal_v<D> : 0}, detail::dlpack_element<T>(),
                              x.shape().data(), x.strides().data(), int{Shape});
 }
+
+template <class T, auto Shape, device D, int Order, class Problem = export_of_a_variable,
+          class Fix = pass_its_value_with_dot_value>
+void to_dlpack(const variable<T, Shape, D, Order>&) = delete;
 
 /// A tensor on the memory of another library, strides included, which calls `given->destroy` when its last handle ends.
 /// What either side writes, the other one sees; memory that the other side holds read-only must not be written. The
