@@ -116,7 +116,9 @@ TEST_CASE("random_affine maps each image by amounts within its ranges") {
   CHECK_THROWS_AS(random_affine(gen, images, {.translate = {0, 1.5}}), value_error);
   CHECK_THROWS_AS(random_affine(gen, images, {.scale = {2, 1}}), value_error);
   CHECK_THROWS_AS(affine(images, {.scale = 0}), value_error);
-  CHECK_THROWS_AS(affine(images, {.angle = NAN}), value_error);
+  CHECK_THROWS_WITH(affine(images, {.angle = NAN}), "affine: the angle is nan; it must be finite");
+  CHECK_THROWS_WITH(affine(images, {.shear = {0, INFINITY}}), "affine: the shear along y is inf; it must be finite");
+  CHECK_THROWS_WITH(random_affine(gen, images, {.angle = INFINITY}), Catch::Contains("random_affine: angle inf"));
 }
 
 TEST_CASE("color_jitter changes each image by amounts within its ranges, in any order") {
@@ -146,6 +148,14 @@ TEST_CASE("color_jitter changes each image by amounts within its ranges, in any 
     return color_jitter(g, x, {.brightness = 0.4, .contrast = 0.3, .saturation = 2, .hue = 0.2});
   });
   CHECK(all_equal(color_jitter(gen, images, {}), images));
+  // NaN in one channel of the first pixel of two.
+  const auto holed = full<float>({1, 3, 1, 2}, 0.5F);
+  holed(0, 1, 0, 0) = NAN;
+  for (const auto& y : {adjust_hue(holed, 0.25), adjust_saturation(holed, 0.5)})
+    for (index_t c = 0; c < 3; ++c) CHECK((std::isnan(y(0, c, 0, 0)) && y(0, c, 0, 1) == Approx(0.5).margin(1e-3)));
+  const auto brighter = adjust_brightness(holed, 1.5), flatter = adjust_contrast(holed, 0.5);
+  CHECK((brighter(0, 0, 0, 0) == 0.75F && std::isnan(brighter(0, 1, 0, 0))));
+  CHECK((std::isnan(flatter(0, 1, 0, 0)) && std::isnan(flatter(0, 0, 0, 1))));  // its mean is NaN
   CHECK_THROWS_WITH(adjust_hue(images, 0.6), "adjust_hue: 0.6 is outside [-0.5, 0.5]");
   CHECK_THROWS_AS(adjust_contrast(images, -0.1), value_error);
   CHECK_THROWS_AS(color_jitter(gen, images, {.hue = 0.51}), value_error);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "sinter/data/image_batch.hpp"
 #include "sinter/ops/grid_sample.hpp"
@@ -45,8 +46,15 @@ SINTER_SHARED_COLD affine_map random_map(const random_affine_options& o, const d
 #if SINTER_DEFINES
 
 SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index_t height, index_t width) {
-  if (!(m.scale > 0) || !std::isfinite(m.scale + m.angle + m.translate[0] + m.translate[1] + m.shear[0] + m.shear[1]))
-    refuse<value_error>({"affine: the scale ", m.scale, " must be above 0, and all numbers finite"});
+  if (!(m.scale > 0) || !std::isfinite(m.scale))
+    refuse<value_error>({"affine: the scale is ", m.scale, "; it must be above 0 and finite"});
+  const std::pair<const char*, double> numbers[] = {{"angle", m.angle},
+                                                    {"translation to the right", m.translate[0]},
+                                                    {"translation down", m.translate[1]},
+                                                    {"shear along x", m.shear[0]},
+                                                    {"shear along y", m.shear[1]}};
+  for (const auto& [name, number] : numbers)
+    if (!std::isfinite(number)) refuse<value_error>({"affine: the ", name, " is ", number, "; it must be finite"});
   constexpr double degree = 3.14159265358979323846 / 180;
   const double turn = m.angle * degree, x = m.shear[0] * degree, y = m.shear[1] * degree;
   // Turning after shearing, [[a, b], [c, d]], has the determinant 1.
@@ -59,9 +67,9 @@ SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index
   return {inverse[0], inverse[1] * h / w, right * 2 / w, inverse[2] * w / h, inverse[3], down * 2 / h};
 }
 SINTER_SHARED_COLD void check_ranges(const random_affine_options& o) {
-  if (!(o.angle >= 0) || !(o.shear >= 0) || !(o.shear < 90))
-    refuse<value_error>(
-        {"random_affine: angle ", o.angle, " and shear ", o.shear, "; they must be 0 or more, and the shear below 90"});
+  if (!(o.angle >= 0) || !std::isfinite(o.angle) || !(o.shear >= 0) || !(o.shear < 90))
+    refuse<value_error>({"random_affine: angle ", o.angle, " and shear ", o.shear,
+                         "; they must be 0 or more and finite, and the shear below 90"});
   for (const double part : o.translate)
     if (!(part >= 0 && part <= 1)) refuse<value_error>({"random_affine: translate ", part, " is outside [0, 1]"});
   if (!(o.scale[0] > 0) || !(o.scale[0] <= o.scale[1]) || !std::isfinite(o.scale[1]))
@@ -98,7 +106,8 @@ tensor<T, 4> apply_maps(const tensor<T, Shape, cpu>& images, const std::vector<a
 }  // namespace detail
 
 /// Each image sheared, scaled, turned about its middle, then moved: (N, C, H, W) => the same. As
-/// torchvision.transforms.functional.affine. Errors: value_error for a scale that is not above 0.
+/// torchvision.transforms.functional.affine. Errors: value_error for a scale that is not above 0, or a number
+/// that is not finite.
 ///
 ///     const tensor turned = affine(images, {.angle = 30}, {.mode = interpolation::bilinear});
 template <class X>

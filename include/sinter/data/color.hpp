@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "sinter/data/image_batch.hpp"
 
@@ -57,6 +58,10 @@ SINTER_SHARED double blend(double x, double other, double factor) {
 
 /// Turns the hue; by way of hue, saturation and value. A. R. Smith, "Color gamut transform pairs", 1978.
 SINTER_SHARED_COLD void turn_hue(double& r, double& g, double& b, double by) {
+  if (!std::isfinite(r + g + b)) {
+    r = g = b = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
   const double v = std::max({r, g, b}), least = std::min({r, g, b}), spread = v - least;
   if (spread == 0) return;
   const double s = spread / v;
@@ -126,7 +131,8 @@ tensor<element_of<X>, 4> adjust(const char* name, const X& images, color_change 
 /// Images (N, 3, H, W) of red, green and blue from 0 to 1, changed as by torchvision's functions of these names:
 /// towards black by a factor below 1, away from it above; towards the mean grey of each image; towards the grey of each
 /// pixel; and hues turned by a part of their circle. The grey is 0.2989 red + 0.587 green + 0.114 blue; results lie in
-/// [0, 1]. Computed in double. Errors: value_error for a factor below 0 or above 10^6 and a hue outside [-0.5, 0.5];
+/// [0, 1]. Computed in double. A channel that is NaN stays NaN; where channels mix, the pixel does, and by contrast the
+/// image. Errors: value_error for a factor below 0 or above 10^6 and a hue outside [-0.5, 0.5];
 /// shape_error for other than 3 channels.
 ///
 ///     const tensor brighter = adjust_brightness(images, 1.2);
