@@ -339,9 +339,9 @@ SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std
   const auto above = [&](double x) { return std::erfc((x - mean) / std / std::sqrt(2.)) / 2; };
   const bool from_normal = above(a) - above(b) > 0.3;
   const double peak = mean < a ? a : mean > b ? b : mean;
-  const double far = std::abs(peak - mean) / std;  // in deviations, as are all steps from the peak
-  const bool from_tail = !from_normal && far > 0 && !((b - a) / std * (far > 1 ? far : 1) <= 6);
-  const double rate = (far + std::hypot(far, 2.)) / 2, toward = peak == a ? 1 : -1;
+  const double offset = std::abs(peak - mean) / std;  // in deviations, as are all steps from the peak
+  const bool from_tail = !from_normal && offset > 0 && !((b - a) / std * (offset > 1 ? offset : 1) <= 6);
+  const double rate = (offset + std::hypot(offset, 2.)) / 2, toward = peak == a ? 1 : -1;
   Numbers all;
   while (index_t(all.size()) < n) {
     const extents<1> missing{{n - static_cast<index_t>(all.size())}};
@@ -356,7 +356,7 @@ SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std
         height = -0.5 * (step - 1 / rate) * (step - 1 / rate);
       } else if (!from_normal) {
         const double step = std::abs(one - peak) / std;
-        height = -0.5 * step * (step + 2 * far);
+        height = -0.5 * step * (step + 2 * offset);
       }
       if (one >= a && one <= b && (from_normal || std::log(chance.data()[i]) <= height)) all.push_back(one);
     }
