@@ -86,9 +86,48 @@ TEST_CASE("fit ends after epochs without a better score, with the best weights o
     CHECK(best != last);
   }
   run r;
-  CHECK(fit(r.model, r.optimizer, r.loader, loss, [](const auto&) { return NAN; }, {.epochs = 2}).best_epoch == -1);
-  CHECK(r.loader.epoch() == 2);
-  CHECK(fit(r.model, r.optimizer, r.loader, loss, {.epochs = 2}).epochs.empty());
+  const auto nan = [](const auto&) { return NAN; };
+  const auto none = fit(r.model, r.optimizer, r.loader, loss, nan, {.epochs = 9, .patience = 2});
+  CHECK(none.best_epoch == -1);
+  CHECK(std::isnan(none.best_score));
+  CHECK(none.epochs.size() == 2);
+}
+
+TEST_CASE("fit begins where the loader stands, and counts epochs and patience from there") {
+  run r;
+  CHECK(fit(r.model, r.optimizer, r.loader, loss, {.epochs = 3}).epochs.size() == 3);
+  const auto second =
+      fit(r.model, r.optimizer, r.loader, loss, [](const auto&) { return 1; }, {.epochs = 9, .patience = 2});
+  CHECK(second.best_epoch == 3);
+  CHECK(second.epochs.size() == 3);
+  CHECK(second.epochs.back().epoch == 5);
+  const folder dir;  // with a checkpoint they are those of the whole run, NaN among its scores
+  const auto nan = [](const auto&) { return NAN; };
+  for (const std::size_t left : {1, 0}) {
+    run again;
+    CHECK(fit(again.model, again.optimizer, again.loader, loss, nan,
+              {.epochs = left == 1 ? 1 : 9, .patience = 2, .checkpoint = dir.file("nan.ckpt")})
+              .epochs.size() == 1);
+  }
+}
+
+TEST_CASE("an exception in fit leaves the epoch to be run again") {
+  const folder dir;
+  for (const std::string& path : {std::string(), dir.file("thrown.ckpt")}) {
+    run r;
+    int calls = 0;
+    const auto score = [&](const auto&) {
+      if (++calls == 3) throw error("mine");
+      return 1.0 / calls;
+    };
+    const fit_options options{.epochs = 4, .checkpoint = path};
+    CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, loss, score, options), "mine");
+    CHECK(r.loader.epoch() == 2);
+    CHECK(all(r.model(r.points) == r.model(r.points)).item() == false);  // dropout drops
+    const auto rest = fit(r.model, r.optimizer, r.loader, loss, score, options);
+    CHECK(rest.epochs.front().epoch == 2);
+    CHECK(rest.epochs.size() == (path.empty() ? 4 : 2));
+  }
 }
 
 TEST_CASE("a fit that goes on from its checkpoint has the bits of one that did not stop") {
@@ -127,7 +166,17 @@ TEST_CASE("fit writes a line an epoch, and refuses options without sense") {
   CHECK_THAT(std::string(text), Contains("epoch 1  loss 0.") && Contains("score 0.5"));
   CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, loss, {.epochs = -1}), Contains("epochs -1 and patience 0"));
   CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, loss, {.patience = -1}), value_error);
-  CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, loss, {.clip_grad_norm = NAN}), value_error);
+  CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, loss, {.clip_grad_norm = NAN}), Contains("is nan; it must be"));
+  data_loader empty(r.loader.dataset(), {.batch_size = 999, .drop_last = true});
+  CHECK_THROWS_WITH(fit(r.model, r.optimizer, empty, loss), Contains("fit: the loader has no batches"));
+  const auto never = [](const auto& m, const auto& x, const auto& y) {
+    FAIL("trains before it has looked at the path");
+    return cross_entropy(m(x), y);
+  };
+  const folder dir;
+  CHECK_THROWS_WITH(fit(r.model, r.optimizer, r.loader, never, {.checkpoint = dir.file("no/run.ckpt")}),
+                    Contains("no/run.ckpt lies in no folder"));
+  CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, never, {.checkpoint = dir.file("")}), io_error);
   const auto fails = [](const auto& m, const auto& x, const auto& y) {
     if (x.extent(0) < 16) throw error("the last batch");
     return cross_entropy(m(x), y);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@
 
 namespace sinter {
 
+// Names in messages.
+struct fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs;
+struct write_the_loop_and_give_step_a_function;
+
 /// What an epoch of fit() came to.
 struct epoch_record {
   index_t epoch = 0;
@@ -29,7 +34,7 @@ struct epoch_record {
 };
 
 struct fit_options {
-  index_t epochs = 10;            ///< those of a run that goes on included
+  index_t epochs = 10;            ///< of this call, from where the loader stands; with a checkpoint of the whole run
   index_t patience = 0;           ///< ends after so many epochs without a better score; 0: never
   bool maximize = false;          ///< true: a larger score is better, such as an accuracy
   bool restore_best = true;       ///< the model ends with the weights of the best epoch, else of the last
@@ -43,13 +48,17 @@ struct fit_options {
 struct fit_history {
   std::vector<epoch_record> epochs;  ///< of this call
   index_t best_epoch = -1;           ///< -1: no score was a number
-  double best_score = 0;
+  double best_score = std::numeric_limits<double>::quiet_NaN();
 };
 
 namespace detail {
 
-/// Errors: value_error.
+template <class Optimizer>
+concept steps_by_itself = requires(Optimizer& o) { o.step(); };
+
+/// Errors: value_error; io_error for a checkpoint that cannot be written.
 SINTER_SHARED_COLD void check_fit(const fit_options& o);
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 
 #if SINTER_DEFINES
@@ -57,7 +66,19 @@ SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 SINTER_SHARED_COLD void check_fit(const fit_options& o) {
   if (o.epochs < 0 || o.patience < 0)
     refuse<value_error>({"fit: epochs ", o.epochs, " and patience ", o.patience, "; they must not be negative"});
-  if (!(o.clip_grad_norm >= 0)) refuse<value_error>({"fit: clip_grad_norm ", o.clip_grad_norm, " is negative"});
+  if (!(o.clip_grad_norm >= 0))
+    refuse<value_error>({"fit: clip_grad_norm is ", o.clip_grad_norm, "; it must be 0 or more"});
+  if (o.checkpoint.empty()) return;
+  file_info info;
+  for (const char* const end : {"", ".best"})
+    if (const std::string path = o.checkpoint + end; tell_file(path.c_str(), info) && is_folder(info))
+      refuse<io_error>({"fit: the checkpoint ", path, " is a directory, not a file; name a file in it"});
+  const std::string folder = o.checkpoint.substr(0, o.checkpoint.find_last_of(ends_of_folders) + 1) + ".";
+  if (!tell_file(folder.c_str(), info) || !is_folder(info))
+    refuse<io_error>({"fit: the checkpoint ", o.checkpoint, " lies in no folder that is there; make the folder first"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
+  refuse<value_error>({function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
 }
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored) {
   char text[96];
@@ -83,26 +104,29 @@ double fit_epoch(Model& model, Optimizer& optimizer, data_loader<Set>& loader, c
     mean.add(static_cast<double>(loss.item()), static_cast<double>(y.shape()[0]));
     if (bar != nullptr) bar->advance();
   }
-  return mean.weight() > 0 ? mean.value() : 0;
+  return mean.weight() > 0 ? mean.value() : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace detail
 
 /// Trains a model: for each epoch loss(model, x, y) of each batch, backward and a step, then score(model), in eval()
 /// mode and without recording, by which the best epoch is found: the least score, or with `.maximize` the largest.
-/// Without a score it is the mean loss of the epoch. Ends early after `.patience` epochs that were not better. With a
-/// checkpoint the run goes on, bit for bit, where an earlier one stopped: the file holds what a run_checkpoint does,
-/// and one of its name and ".best" the best weights, as nn::save. The history is that of this call, and the
-/// model is then in eval() mode. For more, write the
-/// loop: it is that of fit_epoch, in this file. Errors: value_error for options without sense; those of the functions,
-/// of run_checkpoint and of nn::load.
+/// Without a score it is the mean loss of the epoch. Runs `.epochs` epochs from where the loader stands, whose number
+/// the records have, or fewer where `.patience` epochs of this call were not better. With a
+/// checkpoint the run goes on, bit for bit, where an earlier one stopped, and both numbers are those of the whole run:
+/// the file holds what a run_checkpoint does, and one of its name and ".best" the best weights, as nn::save. The
+/// history is that of this call, and the model is then in eval() mode. An exception leaves the loader at the beginning
+/// of its epoch, the model in train() mode, and weights as they are: the next call runs that epoch again, with a
+/// checkpoint from the weights before it. For more, write the loop: it is that of fit_epoch, in this file. Errors:
+/// value_error for options without sense and a loader without batches; io_error for a checkpoint whose folder is not
+/// there; those of the functions, of run_checkpoint and of nn::load.
 ///
 ///     auto history = fit(model, optimizer, loader,
 ///                        [](const auto& m, const auto& x, const auto& y) { return cross_entropy(m(x), y); },
 ///                        [&](const auto& m) { return accuracy_of(m, test); },
 ///                        {.epochs = 50, .patience = 5, .maximize = true, .checkpoint = "run.ckpt", .progress = stdout});
 template <nn::is_module Model, class Optimizer, class Set, class Loss, class Score>
-  requires std::invocable<const Score&, const Model&>
+  requires(std::invocable<const Score&, const Model&> && detail::steps_by_itself<Optimizer>)
 fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss, const Score& score,
                 const fit_options& options = {}) {
   constexpr bool scored = !std::is_null_pointer_v<decltype(score(model))>;
@@ -110,38 +134,52 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
   fit_history history;
   nn::state_dict best;
   const std::string best_path = options.checkpoint + ".best";
-  if (!options.checkpoint.empty() && run_checkpoint(options.checkpoint).exists()) {
-    run_checkpoint(options.checkpoint).load(model, optimizer, loader, history.best_epoch, history.best_score);
-    if (history.best_epoch >= 0) best = read_safetensors(best_path).entries();
+  const bool lasts = !options.checkpoint.empty();
+  index_t better = loader.epoch() - 1;  // the last epoch that was, or the one before the first
+  const index_t first = lasts ? 0 : loader.epoch();
+  if (lasts && run_checkpoint(options.checkpoint).exists()) {
+    run_checkpoint(options.checkpoint).load(model, optimizer, loader, better, history.best_score);
+    if (!std::isnan(history.best_score)) {
+      history.best_epoch = better;
+      best = read_safetensors(best_path).entries();
+    }
   }
   const auto is_over = [&](index_t epoch) {
-    return epoch >= options.epochs ||
-           (options.patience > 0 && history.best_epoch >= 0 && epoch - history.best_epoch > options.patience);
+    return epoch - first >= options.epochs || (options.patience > 0 && epoch - better > options.patience);
   };
   for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
-    const auto start = std::chrono::steady_clock::now();
-    std::optional<progress_bar> bar;
-    if (options.progress != nullptr) bar.emplace("epoch " + std::to_string(epoch), loader.size(), options.progress);
-    epoch_record record{.epoch = epoch};
-    record.score = record.loss = detail::fit_epoch(model, optimizer, loader, loss, options, bar ? &*bar : nullptr);
-    if constexpr (scored) {
-      model.eval();
-      const no_grad guard;
-      record.score = static_cast<double>(score(std::as_const(model)));
+    if (loader.size() == 0) detail::refuse_no_batches("fit");
+    loader_position start = loader.position();
+    if (start.epoch != epoch) start = {epoch, 0};  // a loop was left by `break`
+    try {
+      const auto begin = std::chrono::steady_clock::now();
+      std::optional<progress_bar> bar;
+      if (options.progress != nullptr) bar.emplace("epoch " + std::to_string(epoch), loader.size(), options.progress);
+      epoch_record record{.epoch = epoch};
+      record.score = record.loss = detail::fit_epoch(model, optimizer, loader, loss, options, bar ? &*bar : nullptr);
+      if constexpr (scored) {
+        model.eval();
+        const no_grad guard;
+        record.score = static_cast<double>(score(std::as_const(model)));
+      }
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (std::isnan(history.best_score) ? !std::isnan(record.score)
+          : options.maximize             ? record.score > history.best_score
+                                         : record.score < history.best_score) {
+        history.best_epoch = better = epoch;
+        history.best_score = record.score;
+        best = nn::state(model);
+        if (lasts) write_safetensors(best_path, best);
+      }
+      history.epochs.push_back(record);
+      if (bar) bar->finish(detail::epoch_text(record, scored));
+      if (options.on_epoch) options.on_epoch(record);
+      if (lasts) run_checkpoint(options.checkpoint).save(model, optimizer, loader, better, history.best_score);
+    } catch (...) {
+      loader.set_position(start);
+      model.train();
+      throw;
     }
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const bool is_better = options.maximize ? record.score > history.best_score : record.score < history.best_score;
-    if (is_better || (history.best_epoch < 0 && !std::isnan(record.score))) {
-      history.best_epoch = epoch;
-      history.best_score = record.score;
-      best = nn::state(model);
-      if (!options.checkpoint.empty()) write_safetensors(best_path, best);
-    }
-    history.epochs.push_back(record);
-    if (bar) bar->finish(detail::epoch_text(record, scored));
-    if (options.on_epoch) options.on_epoch(record);
-    if (!options.checkpoint.empty())
-      run_checkpoint(options.checkpoint).save(model, optimizer, loader, history.best_epoch, history.best_score);
   }
   if (options.restore_best && history.best_epoch >= 0) nn::load_state(model, best);
   model.eval();
@@ -149,9 +187,20 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
 }
 /// The same without a score.
 template <nn::is_module Model, class Optimizer, class Set, class Loss>
+  requires(detail::steps_by_itself<Optimizer>)
 fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss,
                 const fit_options& options = {}) {
   return fit(model, optimizer, loader, loss, [](const Model&) { return nullptr; }, options);
 }
+template <nn::is_module Model, class Optimizer, class Set, class Loss,
+          class Problem = fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs,
+          class Fix = write_the_loop_and_give_step_a_function>
+  requires(!detail::steps_by_itself<Optimizer>)
+fit_history fit(Model&, Optimizer&, data_loader<Set>&, const Loss&, const fit_options& = {}) = delete;
+template <nn::is_module Model, class Optimizer, class Set, class Loss, class Score,
+          class Problem = fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs,
+          class Fix = write_the_loop_and_give_step_a_function>
+  requires(std::invocable<const Score&, const Model&> && !detail::steps_by_itself<Optimizer>)
+fit_history fit(Model&, Optimizer&, data_loader<Set>&, const Loss&, const Score&, const fit_options& = {}) = delete;
 
 }  // namespace sinter
