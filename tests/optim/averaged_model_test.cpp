@@ -105,6 +105,15 @@ TEST_CASE("tied weights, other orders in memory, modules without a type, half") 
   const nn::sequential three{nn::any_module<float, 2>(fc), nn::any_module<float, 2>(nn::relu())};
   CHECK_THROWS_WITH(average.update_parameters(three), Contains("is built otherwise"));
   CHECK(average.n_averaged() == 2);
+  nn::sequential plain{nn::linear(2, 3, gen), nn::linear(3, 2, gen)};
+  const nn::sequential wider{nn::linear(2, 3, gen), nn::linear(3, 4, gen)};
+  optim::averaged_model of_plain(plain);
+  of_plain.update_parameters(plain);
+  const tensor kept = of_plain.model().get<0>().weight.value().clone();
+  CHECK_THROWS_WITH(of_plain.update_parameters(wider),
+                    Contains("averaged_model: 1.weight has the shape (4, 3) in the model and (2, 3)"));
+  CHECK(allclose(of_plain.model().get<0>().weight.value(), kept, {.rtol = 0, .atol = 0}));
+  CHECK(of_plain.n_averaged() == 1);
 }
 
 TEST_CASE("update_bn averages the moments of all batches") {
@@ -138,4 +147,19 @@ TEST_CASE("update_bn averages the moments of all batches") {
   CHECK_THROWS_WITH(optim::update_bn(loader, hidden), Contains("inside an any_module"));
   nn::sequential none{nn::any_module<float, 2>(nn::relu())};
   optim::update_bn(loader, none);
+
+  // What throws leaves moments and modes.
+  const tensor kept = norm.running_mean.value().clone();
+  norm.state.training = true;
+  auto odd = loader;
+  odd.push_back(zeros({1, 3}));
+  for (const auto& bad : {odd, std::vector<tensor<float, 2>>()}) {
+    CHECK_THROWS_AS(optim::update_bn(bad, average), error);
+    CHECK(all(norm.running_mean.value() == kept).item());
+    CHECK(norm.num_batches_tracked.value().item() == 1);
+    CHECK(norm.settings.momentum == 0.1);
+    CHECK(norm.state.training);
+  }
+  CHECK_THROWS_WITH(optim::update_bn(std::vector<tensor<float, 2>>(), average),
+                    Contains("update_bn: the loader has no"));
 }

@@ -87,7 +87,7 @@ TEST_CASE("only() chooses parameters by name and shape, for groups, optimizers a
   CHECK(model.get<2>().bias.grad()(0) == Approx(1 / std::sqrt(10.)));
   CHECK(model.get<1>().bias.grad()(0) == 1);
   CHECK_THROWS_WITH(optim::sgd(optim::only(model, [](const auto& p) { return p.numel > 99; })),
-                    Contains("no tracked parameters"));
+                    Contains("the choice of optim::only() is empty"));
 }
 
 TEST_CASE("rates of groups: one, all, on a plateau, and of a group that comes after the scheduler") {
@@ -130,6 +130,8 @@ TEST_CASE("a group that is refused changes nothing") {
                     Contains("result of a statement"));
   CHECK_THROWS_WITH(optimizer.add_param_group(std::vector<variable<float, 1>>(), [](auto&) {}),
                     Contains("no tracked parameters"));
+  CHECK_THROWS_WITH(optimizer.add(std::vector{a, b, result}), Contains("result of a statement"));
+  CHECK_THROWS_WITH(optimizer.add(optim::only(b, [](const auto&) { return false; })), Contains("only() is empty"));
   CHECK(optimizer.size() == 1);
   CHECK(optimizer.groups() == 1);
   CHECK(optimizer.group_of(0) == 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,11 +32,13 @@ struct blend_kernel {
   }
 };
 
-/// A parameter or buffer, whose type is in the function.
+/// A parameter or buffer, whose type is in the functions.
 struct averaged_member {
   const void* object;
   const void* data;
   bool is_buffer;
+  std::string name;
+  std::vector<index_t> shape;
   /// The first of two members of one type becomes first + weight (second - first), or the second where that cannot be.
   void (*blend)(const void* to, const void* from, double weight);
 };
@@ -64,10 +67,17 @@ void blend_members(const void* to_member, const void* from_member, double weight
 struct collect_averaged {
   std::vector<averaged_member>& members;
   template <class X>
-  void operator()(const nn::detail::member_name&, const X& x) const {
+  void operator()(const nn::detail::member_name& name, const X& x) const {
     if constexpr (nn::detail::is_stored<X>) {
-      if (x.defined())
-        members.push_back({&x, access::data(nn::detail::stored_value(x)), nn::detail::is_buffer<X>, &blend_members<X>});
+      if (x.defined()) {
+        const auto& value = nn::detail::stored_value(x);
+        members.push_back({&x,
+                           access::data(value),
+                           nn::detail::is_buffer<X>,
+                           name.text(),
+                           {value.shape().begin(), value.shape().end()},
+                           &blend_members<X>});
+      }
     }
   }
   template <class M>
@@ -84,7 +94,8 @@ Members averaged_members(const M& model) {
   return members;
 }
 
-/// Errors: value_error unless both lists are of the same types; nothing is then changed.
+/// Errors: value_error unless both lists are of the same types, shape_error unless of the same shapes; nothing is then
+/// changed.
 template <class Members>
 void average(const Members& to, const Members& from, double weight, double weight_of_buffers);
 
@@ -97,6 +108,14 @@ void average(const Members& to, const Members& from, double weight, double weigh
   bool fits = to.size() == from.size();
   for (std::size_t i = 0; fits && i < to.size(); ++i) fits = to[i].blend == from[i].blend;
   if (!fits) throw value_error("averaged_model: the model is built otherwise than the one that it was made of");
+  const auto shown = [](const auto& member) {
+    return sinter::detail::shape_piece{member.shape.data(), static_cast<int>(member.shape.size())};
+  };
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (to[i].shape != from[i].shape)
+      sinter::detail::refuse<shape_error>({"averaged_model: ", from[i].name, " has the shape ", shown(from[i]),
+                                           " in the model and ", shown(to[i]),
+                                           " in the average; pass the model that it was made of"});
   sinter::detail::addresses seen;  // tied weights count once
   for (std::size_t i = 0; i < to.size(); ++i)
     if (seen.add(to[i].data)) to[i].blend(to[i].object, from[i].object, to[i].is_buffer ? weight_of_buffers : weight);
@@ -117,7 +136,8 @@ SINTER_SHARED void check_decay(const averaging_options& o) {
 /// state, whose names are PyTorch's, "n_averaged" and "module.fc.weight", also in a run_checkpoint. Buffers are copied
 /// from the model, or with `use_buffers` averaged; after an equal average update_bn() makes running moments anew.
 /// Averages are kept in the element type of the parameter, so that of half or bfloat16 does not see small changes.
-/// Errors: value_error for a decay beyond [0, 1], and for a model that is built otherwise. P. Izmailov et al.,
+/// Errors: value_error for a decay beyond [0, 1], and for a model that is built otherwise; shape_error for one with
+/// other shapes, which changes nothing. P. Izmailov et al.,
 /// "Averaging weights leads to wider optima and better generalization", UAI 2018.
 ///
 ///     optim::averaged_model average(model, {.decay = 0.999});

@@ -52,11 +52,16 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
 template <class Rule>
 concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_parameters(bool chosen);
 #if SINTER_DEFINES
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
   sinter::detail::refuse<value_error>(
       {"optimizer: the gradient of ", label,
        " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_parameters(bool chosen) {
+  throw value_error(chosen ? "optimizer: the choice of optim::only() is empty; it must be true for a tracked parameter"
+                           : "optimizer: no tracked parameters to optimise");
 }
 #endif  // SINTER_DEFINES
 
@@ -130,11 +135,17 @@ class rule_optimizer : public optimizer {
   ~rule_optimizer();
 
   /// More parameters of the first group, of any rank and on any device. One that is there already, such as a tied
-  /// weight, counts once.
+  /// weight, counts once. Errors: those of the constructor; nothing is then changed.
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
-    add_to(source, 0);
+    const std::size_t before = items_.size();
+    try {
+      add_to(source, 0);
+    } catch (...) {
+      drop_items(before);
+      throw;
+    }
   }
 
   /// A group of parameters with settings of their own: those of the optimizer, as change(options&) leaves them.
@@ -153,7 +164,9 @@ class rule_optimizer : public optimizer {
     try {
       add_to(source, groups() - 1);
     } catch (...) {
-      undo_group(before);
+      drop_items(before);
+      more_.pop_back();
+      drop_group();
       throw;
     }
     end_group();
@@ -306,7 +319,7 @@ class rule_optimizer : public optimizer {
       this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
                      detail::identity(v), group);
     });
-    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+    if (!any) detail::refuse_no_parameters(detail::is_selection<detail::bare<Source>>);
   }
 
   /// Unless it is there already; `identity` tells. Then it moves if the group is not the first.
@@ -317,7 +330,7 @@ class rule_optimizer : public optimizer {
   item* find(const void* identity) const;
   void begin_group(const options_type& options);
   void end_group();
-  void undo_group(std::size_t before);
+  void drop_items(std::size_t before);
 
   template <class F>
   static void in_few_kernels(const F& passes) {
@@ -385,17 +398,15 @@ void rule_optimizer<Rule>::end_group() {
     if (std::exchange(i->moves, false)) i->group = groups() - 1;
 }
 
-/// Of the items, the first `before` were there.
+/// Of the items, the first `before` stay, where they are.
 template <class Rule>
-void rule_optimizer<Rule>::undo_group(std::size_t before) {
+void rule_optimizer<Rule>::drop_items(std::size_t before) {
   items_.resize(before);
   seen_.clear();
   for (const auto& i : items_) {
     i->moves = false;
     seen_.add(i->identity);
   }
-  more_.pop_back();
-  drop_group();
 }
 
 template <class Rule>

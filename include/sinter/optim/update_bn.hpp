@@ -1,6 +1,7 @@
 // sinter/optim/update_bn.hpp: the running moments of batch norms, made anew for averaged parameters.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,10 +24,17 @@ class fresh_moments {
     for (const auto& [at, momentum] : before_) *at = momentum;
   }
   std::size_t size() const { return before_.size(); }
+  bool was_training() const { return modes_.empty() || modes_[0].second; }
+  /// Moments and modes as they were.
+  void put_back() {
+    for (const auto& [at, on] : modes_) at->training = on;
+    for (const auto& undo : moments_) undo();
+  }
 
   template <class M>
   void operator()(sinter::detail::text_piece, M& member) {
     if constexpr (nn::is_module<M>) enter(member);
+    else if constexpr (std::is_same_v<M, nn::mode>) modes_.emplace_back(&member, member.training);
   }
   template <class M>
   void enter(M& m) {
@@ -35,9 +43,16 @@ class fresh_moments {
                          m.settings.momentum = std::nullopt;
                          m.running_var.value();
                        }) {
+      modes_.emplace_back(&m.state, m.state.training);
       if (!m.running_mean.defined()) return;
       before_.emplace_back(&m.settings.momentum, m.settings.momentum);
       m.settings.momentum = std::nullopt;
+      moments_.emplace_back([&m, mean = m.running_mean.value().clone(), var = m.running_var.value().clone(),
+                             count = m.num_batches_tracked.value().clone()] {
+        m.running_mean.value().copy_(mean);
+        m.running_var.value().copy_(var);
+        m.num_batches_tracked.value().copy_(count);
+      });
       m.running_mean.value().zero_();
       m.running_var.value().fill_(1);
       m.num_batches_tracked.value().zero_();
@@ -57,6 +72,8 @@ class fresh_moments {
     }
   };
   std::vector<std::pair<std::optional<double>*, std::optional<double>>> before_;
+  std::vector<std::pair<nn::mode*, bool>> modes_;
+  std::vector<std::function<void()>> moments_;
 };
 
 }  // namespace detail
@@ -64,20 +81,32 @@ class fresh_moments {
 /// Makes the running moments of all batch norms anew, as the averages over the batches of a loader, as
 /// torch.optim.swa_utils.update_bn: after an equal average of parameters, whose moments nobody has seen. Elements of
 /// the loader have `inputs`, or are tensors. The model is in eval() mode afterwards. Errors: value_error for a batch
-/// norm inside an any_module.
+/// norm inside an any_module and a loader without batches; those of the model. Moments and modes are then as before.
 ///
 ///     optim::update_bn(loader, average);
 template <class Loader, nn::is_module M>
 void update_bn(Loader&& loader, M& model) {
   detail::fresh_moments moments;
-  moments.enter(model);
   const no_grad guard;
-  model.train();
-  if (moments.size() > 0)
-    for (auto&& batch : loader) {
-      if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
-      else static_cast<void>(eval(model(batch.inputs)));
+  bool trains = false, any = false;
+  try {
+    moments.enter(model);
+    trains = moments.size() > 0;
+    if (trains) {
+      model.train();
+      for (auto&& batch : loader) {
+        any = true;
+        if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
+        else static_cast<void>(eval(model(batch.inputs)));
+      }
+      if (!any)
+        throw value_error("update_bn: the loader has no batches; its dataset is empty, or .drop_last leaves none");
     }
+  } catch (...) {
+    if (trains) model.train(moments.was_training());
+    moments.put_back();
+    throw;
+  }
   model.eval();
 }
 
