@@ -132,7 +132,7 @@ TEST_CASE("confusion_matrix, precision, recall and F1 are scikit-learn's") {
   check_close(two.f1(average::binary), number("f1_binary"));
   two.reset();
   CHECK(two.count() == 0);
-  CHECK(two.f1() == 0);
+  CHECK_THROWS_AS(two.f1(), value_error);
 
   run_ranks(2, [&](thread_communicator ranks) {
     metrics::confusion_matrix mine(4);
@@ -229,6 +229,16 @@ TEST_CASE("metrics refuse what does not fit and say why") {
   CHECK_THROWS_AS(matrix.add(tensor<int, 1>{0, 3}, fine), index_error);
   CHECK_THROWS_WITH(matrix.f1(average::binary), Contains("average::binary is for 2 classes, not 3"));
   CHECK_THROWS_AS(matrix.accuracy(), value_error);
+  CHECK_THROWS_WITH(matrix.value(), "confusion_matrix: there are no samples; call add() before value()");
+  CHECK_THROWS_AS(matrix.precision(), value_error);
+  CHECK_THROWS_AS(matrix.recall_per_class(), value_error);
+  CHECK_THROWS_AS(metrics::confusion_matrix(2).f1(average::binary), value_error);
+  CHECK_THROWS_WITH(metrics::confusion_matrix(1 << 24), Contains("there must be 1 to 32768"));
+  CHECK_THROWS_AS(matrix.add(tensor<int, 1>{0, -100}, fine), index_error);
+  matrix.add(tensor<int, 1>{0, -100, 7}, tensor<int, 1>{2, -100, -100});
+  CHECK(matrix.count() == 1);
+  CHECK(matrix.value()(2, 0) == 1);
+  CHECK_THROWS_WITH(accuracy.add(fine, tensor<int, 1>{0, -1}), "accuracy: label -1 of sample 1 is negative");
   CHECK_THROWS_AS(metrics::confusion_matrix(0), value_error);
   metrics::roc_auc area;
   CHECK_THROWS_AS(area.value(), value_error);
@@ -242,4 +252,5 @@ TEST_CASE("metrics refuse what does not fit and say why") {
   CHECK_THROWS_AS(r2.add(scores, tensor<float, 2>{{1, 2}}), shape_error);
   CHECK_THROWS_AS(r2.value(), value_error);
   CHECK_THROWS_AS(metrics::perplexity().value(), value_error);
+  CHECK_THROWS_WITH(metrics::perplexity().add_loss(1, -2), Contains("perplexity: the loss of -2 samples"));
 }

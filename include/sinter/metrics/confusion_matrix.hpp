@@ -20,9 +20,9 @@ enum class average : std::uint8_t {
 
 /// Counts labels and predicted classes, from which precision, recall and F1 follow, as in scikit-learn with
 /// `labels=range(classes)` and `zero_division=0`: classes that never occur are among the mean with 0. Errors:
-/// value_error for a number of classes below 1 and for average::binary of other than 2 classes; shape_error where the
-/// numbers of samples or classes differ; index_error for a class outside of [0, classes); value_error of accuracy()
-/// where there are no samples.
+/// value_error for a number of classes outside of [1, 32768] and for average::binary of other than 2 classes;
+/// shape_error where the numbers of samples or classes differ; index_error for a class outside of [0, classes), except
+/// a prediction for a label that is ignored; value_error of all but count() where there are no samples.
 ///
 ///     metrics::confusion_matrix matrix(10);
 ///     for (auto& [x, y] : loader) matrix.add(infer(model)(x), y);
@@ -72,6 +72,9 @@ class confusion_matrix {
     double score(int which) const;
   };
   void add_values(const host_tensor& predictions, const host_tensor& labels);
+  void check_samples() const {
+    if (count() == 0) sinter::detail::refuse_no_samples("confusion_matrix");
+  }
   tally tally_of(index_t c) const;
   double averaged(int which, average by) const;
   tensor<double, 1> per_class(int which) const;
@@ -85,8 +88,9 @@ class confusion_matrix {
 
 SINTER_SHARED_COLD confusion_matrix::confusion_matrix(index_t classes, const confusion_matrix_options& options)
     : classes_(classes), options_(options) {
-  if (classes < 1 || classes > (index_t{1} << 24))
-    sinter::detail::refuse<value_error>({"confusion_matrix: ", classes, " classes; there must be 1 to 2^24"});
+  if (classes < 1 || classes > 32768)
+    sinter::detail::refuse<value_error>(
+        {"confusion_matrix: ", classes, " classes; there must be 1 to 32768, for which the counts take 8 GiB"});
   counts_.resize(static_cast<std::size_t>(classes * classes));
 }
 SINTER_SHARED void confusion_matrix::add_values(const host_tensor& predictions, const host_tensor& labels) {
@@ -107,13 +111,15 @@ SINTER_SHARED void confusion_matrix::add_values(const host_tensor& predictions, 
       predicted[static_cast<std::size_t>(i)] = best;
     }
   } else {
-    predicted = metric_classes("confusion_matrix", "predicted class", predictions, n, classes_, 0);
+    predicted = metric_classes("confusion_matrix", "predicted class", predictions, n, classes_, options_.ignore_index,
+                               &expected);
   }
   for (std::size_t i = 0; i < predicted.size(); ++i)
     if (expected[i] != options_.ignore_index)
       ++counts_[static_cast<std::size_t>(expected[i] * classes_ + predicted[i])];
 }
 SINTER_SHARED tensor<std::int64_t, 2> confusion_matrix::value() const {
+  check_samples();
   return from_data<std::int64_t>(counts_, {classes_, classes_});
 }
 SINTER_SHARED std::int64_t confusion_matrix::count() const {
@@ -121,10 +127,7 @@ SINTER_SHARED std::int64_t confusion_matrix::count() const {
   for (const std::int64_t n : counts_) all += n;
   return all;
 }
-SINTER_SHARED double confusion_matrix::accuracy() const {
-  if (count() == 0) sinter::detail::refuse_no_samples("confusion_matrix");
-  return averaged(1, average::micro);
-}
+SINTER_SHARED double confusion_matrix::accuracy() const { return averaged(1, average::micro); }
 SINTER_SHARED double confusion_matrix::tally::score(int which) const {
   const std::int64_t of = which == 0 ? predicted : which == 1 ? labelled : predicted + labelled;
   return of == 0 ? 0 : static_cast<double>(which == 2 ? 2 * right : right) / static_cast<double>(of);
@@ -142,8 +145,10 @@ SINTER_SHARED double confusion_matrix::averaged(int which, average by) const {
   if (by == average::binary) {
     if (classes_ != 2)
       sinter::detail::refuse<value_error>({"confusion_matrix: average::binary is for 2 classes, not ", classes_});
+    check_samples();
     return tally_of(1).score(which);
   }
+  check_samples();
   tally all;
   double sum = 0;
   for (index_t c = 0; c < classes_; ++c) {
@@ -153,9 +158,10 @@ SINTER_SHARED double confusion_matrix::averaged(int which, average by) const {
   }
   if (by == average::micro) return all.score(which);
   if (by == average::macro) return sum / static_cast<double>(classes_);
-  return all.labelled == 0 ? 0 : sum / static_cast<double>(all.labelled);
+  return sum / static_cast<double>(all.labelled);
 }
 SINTER_SHARED tensor<double, 1> confusion_matrix::per_class(int which) const {
+  check_samples();
   std::vector<double> scores(static_cast<std::size_t>(classes_));
   for (index_t c = 0; c < classes_; ++c) scores[static_cast<std::size_t>(c)] = tally_of(c).score(which);
   return from_data<double>(scores, {classes_});

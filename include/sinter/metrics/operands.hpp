@@ -1,6 +1,7 @@
 // sinter/metrics/operands.hpp: what metrics are given, on any device, as numbers of the host.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "sinter/core/host_tensor.hpp"
@@ -81,9 +82,11 @@ class metric_rows {
 };
 
 /// The integers of a tensor (N,). Errors: shape_error if they are not `count`; index_error for one that is neither in
-/// [0, classes) nor `ignored`.
+/// [0, classes) nor `ignored`, or with `labels` for one outside
+/// [0, classes) whose label is not `ignored`.
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored);
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels = nullptr);
 
 /// True if a score is above another one. NaN is above all numbers, as for argmax.
 inline bool is_above(double a, double b) { return a > b || (a != a && b == b); }
@@ -105,14 +108,18 @@ SINTER_SHARED const double* metric_rows::operator[](index_t i) {
 }
 
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored) {
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels) {
   if (x.shape[0] != count)
     refuse<shape_error>({metric, ": ", x.shape[0], " ", what, "s for ", count, " samples; there must be one for each"});
   std::vector<std::int64_t> all(static_cast<std::size_t>(count));
   with_element(x.element, [&](auto from) { convert_elements<decltype(from)>(x.bytes.data(), all.size(), all.data()); });
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i] != ignored && (all[i] < 0 || all[i] >= classes))
-      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((labels != nullptr ? (*labels)[i] : all[i]) == ignored || (all[i] >= 0 && all[i] < classes)) continue;
+    if (classes == std::numeric_limits<index_t>::max())
+      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is negative"});
+    refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  }
   return all;
 }
 

@@ -11,7 +11,7 @@ struct perplexity_options {
 
 /// exp of the mean cross-entropy: C for scores that are all alike. Computed in double. Errors: shape_error where the
 /// numbers of samples differ; index_error for a label outside the classes; value_error of value() where there are no
-/// samples.
+/// samples, and for a negative number of them.
 ///
 ///     metrics::perplexity p;
 ///     p.add(logits, labels);                  // (N, C) and (N,)
@@ -31,7 +31,7 @@ class perplexity {
             class Problem = typename M::problem, class Fix = typename M::fix>
   void add(const S&, const L&) = delete;
   /// The mean cross-entropy of `count` samples.
-  void add_loss(double mean, index_t count) { losses_.add(mean, static_cast<double>(count)); }
+  void add_loss(double mean, index_t count);
 
   double value() const;
   void reset() { losses_.reset(); }
@@ -50,6 +50,11 @@ class perplexity {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void perplexity::add_loss(double mean, index_t count) {
+  if (count < 0)
+    sinter::detail::refuse<value_error>({"perplexity: the loss of ", count, " samples; there may not be fewer than 0"});
+  losses_.add(mean, static_cast<double>(count));
+}
 SINTER_SHARED double perplexity::value() const {
   if (losses_.weight() == 0) sinter::detail::refuse_no_samples("perplexity");
   return std::exp(losses_.value());
