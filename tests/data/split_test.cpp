@@ -99,6 +99,8 @@ TEST_CASE("train_test_split has scikit-learn's sizes") {
   CHECK_THROWS_AS(train_test_split(gen, numbers(1)), value_error);
   CHECK_THROWS_AS(train_test_split(gen, numbers(5), {.test_size = 1}), value_error);
   CHECK_THROWS_AS(train_test_split(gen, numbers(5), {.test_size = -0.1}), value_error);
+  CHECK_THROWS_WITH(train_test_split(gen, numbers(50), {.test_size = 20}),
+                    Contains("test_size is 20; it is the fraction"));
 }
 
 namespace {
@@ -197,6 +199,13 @@ TEST_CASE("normalizer has StandardScaler's moments, undoes itself, and is saved 
   CHECK(targets.mean.value()(0) == 4);
   CHECK(allclose(targets.inverse(targets(tensor<float, 1>{5, 6})), tensor<float, 1>{5, 6}));
   CHECK_THROWS_WITH(targets.fit(x), "normalizer: fit() on 3 features, but it is made for 1");
+  CHECK_THROWS_WITH(targets(cast<float>(x)),
+                    Contains("normalizer: forward() on the shape (6, 3), but it is made for 1"));
+  CHECK_THROWS_WITH(scale(tensor<double, 1>{1, 2, 3}), Contains("on the shape (3,), but it is made for 3 features"));
+  CHECK_THROWS_WITH(scale.inverse(zeros<double>({2, 1})), Contains("normalizer: inverse() on the shape (2, 1)"));
+  CHECK_THROWS_WITH(normalizer(tensor<float, 1>{0, 0}, tensor<float, 1>{1, 0}), Contains("feature 1 is 0; it must be"));
+  CHECK_THROWS_AS(normalizer(tensor<float, 1>{0, 0}, tensor<float, 1>{-1, 1}), value_error);
+  CHECK_THROWS_WITH(normalizer(1).fit(tensor<double, 1>{1e200, -1e200}), Contains("so large that their variance"));
   CHECK_THROWS_AS(targets.fit(zeros<float>({0})), value_error);
   CHECK_THROWS_WITH(targets.fit(tensor<float, 1>{1, std::numeric_limits<float>::quiet_NaN()}),
                     Contains("feature 0 has elements that are not finite"));

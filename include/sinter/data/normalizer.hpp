@@ -20,6 +20,9 @@ namespace detail {
 /// Means and deviations of the features of x: of its axis 1, or of all elements where it has rank 1. Two passes in
 /// double. A feature whose deviation is no more than rounding has 1. Errors: shape_error, value_error.
 SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& mean, std::vector<double>& deviation);
+/// Errors: value_error for deviations that are not above 0.
+SINTER_SHARED_COLD void check_deviations(const host_tensor& deviations);
+[[noreturn]] SINTER_SHARED_COLD void refuse_features(const char* function, text_piece shape, index_t features);
 
 #if SINTER_DEFINES
 
@@ -49,10 +52,25 @@ SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& 
   for (std::size_t c = 0; c < features; ++c) {
     const double variance = squares[c] / count, eps = std::numeric_limits<double>::epsilon();
     if (!std::isfinite(variance))
-      refuse<value_error>({"normalizer: feature ", c, " has elements that are not finite; fill or leave them out"});
+      refuse<value_error>({"normalizer: feature ", c, " has elements that are not finite, or so large that their ",
+                           "variance is not; fill, scale or leave them out"});
     const double rounding = count * mean[c] * eps;
     deviation[c] = variance <= count * eps * variance + rounding * rounding ? 1 : std::sqrt(variance);
   }
+}
+SINTER_SHARED_COLD void check_deviations(const host_tensor& deviations) {
+  std::vector<double> all(static_cast<std::size_t>(deviations.shape[0]));
+  with_element(deviations.element,
+               [&](auto from) { convert_elements<decltype(from)>(deviations.bytes.data(), all.size(), all.data()); });
+  for (std::size_t c = 0; c < all.size(); ++c)
+    if (!(all[c] > 0) || !std::isfinite(all[c]))
+      refuse<value_error>({"normalizer: the deviation of feature ", c, " is ", all[c],
+                           "; it must be finite and above 0, and is 1 for a feature that is constant"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_features(const char* function, text_piece shape, index_t features) {
+  refuse<shape_error>({"normalizer: ", function, " on the shape ", shape, ", but it is made for ", features,
+                       features == 1 ? " feature" : " features",
+                       "; they lie along axis 1, and a tensor of rank 1 is one feature"});
 }
 
 #endif  // SINTER_DEFINES
@@ -63,8 +81,8 @@ SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& 
 /// StandardScaler. Features lie along axis 1: of (N, features), or the channels of (N, C, ...); a tensor of rank 1 is
 /// one feature. A feature that is constant has the deviation 1. It is a module with the buffers `mean` and `deviation`
 /// (features,): nn::save and run_checkpoint save it, to<D>() moves it, and in a `sequential` it is the first layer. T
-/// is the element type of results; x may have any. Errors of fit(): shape_error for another number of features,
-/// value_error for elements that are not finite.
+/// is the element type of results; x may have any. Errors: shape_error for another number of features;
+/// value_error of fit() for elements that are not finite, and for deviations that are not above 0.
 ///
 ///     normalizer scale(4);
 ///     scale.fit(train.inputs());
@@ -89,6 +107,7 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
   normalizer(const tensor<T, 1, D>& means, const tensor<T, 1, D>& deviations) {
     if (!means.defined() || !deviations.defined() || !(means.shape() == deviations.shape()))
       detail::refuse<shape_error>({"normalizer: means and deviations must be equally many"});
+    detail::check_deviations(deviations);
     mean = means;
     deviation = deviations;
   }
@@ -107,11 +126,13 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
 
   template <expression X>
   auto forward(const X& x) const {
+    check_features("forward()", x);
     return (cast<T>(x) - along<rank_of<X>>(mean)) / along<rank_of<X>>(deviation);
   }
   /// What forward() was given: y * deviation + mean.
   template <expression Y>
   auto inverse(const Y& y) const {
+    check_features("inverse()", y);
     return y * along<rank_of<Y>>(deviation) + along<rank_of<Y>>(mean);
   }
 
@@ -128,6 +149,13 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
     std::vector<T> to;
     for (const double x : numbers) to.push_back(static_cast<T>(static_cast<compute_type<T>>(x)));
     return from_data<T>(to, {static_cast<index_t>(to.size())}).template to<D>();
+  }
+  template <class X>
+  void check_features(const char* function, const X& x) const {
+    detail::check_defined("normalizer", x);
+    const auto shape = x.shape();
+    if ((rank_of<X> > 1 ? shape[rank_of<X> > 1] : 1) != mean.numel())
+      detail::refuse_features(function, shape, mean.numel());
   }
   /// As (features, 1, ..., 1), which broadcasts along axis 1 of a tensor of this rank.
   template <int Rank>

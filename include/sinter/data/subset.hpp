@@ -149,6 +149,9 @@ train_test<Set> train_test_split(generator& gen, const Set& set, const train_tes
   const index_t n = set.size();
   const double size = options.test_size;
   const index_t test = size > 0 && size < 1 ? static_cast<index_t>(std::ceil(size * static_cast<double>(n))) : 0;
+  if (!(size > 0 && size < 1))
+    detail::refuse<value_error>({"train_test_split: test_size is ", size,
+                                 "; it is the fraction of the samples that are for the test, between 0 and 1"});
   if (test < 1 || test >= n)
     detail::refuse<value_error>(
         {"train_test_split: test_size ", size, " of ", n, " samples leaves none for the test or for training"});
@@ -189,11 +192,14 @@ tensor<T, R, D> rows_like(const tensor<T, R, D>& part, index_t n) {
   return tensor<T, R, D>::uninitialized(shape);
 }
 
+template <class B>
+inline constexpr bool is_batch_of_tensors = is_tensor<decltype(B::inputs)> && is_tensor<decltype(B::targets)>;
+
 }  // namespace detail
 
-/// The samples of several datasets behind each other, as torch.utils.data.ConcatDataset. Their batches are of the same
-/// types, their samples of one shape. Errors: index_error for a sample that there is not, shape_error for batches of
-/// samples of several shapes.
+/// The samples of several datasets behind each other, as torch.utils.data.ConcatDataset. Their batches are tensors of
+/// the same types, their samples of one shape. Errors: index_error for a sample that there is not, shape_error for
+/// batches of samples of several shapes.
 ///
 ///     concat_dataset all(first, second);
 template <dataset First, dataset... More>
@@ -202,6 +208,9 @@ class concat_dataset {
   using batch_of = decltype(detail::gather(std::declval<const Set&>(), std::span<const index_t>()));
   static_assert((std::is_same_v<batch_of<First>, batch_of<More>> && ...),
                 "concat_dataset: the batches of all datasets must be of the same types");
+  static_assert(detail::is_batch_of_tensors<batch_of<First>>,
+                "concat_dataset: batches that are padded, as those of a sequence_dataset, cannot be put together; make "
+                "one sequence_dataset of all sequences");
 
  public:
   explicit concat_dataset(First first, More... more) : sets_(std::move(first), std::move(more)...) {}

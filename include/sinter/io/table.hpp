@@ -40,7 +40,7 @@ class table {
   std::vector<std::string> names_except(const std::vector<std::string>& others) const;
 
   /// Columns as numbers of type T: one as (rows,), several as (rows, columns), all of them unless names are given.
-  /// Errors: index_error for a name that is not there or there twice; io_error with file, line and column for a field
+  /// Errors: index_error for a name that is not there; io_error with file, line and column for a field
   /// that is no number of type T or missing; value_error for a fill that T cannot hold.
   ///
   ///     tensor x = t.numbers<float>(t.names_except({"price"}), {.fill = NAN});
@@ -124,8 +124,8 @@ class table {
 /// doubled quotes. Fields without quotes lose the blanks around them; blank lines are skipped; LF, CRLF and CR end
 /// lines; a byte order mark and the .gz of a name are taken off. The text stays in memory, and is read as numbers where
 /// these are asked for. Errors: value_error for options without sense; io_error with file, line and column for a file
-/// that cannot be read or has no rows, a row with more or fewer fields than the first, a quote without an end, text
-/// behind a quoted field, and a NUL byte.
+/// that cannot be read or has no rows, two columns of one name, a row with more or fewer fields than the first, a quote
+/// without an end, text behind a quoted field, and a NUL byte.
 ///
 ///     table t = read_table("iris.csv", {.missing = {"NA"}});
 ///     tensor x = t.numbers<float>(t.names_except({"species"}));   // (150, 4)
@@ -155,7 +155,10 @@ class table::reader {
         has_names = true;
         for (std::size_t i = 0; i < row.size(); ++i)
           to_.names_.push_back(options_.header ? std::string(row[i]) : std::to_string(i));
-        if (options_.header) continue;
+        if (options_.header) {
+          refuse_equal_names(line);
+          continue;
+        }
       }
       if (row.size() != to_.names_.size())
         detail::refuse_csv(
@@ -170,6 +173,17 @@ class table::reader {
   }
 
  private:
+  void refuse_equal_names(index_t line) const {
+    std::vector<std::size_t> order(to_.names_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [this](std::size_t a, std::size_t b) { return to_.names_[a] < to_.names_[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (to_.names_[order[i - 1]] == to_.names_[order[i]])
+        detail::refuse_csv(to_.path_, line, 0,
+                           {"columns ", order[i - 1] + 1, " and ", order[i] + 1, " are both named ",
+                            detail::shown(to_.names_[order[i]]), "; read it with .header = false and .skip_lines"});
+  }
   char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
   bool at_line_end() const { return here() == '\n' || here() == '\r'; }
   bool at_blank() const { return (here() == ' ' || here() == '\t') && here() != options_.separator; }
@@ -252,15 +266,8 @@ SINTER_SHARED_COLD table read_table(const std::string& path, const table_options
 }
 
 SINTER_SHARED_COLD std::size_t table::place_of(std::string_view name) const {
-  std::size_t found = names_.size();
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (names_[i] != name) continue;
-    if (found < names_.size())
-      detail::refuse<index_error>({path_, ": columns ", found + 1, " and ", i + 1, " are both named ",
-                                   detail::shown(name), "; read it with .header = false and .skip_lines"});
-    found = i;
-  }
-  if (found < names_.size()) return found;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == name) return i;
   std::string all;
   for (std::size_t i = 0; i < names_.size() && i < 8; ++i) all += (i > 0 ? ", " : "") + detail::shown(names_[i]);
   detail::refuse<index_error>(
