@@ -228,8 +228,11 @@ TEST_CASE("mixup and cutmix mix each sample with the one before it, and the labe
   const auto before = gen.offset();
   CHECK_THROWS_WITH(mixup(gen, images, labels, 3), "mixup: label 3 of sample 4 is outside [0, 3)");
   CHECK_THROWS_AS(cutmix(gen, images, labels.slice(0, 0, 4), 4), shape_error);
-  CHECK(gen.offset() == before);
   CHECK_THROWS_AS(mixup(gen, images, labels, 4, {.alpha = 0}), value_error);
+  CHECK_THROWS_AS(cutmix(gen, images, labels, 4, {.alpha = INFINITY}), value_error);
+  CHECK_THROWS_AS(random_affine(gen, images, {.angle = INFINITY}), value_error);
+  CHECK_THROWS_AS(random_erasing(gen, zeros<std::uint8_t>({1, 1, 4, 4}), {.value = 300}), value_error);
+  CHECK(gen.offset() == before);
 }
 
 TEST_CASE("shares have the moments of the Beta distribution") {
@@ -239,7 +242,7 @@ TEST_CASE("shares have the moments of the Beta distribution") {
     const int n = 20000;
     for (int i = 0; i < n; ++i) {
       detail::batch_numbers numbers(gen);
-      const double x = detail::beta_number("test", numbers, alpha);
+      const double x = detail::beta_number(numbers, alpha);
       CHECK((x >= 0 && x <= 1));
       sum += x;
       squares += (x - 0.5) * (x - 0.5);

@@ -92,6 +92,7 @@ tensor<T, 4> random_erasing(generator& gen, const tensor<T, Shape, D>& images,
                             const random_erasing_options& options = {}) {
   detail::check_images("random_erasing", images);
   detail::check_erasing(options);
+  static_cast<void>(T(detail::number<T>(options.value)));  // checks before it draws
   const auto& shape = images.shape();
   const tensor<double, 2> numbers = detail::numbers_of_samples(gen, shape[0], detail::erasing_numbers);
   return detail::erased(images, options.value, [&](index_t i) {

@@ -18,8 +18,10 @@ struct mix_options {
 namespace detail {
 
 /// A number with the distribution Beta(alpha, alpha), of two with the Gamma distribution. Marsaglia and Tsang, ACM TOMS
-/// 26 (2000). Errors: value_error for an alpha that is not above 0.
-SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha);
+/// 26 (2000).
+SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha);
+/// Errors: value_error for an alpha that is not above 0.
+SINTER_SHARED_COLD void check_alpha(const char* name, double alpha);
 /// (N, classes): `share` at the label of each sample, the rest at that of the sample before. Errors: shape_error for
 /// another number of labels than n; index_error for a label outside of the classes.
 SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
@@ -37,9 +39,11 @@ SINTER_SHARED_COLD double log_gamma_number(batch_numbers& numbers, double alpha)
     if (v > 0 && std::log(numbers.next()) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
   }
 }
-SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha) {
+SINTER_SHARED_COLD void check_alpha(const char* name, double alpha) {
   if (!(alpha > 0) || !std::isfinite(alpha))
     refuse<value_error>({name, ": alpha is ", alpha, "; it must be finite and above 0"});
+}
+SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha) {
   const double a = log_gamma_number(numbers, alpha), b = log_gamma_number(numbers, alpha);
   return 1 / (1 + std::exp(b - a));
 }
@@ -87,8 +91,9 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   const index_t n = inputs.shape()[0], each = n > 0 ? inputs.numel() / n : 0;
   const auto host = detail::labels_on_host("mixup", labels);
   static_cast<void>(detail::mixed_labels("mixup", host, n, classes, 1));  // checks before it draws
+  detail::check_alpha("mixup", options.alpha);
   detail::batch_numbers numbers(gen);
-  const double share = detail::beta_number("mixup", numbers, options.alpha);
+  const double share = detail::beta_number(numbers, options.alpha);
   const auto from = inputs.contiguous();
   const auto to = tensor<T, rank>::uninitialized(inputs.shape());
   for (index_t i = 0; i < n; ++i) {
@@ -122,8 +127,9 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
   const index_t n = shape[0], planes = shape[1], height = shape[2], width = shape[3];
   const auto host = detail::labels_on_host("cutmix", labels);
   static_cast<void>(detail::mixed_labels("cutmix", host, n, classes, 1));
+  detail::check_alpha("cutmix", options.alpha);
   detail::batch_numbers numbers(gen);
-  const double half = 0.5 * std::sqrt(1 - detail::beta_number("cutmix", numbers, options.alpha));
+  const double half = 0.5 * std::sqrt(1 - detail::beta_number(numbers, options.alpha));
   const auto x = static_cast<index_t>(numbers.next() * static_cast<double>(width));
   const auto y = static_cast<index_t>(numbers.next() * static_cast<double>(height));
   const auto w = static_cast<index_t>(half * static_cast<double>(width));
