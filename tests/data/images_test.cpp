@@ -151,8 +151,9 @@ TEST_CASE("color_jitter changes each image by amounts within its ranges, in any 
   // NaN in one channel of the first pixel of two.
   const auto holed = full<float>({1, 3, 1, 2}, 0.5F);
   holed(0, 1, 0, 0) = NAN;
-  for (const auto& y : {adjust_hue(holed, 0.25), adjust_saturation(holed, 0.5)})
-    for (index_t c = 0; c < 3; ++c) CHECK((std::isnan(y(0, c, 0, 0)) && y(0, c, 0, 1) == Approx(0.5).margin(1e-3)));
+  for (const auto& one_of_both : {adjust_hue(holed, 0.25), adjust_saturation(holed, 0.5)})
+    for (index_t c = 0; c < 3; ++c)
+      CHECK((std::isnan(one_of_both(0, c, 0, 0)) && one_of_both(0, c, 0, 1) == Approx(0.5).margin(1e-3)));
   const auto brighter = adjust_brightness(holed, 1.5), flatter = adjust_contrast(holed, 0.5);
   CHECK((brighter(0, 0, 0, 0) == 0.75F && std::isnan(brighter(0, 1, 0, 0))));
   CHECK((std::isnan(flatter(0, 1, 0, 0)) && std::isnan(flatter(0, 0, 0, 1))));  // its mean is NaN

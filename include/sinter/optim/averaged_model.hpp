@@ -97,13 +97,6 @@ Members averaged_members(const M& model) {
 /// Errors: value_error unless both lists are of the same types, shape_error unless of the same shapes; nothing is then
 /// changed.
 template <class Members>
-void average(const Members& to, const Members& from, double weight, double weight_of_buffers);
-
-SINTER_SHARED void check_decay(const averaging_options& o);
-
-#if SINTER_DEFINES
-
-template <class Members>
 void average(const Members& to, const Members& from, double weight, double weight_of_buffers) {
   bool fits = to.size() == from.size();
   for (std::size_t i = 0; fits && i < to.size(); ++i) fits = to[i].blend == from[i].blend;
@@ -120,6 +113,10 @@ void average(const Members& to, const Members& from, double weight, double weigh
   for (std::size_t i = 0; i < to.size(); ++i)
     if (seen.add(to[i].data)) to[i].blend(to[i].object, from[i].object, to[i].is_buffer ? weight_of_buffers : weight);
 }
+
+SINTER_SHARED void check_decay(const averaging_options& o);
+
+#if SINTER_DEFINES
 
 SINTER_SHARED void check_decay(const averaging_options& o) {
   if (o.decay && !(*o.decay >= 0 && *o.decay <= 1))
