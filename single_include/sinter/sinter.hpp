@@ -1298,6 +1298,11 @@ struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
 struct reduction_that_is_text;
 struct write_reduction_mean_reduction_sum_or_reduction_none;
+struct option_that_is_text;
+struct leave_it_out_or_write_matrix_norm;
+struct write_reduction_sum_prod_mean_max_or_min;
+struct write_pad_mode_reflect_replicate_or_circular;
+struct write_dot_size_and_dot_mode_in_braces_such_as_interpolation_bilinear;
 struct index_that_is_a_tensor;
 struct write_index_select_masked_select_or_where;
 struct axes_that_are_known_when_the_program_runs;
@@ -3486,6 +3491,9 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
 
   template <expression E, class Problem = index_that_is_a_tensor, class Fix = write_index_select_masked_select_or_where>
   void operator[](const E&) const = delete;
+  template <std::integral I, class Problem = indices_for_rank<1, 0>, class Fix = write_dot_item>
+    requires(rank == 0)
+  void operator[](I) const = delete;
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <std::size_t N>
@@ -4074,6 +4082,9 @@ struct expression_base : members<Self> {
   template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
             class Fix = write_eval_of_it_before_its_elements>
   void operator()(A&&...) const = delete;
+  template <class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_its_elements>
+  void begin() const = delete;
+  void* end() const;  // so that a loop has one error
 
   /// A number is read from it with item(). Explicit from rank 1: otherwise compilers would try built-in operators on
   /// numbers too.
@@ -4438,6 +4449,11 @@ struct any_text {
   template <class A, class B, class Problem = ::sinter::reduction_that_is_text,         \
             class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
   void name(A&&, B&&, ::sinter::detail::any_text) = delete;
+
+// The rejection of an option that is text, as in PyTorch: behind the first operand and other parameters.
+#define SINTER_OPTION_AS_TEXT(name, fix, ...)                                                  \
+  template <class X, class Problem = ::sinter::option_that_is_text, class Fix = ::sinter::fix> \
+  void name(X&&, __VA_ARGS__ __VA_OPT__(, )::sinter::detail::any_text, auto&&...) = delete;
 
 // The rejections of a function whose first two, or three, operands `judged` looks at, whatever its other parameters.
 #define SINTER_REJECTIONS_OF_TWO(name, judged)                                               \
@@ -15743,6 +15759,8 @@ template <class, int>
 struct classes_with_elements_and_rank;
 struct copy_the_operands_to_the_host_with_dot_to_cpu;
 struct use_boxes_of_rank_2_and_scores_of_rank_1;
+struct nms_with_more_than_boxes_scores_and_threshold;
+struct write_batched_nms_with_classes_before_the_threshold;
 struct use_an_integer_for_each_box_on_the_same_device;
 
 namespace detail {
@@ -15899,6 +15917,10 @@ tensor<std::int64_t, 1, device_of<B>> nms(const B& boxes, const S& scores, doubl
   return detail::nms_of("nms", boxes, scores, nullptr, iou_threshold);
 }
 SINTER_REJECTIONS_OF_TWO(nms, detail::nms_mistake)
+template <class B, class S, class N, class... More, class Problem = nms_with_more_than_boxes_scores_and_threshold,
+          class Fix = write_batched_nms_with_classes_before_the_threshold>
+  requires(detail::is_fitting<detail::nms_mistake<B, S>>)
+void nms(const B&, const S&, double, const N&, const More&...) = delete;
 
 /// nms of the boxes of each class alone, whose numbers (N) are of any integer type, as torchvision.ops.batched_nms: the
 /// indices of all that stay, highest score first.
@@ -16589,7 +16611,8 @@ struct axis_map {
   }
   SINTER_WORD double weight(const axis_window& w, index_t i) const {
     if (rule == axis_rule::area) return w.share;
-    const double offset = (static_cast<double>(i) - w.middle) / width(), distance = offset < 0 ? -offset : offset;
+    const double from_middle = (static_cast<double>(i) - w.middle) / width(),
+                 distance = from_middle < 0 ? -from_middle : from_middle;
     if (rule == axis_rule::wide_linear) return distance < 1 ? (1 - distance) * w.share : 0;
     return distance < 2 ? cubic_weight(distance, distance < 1, a) * w.share : 0;
   }
@@ -16935,6 +16958,7 @@ detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& a
 template <class X, class Problem = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::problem,
           class Fix = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::fix>
 void pad(X&&, const pad_amounts&, pad_mode = pad_mode::constant, double = 0) = delete;
+SINTER_OPTION_AS_TEXT(pad, write_pad_mode_reflect_replicate_or_circular, const pad_amounts&)
 
 }  // namespace sinter
 // sinter/ops/relu.hpp: the rectifier.
@@ -18942,6 +18966,7 @@ struct norm_op {
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
+SINTER_OPTION_AS_TEXT(norm, leave_it_out_or_write_matrix_norm)
 
 }  // namespace sinter
 // sinter/ops/pow.hpp: a to the power b.
@@ -21746,7 +21771,7 @@ struct interpolate_op : resampling_op {
                            axes, " spatial axes; give one, or one for each"});
     for (int d = 0; factor.given() && d < axes; ++d)
       if (!(factor[d] > 0 && factor[d] < 1e9))
-        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
+        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be above 0 and below 1e9"});
     const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
     const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
     const bool is_for_all = is_nearest || mode == interpolation::area;
@@ -21776,7 +21801,10 @@ static_assert(is_kernel_op<interpolate_op>);
 /// positions as it is given, not as the quotient of the extents, except by area. Bilinear and bicubic read the nearest
 /// elements, of a much smaller image few; with antialias weights are as wide as results lie apart, and the cubic's a is
 /// -0.5 in place of -0.75, as in PyTorch and PIL. Floating point; the result lies in memory as x does.
-/// The options behind are those of ONNX's Resize. Derivative: each element gets g times its weight, from all results
+/// Options: .size or .scale_factor, a number or one for each axis; .mode = interpolation::nearest, or nearest_exact,
+/// linear, bilinear, trilinear, bicubic, area; .align_corners = false; .antialias = false; and those of ONNX's Resize,
+/// .places = pixel_places::of_mode, .nearest_mode = pixel_rounding::prefer_floor, .cubic_coeff_a = -0.75,
+/// .exclude_outside = false. Derivative: each element gets g times its weight, from all results
 /// that it is in. Errors: value_error for options
 /// that do not fit each other or x, shape_error for an extent of 0.
 ///
@@ -21790,6 +21818,8 @@ detail::kernel_of<ops::interpolate_op, X> interpolate(X&& x, const interpolate_o
 template <class X, class Problem = typename detail::kernel_check<ops::interpolate_op, X>::problem,
           class Fix = typename detail::kernel_check<ops::interpolate_op, X>::fix>
 void interpolate(X&&, const interpolate_options&) = delete;
+SINTER_OPTION_AS_TEXT(interpolate, write_dot_size_and_dot_mode_in_braces_such_as_interpolation_bilinear,
+                      std::initializer_list<index_t>)
 
 }  // namespace sinter
 
@@ -23173,6 +23203,8 @@ SINTER_SCATTER_REJECTIONS(index_fill, true, detail::scatter_elements::all)
 SINTER_SCATTER_REJECTIONS(index_add, true, detail::scatter_elements::numbers)
 SINTER_SCATTER_REDUCE_REJECTIONS(scatter_reduce, false)
 SINTER_SCATTER_REDUCE_REJECTIONS(index_reduce, true)
+SINTER_OPTION_AS_TEXT(scatter_reduce, write_reduction_sum_prod_mean_max_or_min, index_t, auto&&, auto&&)
+SINTER_OPTION_AS_TEXT(index_reduce, write_reduction_sum_prod_mean_max_or_min, index_t, auto&&, auto&&)
 #undef SINTER_SCATTER_REJECTIONS
 #undef SINTER_SCATTER_REDUCE_REJECTIONS
 
@@ -26269,6 +26301,8 @@ void rms_norm(E&&, More&&...) = delete;
 namespace sinter {
 
 struct use_images_of_rank_4_and_boxes_of_rank_2;
+struct options_that_are_not_in_braces;
+struct write_them_with_names_in_braces_such_as_dot_spatial_scale;
 
 /// How roi_align reads a region.
 ///
@@ -26316,6 +26350,7 @@ struct roi_axis {
 template <class C>
 struct roi {
   index_t sample = -1;  ///< of no image: -1
+  C fill = 0;           ///< what sums start from: 0, or NaN
   roi_axis<C> axis[2];
 
   /// What the sum over the places of a result is multiplied by.
@@ -26347,13 +26382,17 @@ struct roi_sampling {
       a.in = in[d];
       a.start = static_cast<C>(box[2 - d]) * scale - shift;
       C size = static_cast<C>(box[4 - d]) * scale - shift - a.start;
+      bool is_number = size - size == 0;  // not of NaN and infinity
       if (!options.aligned && !(size > 1)) size = 1;
       a.step = size / static_cast<C>(out[d]);
       const C places = math::ceil(a.step);
       a.count = options.sampling_ratio > 0       ? options.sampling_ratio
                 : places > 0 && places < C(1e7F) ? static_cast<index_t>(places)
                                                  : 0;
+      is_number = is_number && (options.sampling_ratio > 0 || places < C(1e7F));
+      if (!is_number) r.fill = std::numeric_limits<C>::quiet_NaN();
     }
+    if (r.fill != 0) r.axis[0].count = r.axis[1].count = 0;
     return r;
   }
 };
@@ -26376,6 +26415,8 @@ struct roi_align_op : kernel_op {
           {"roi_align: boxes of shape ", boxes, "; a box is five numbers, the image and x1, y1, x2, y2"});
     if (out[0] < 1 || out[1] < 1)
       refuse<value_error>({"roi_align: results of size ", extents<2>{{out[0], out[1]}}, "; it must be at least 1"});
+    if (!(options.spatial_scale - options.spatial_scale == 0))
+      refuse<value_error>({"roi_align: spatial_scale is ", options.spatial_scale, "; it must be finite"});
     return {{boxes[0], x[1], out[0], out[1]}};
   }
   template <class X, class B>
@@ -26436,15 +26477,33 @@ tensor<T, 2, D> numbered_boxes(const std::vector<tensor<T, 2, D>>& lists) {
   }
   return all;
 }
+/// Errors: index_error for a number that is not one of n images.
+SINTER_SHARED_COLD void check_box_images(const double* numbers, index_t count, index_t n);
+#if SINTER_DEFINES
+SINTER_SHARED_COLD void check_box_images(const double* numbers, index_t count, index_t n) {
+  for (index_t i = 0; i < count; ++i) {
+    const double image = numbers[i];
+    if (!(image >= 0 && image < static_cast<double>(n)))
+      refuse<index_error>({"roi_align: image ", image, " at position ", i, " is out of range [0, ", n, ")"});
+    if (image != static_cast<double>(static_cast<index_t>(image)))
+      refuse<index_error>({"roi_align: image ", image, " at position ", i, " is not a whole number"});
+  }
+}
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 
 /// Regions of images (N,C,H,W), each resized to one size, as torchvision.ops.roi_align: boxes (K,5), which are the
 /// number of an image and the corners x1, y1, x2, y2 => (K,C,H',W'). A result is the mean over places of a grid inside
 /// its part of the box, read between the four elements around; one by more than an element outside of the image is 0.
-/// Floating point; the result is row-major. Derivative: to x g times each element's weight, none to the boxes. K. He et
-/// al., "Mask R-CNN", 2017. Errors: shape_error for boxes that are not five numbers, value_error for a size below 1,
-/// index_error for the number of an image that is not there, on a GPU where the host next waits for it.
+/// Options: .spatial_scale = 1, by which corners are multiplied to be places of x; .sampling_ratio = -1, places along
+/// an axis of a result, as many as it has elements if 0 or less; .aligned = false, true where elements lie at whole
+/// numbers. The results of a box are NaN, and pass no derivative on, where a corner is NaN or infinite, or where a
+/// result would have 10^7 or more places along an axis without a sampling_ratio. Floating point; the result is
+/// row-major. Derivative: to x g times each element's weight, none to the boxes. K. He et al., "Mask R-CNN", 2017.
+/// Errors: shape_error for boxes that are not five numbers, value_error for a size below 1 or a spatial_scale that is
+/// not finite, index_error for the number of an image that is not there or no integer, on a GPU where the host next
+/// waits for it.
 ///
 ///     tensor parts = roi_align(pictures, regions, {7, 7}, {.spatial_scale = 0.25, .aligned = true});
 template <class X, class B>
@@ -26453,8 +26512,12 @@ detail::kernel_of<ops::roi_align_op, X, B> roi_align(X&& x, B&& boxes, const per
                                                      const roi_align_options& options = {}) {
   auto y = detail::make_kernel(ops::roi_align_op(output_size, options), std::forward<X>(x), std::forward<B>(boxes));
   const no_grad guard;
-  const auto images = detail::plain(eval(cast<std::int64_t>(y.operands.template get<1>().select(1, 0))));
-  detail::check_indices({"roi_align", "image"}, images, y.operands.template get<0>().shape()[0]);
+  const index_t n = y.operands.template get<0>().shape()[0];
+  const auto images = detail::plain(eval(cast<double>(y.operands.template get<1>().select(1, 0)))).contiguous();
+  if constexpr (is_cpu_v<device_of<B>>) detail::check_box_images(images.data(), images.numel(), n);
+  else
+    detail::check_indices({"roi_align", "image"},
+                          detail::plain(eval(cast<std::int64_t>(where(images == floor(images), images, -1.)))), n);
   return y;
 }
 /// The same of a list of boxes (L,4) for each image.
@@ -26470,6 +26533,10 @@ detail::kernel_of<ops::roi_align_op, X, tensor<T, 2, D>> roi_align(X&& x, const 
 template <class X, class B, class Problem = typename detail::kernel_check<ops::roi_align_op, X, B>::problem,
           class Fix = typename detail::kernel_check<ops::roi_align_op, X, B>::fix>
 void roi_align(X&&, B&&, const per_axis<2>&, const roi_align_options& = {}) = delete;
+template <class X, class B, class N, class... More, class Problem = options_that_are_not_in_braces,
+          class Fix = write_them_with_names_in_braces_such_as_dot_spatial_scale>
+  requires(std::is_arithmetic_v<N>)
+void roi_align(X&&, B&&, const per_axis<2>&, N, const More&...) = delete;
 
 }  // namespace sinter
 // sinter/ops/searchsorted.hpp: searchsorted and bucketize, where values belong among sorted ones, and isin.
@@ -41047,7 +41114,7 @@ void align_regions(const ops::roi_sampling& s, const T* x, const T* boxes, T* y,
   using C = compute_type<T>;
   for_channels(s.regions, s.channels, pool, [&](index_t k, index_t channel, index_t end) {
     const auto r = s.region(boxes + 5 * k);
-    std::vector<C> sums(static_cast<std::size_t>((end - channel) * s.places()));
+    std::vector<C> sums(static_cast<std::size_t>((end - channel) * s.places()), r.fill);
     if (r.sample >= 0)
       each_of_region<T>(s, r, [&](index_t place, index_t at, C weight) {
         const T* from = x + r.sample * s.x_batch + channel * s.x_channel + at;
@@ -52281,7 +52348,7 @@ struct align_body {
       const index_t plane = i / shape.places(), place = i - plane * shape.places();
       const index_t k = plane / shape.channels, channel = plane - k * shape.channels;
       const ops::roi<C> r = shape.region(boxes + 5 * k);
-      C sum = 0;
+      C sum = r.fill;
       if (r.sample >= 0) {
         const T* const from = x + r.sample * shape.x_batch + channel * shape.x_channel;
         const index_t row = place / shape.out[1];
@@ -55110,8 +55177,15 @@ SINTER_SHARED_COLD affine_map random_map(const random_affine_options& o, const d
 #if SINTER_DEFINES
 
 SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index_t height, index_t width) {
-  if (!(m.scale > 0) || !std::isfinite(m.scale + m.angle + m.translate[0] + m.translate[1] + m.shear[0] + m.shear[1]))
-    refuse<value_error>({"affine: the scale ", m.scale, " must be above 0, and all numbers finite"});
+  if (!(m.scale > 0) || !std::isfinite(m.scale))
+    refuse<value_error>({"affine: the scale is ", m.scale, "; it must be above 0 and finite"});
+  const std::pair<const char*, double> numbers[] = {{"angle", m.angle},
+                                                    {"translation to the right", m.translate[0]},
+                                                    {"translation down", m.translate[1]},
+                                                    {"shear along x", m.shear[0]},
+                                                    {"shear along y", m.shear[1]}};
+  for (const auto& [name, number] : numbers)
+    if (!std::isfinite(number)) refuse<value_error>({"affine: the ", name, " is ", number, "; it must be finite"});
   constexpr double degree = 3.14159265358979323846 / 180;
   const double turn = m.angle * degree, x = m.shear[0] * degree, y = m.shear[1] * degree;
   // Turning after shearing, [[a, b], [c, d]], has the determinant 1.
@@ -55124,9 +55198,9 @@ SINTER_SHARED_COLD std::array<double, 6> affine_theta(const affine_map& m, index
   return {inverse[0], inverse[1] * h / w, right * 2 / w, inverse[2] * w / h, inverse[3], down * 2 / h};
 }
 SINTER_SHARED_COLD void check_ranges(const random_affine_options& o) {
-  if (!(o.angle >= 0) || !(o.shear >= 0) || !(o.shear < 90))
-    refuse<value_error>(
-        {"random_affine: angle ", o.angle, " and shear ", o.shear, "; they must be 0 or more, and the shear below 90"});
+  if (!(o.angle >= 0) || !std::isfinite(o.angle) || !(o.shear >= 0) || !(o.shear < 90))
+    refuse<value_error>({"random_affine: angle ", o.angle, " and shear ", o.shear,
+                         "; they must be 0 or more and finite, and the shear below 90"});
   for (const double part : o.translate)
     if (!(part >= 0 && part <= 1)) refuse<value_error>({"random_affine: translate ", part, " is outside [0, 1]"});
   if (!(o.scale[0] > 0) || !(o.scale[0] <= o.scale[1]) || !std::isfinite(o.scale[1]))
@@ -55163,7 +55237,8 @@ tensor<T, 4> apply_maps(const tensor<T, Shape, cpu>& images, const std::vector<a
 }  // namespace detail
 
 /// Each image sheared, scaled, turned about its middle, then moved: (N, C, H, W) => the same. As
-/// torchvision.transforms.functional.affine. Errors: value_error for a scale that is not above 0.
+/// torchvision.transforms.functional.affine. Errors: value_error for a scale that is not above 0, or a number
+/// that is not finite.
 ///
 ///     const tensor turned = affine(images, {.angle = 30}, {.mode = interpolation::bilinear});
 template <class X>
@@ -55956,6 +56031,10 @@ SINTER_SHARED double blend(double x, double other, double factor) {
 
 /// Turns the hue; by way of hue, saturation and value. A. R. Smith, "Color gamut transform pairs", 1978.
 SINTER_SHARED_COLD void turn_hue(double& r, double& g, double& b, double by) {
+  if (!std::isfinite(r + g + b)) {
+    r = g = b = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
   const double v = std::max({r, g, b}), least = std::min({r, g, b}), spread = v - least;
   if (spread == 0) return;
   const double s = spread / v;
@@ -56025,7 +56104,8 @@ tensor<element_of<X>, 4> adjust(const char* name, const X& images, color_change 
 /// Images (N, 3, H, W) of red, green and blue from 0 to 1, changed as by torchvision's functions of these names:
 /// towards black by a factor below 1, away from it above; towards the mean grey of each image; towards the grey of each
 /// pixel; and hues turned by a part of their circle. The grey is 0.2989 red + 0.587 green + 0.114 blue; results lie in
-/// [0, 1]. Computed in double. Errors: value_error for a factor below 0 or above 10^6 and a hue outside [-0.5, 0.5];
+/// [0, 1]. Computed in double. A channel that is NaN stays NaN; where channels mix, the pixel does, and by contrast the
+/// image. Errors: value_error for a factor below 0 or above 10^6 and a hue outside [-0.5, 0.5];
 /// shape_error for other than 3 channels.
 ///
 ///     const tensor brighter = adjust_brightness(images, 1.2);
@@ -56158,6 +56238,7 @@ tensor<T, 4> random_erasing(generator& gen, const tensor<T, Shape, D>& images,
                             const random_erasing_options& options = {}) {
   detail::check_images("random_erasing", images);
   detail::check_erasing(options);
+  static_cast<void>(T(detail::number<T>(options.value)));  // checks before it draws
   const auto& shape = images.shape();
   const tensor<double, 2> numbers = detail::numbers_of_samples(gen, shape[0], detail::erasing_numbers);
   return detail::erased(images, options.value, [&](index_t i) {
@@ -56788,6 +56869,8 @@ SINTER_INSTANCES_OF(4)
 
 namespace sinter {
 
+struct mixup_of_integers;
+
 struct mix_options {
   double alpha = 1;  ///< of the Beta distribution of the share: small ones mix little, 1 makes all shares alike
 };
@@ -56795,8 +56878,10 @@ struct mix_options {
 namespace detail {
 
 /// A number with the distribution Beta(alpha, alpha), of two with the Gamma distribution. Marsaglia and Tsang, ACM TOMS
-/// 26 (2000). Errors: value_error for an alpha that is not above 0.
-SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha);
+/// 26 (2000).
+SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha);
+/// Errors: value_error for an alpha that is not above 0.
+SINTER_SHARED_COLD void check_alpha(const char* name, double alpha);
 /// (N, classes): `share` at the label of each sample, the rest at that of the sample before. Errors: shape_error for
 /// another number of labels than n; index_error for a label outside of the classes.
 SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
@@ -56814,9 +56899,11 @@ SINTER_SHARED_COLD double log_gamma_number(batch_numbers& numbers, double alpha)
     if (v > 0 && std::log(numbers.next()) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
   }
 }
-SINTER_SHARED_COLD double beta_number(const char* name, batch_numbers& numbers, double alpha) {
+SINTER_SHARED_COLD void check_alpha(const char* name, double alpha) {
   if (!(alpha > 0) || !std::isfinite(alpha))
     refuse<value_error>({name, ": alpha is ", alpha, "; it must be finite and above 0"});
+}
+SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha) {
   const double a = log_gamma_number(numbers, alpha), b = log_gamma_number(numbers, alpha);
   return 1 / (1 + std::exp(b - a));
 }
@@ -56864,8 +56951,9 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   const index_t n = inputs.shape()[0], each = n > 0 ? inputs.numel() / n : 0;
   const auto host = detail::labels_on_host("mixup", labels);
   static_cast<void>(detail::mixed_labels("mixup", host, n, classes, 1));  // checks before it draws
+  detail::check_alpha("mixup", options.alpha);
   detail::batch_numbers numbers(gen);
-  const double share = detail::beta_number("mixup", numbers, options.alpha);
+  const double share = detail::beta_number(numbers, options.alpha);
   const auto from = inputs.contiguous();
   const auto to = tensor<T, rank>::uninitialized(inputs.shape());
   for (index_t i = 0; i < n; ++i) {
@@ -56878,6 +56966,10 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   auto targets = detail::mixed_labels("mixup", host, n, classes, share);
   return batch<tensor<T, rank>, tensor<float, 2>>{to, std::move(targets)};
 }
+
+template <integer_element T, auto Shape, class Labels, class Problem = mixup_of_integers,
+          class Fix = cast_to_float_and_divide_by_255>
+void mixup(generator&, const tensor<T, Shape, cpu>&, const Labels&, index_t, const mix_options& = {}) = delete;
 
 /// A window of each image is that of the image before it in the batch (of the first one that of the last), and labels
 /// are mixed by its area: (N, C, H, W) and (N,) => the same and (N, classes). The window is that of the whole batch;
@@ -56895,8 +56987,9 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
   const index_t n = shape[0], planes = shape[1], height = shape[2], width = shape[3];
   const auto host = detail::labels_on_host("cutmix", labels);
   static_cast<void>(detail::mixed_labels("cutmix", host, n, classes, 1));
+  detail::check_alpha("cutmix", options.alpha);
   detail::batch_numbers numbers(gen);
-  const double half = 0.5 * std::sqrt(1 - detail::beta_number("cutmix", numbers, options.alpha));
+  const double half = 0.5 * std::sqrt(1 - detail::beta_number(numbers, options.alpha));
   const auto x = static_cast<index_t>(numbers.next() * static_cast<double>(width));
   const auto y = static_cast<index_t>(numbers.next() * static_cast<double>(height));
   const auto w = static_cast<index_t>(half * static_cast<double>(width));
@@ -56926,6 +57019,9 @@ namespace detail {
 /// Means and deviations of the features of x: of its axis 1, or of all elements where it has rank 1. Two passes in
 /// double. A feature whose deviation is no more than rounding has 1. Errors: shape_error, value_error.
 SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& mean, std::vector<double>& deviation);
+/// Errors: value_error for deviations that are not above 0.
+SINTER_SHARED_COLD void check_deviations(const host_tensor& deviations);
+[[noreturn]] SINTER_SHARED_COLD void refuse_features(const char* function, text_piece shape, index_t features);
 
 #if SINTER_DEFINES
 
@@ -56955,10 +57051,25 @@ SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& 
   for (std::size_t c = 0; c < features; ++c) {
     const double variance = squares[c] / count, eps = std::numeric_limits<double>::epsilon();
     if (!std::isfinite(variance))
-      refuse<value_error>({"normalizer: feature ", c, " has elements that are not finite; fill or leave them out"});
+      refuse<value_error>({"normalizer: feature ", c, " has elements that are not finite, or so large that their ",
+                           "variance is not; fill, scale or leave them out"});
     const double rounding = count * mean[c] * eps;
     deviation[c] = variance <= count * eps * variance + rounding * rounding ? 1 : std::sqrt(variance);
   }
+}
+SINTER_SHARED_COLD void check_deviations(const host_tensor& deviations) {
+  std::vector<double> all(static_cast<std::size_t>(deviations.shape[0]));
+  with_element(deviations.element,
+               [&](auto from) { convert_elements<decltype(from)>(deviations.bytes.data(), all.size(), all.data()); });
+  for (std::size_t c = 0; c < all.size(); ++c)
+    if (!(all[c] > 0) || !std::isfinite(all[c]))
+      refuse<value_error>({"normalizer: the deviation of feature ", c, " is ", all[c],
+                           "; it must be finite and above 0, and is 1 for a feature that is constant"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_features(const char* function, text_piece shape, index_t features) {
+  refuse<shape_error>({"normalizer: ", function, " on the shape ", shape, ", but it is made for ", features,
+                       features == 1 ? " feature" : " features",
+                       "; they lie along axis 1, and a tensor of rank 1 is one feature"});
 }
 
 #endif  // SINTER_DEFINES
@@ -56969,8 +57080,8 @@ SINTER_SHARED_COLD void fit_features(const host_tensor& x, std::vector<double>& 
 /// StandardScaler. Features lie along axis 1: of (N, features), or the channels of (N, C, ...); a tensor of rank 1 is
 /// one feature. A feature that is constant has the deviation 1. It is a module with the buffers `mean` and `deviation`
 /// (features,): nn::save and run_checkpoint save it, to<D>() moves it, and in a `sequential` it is the first layer. T
-/// is the element type of results; x may have any. Errors of fit(): shape_error for another number of features,
-/// value_error for elements that are not finite.
+/// is the element type of results; x may have any. Errors: shape_error for another number of features;
+/// value_error of fit() for elements that are not finite, and for deviations that are not above 0.
 ///
 ///     normalizer scale(4);
 ///     scale.fit(train.inputs());
@@ -56995,6 +57106,7 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
   normalizer(const tensor<T, 1, D>& means, const tensor<T, 1, D>& deviations) {
     if (!means.defined() || !deviations.defined() || !(means.shape() == deviations.shape()))
       detail::refuse<shape_error>({"normalizer: means and deviations must be equally many"});
+    detail::check_deviations(deviations);
     mean = means;
     deviation = deviations;
   }
@@ -57013,11 +57125,13 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
 
   template <expression X>
   auto forward(const X& x) const {
+    check_features("forward()", x);
     return (cast<T>(x) - along<rank_of<X>>(mean)) / along<rank_of<X>>(deviation);
   }
   /// What forward() was given: y * deviation + mean.
   template <expression Y>
   auto inverse(const Y& y) const {
+    check_features("inverse()", y);
     return y * along<rank_of<Y>>(deviation) + along<rank_of<Y>>(mean);
   }
 
@@ -57034,6 +57148,13 @@ struct normalizer : nn::module<normalizer<T, D, Kind>> {
     std::vector<T> to;
     for (const double x : numbers) to.push_back(static_cast<T>(static_cast<compute_type<T>>(x)));
     return from_data<T>(to, {static_cast<index_t>(to.size())}).template to<D>();
+  }
+  template <class X>
+  void check_features(const char* function, const X& x) const {
+    detail::check_defined("normalizer", x);
+    const auto shape = x.shape();
+    if ((rank_of<X> > 1 ? shape[rank_of<X> > 1] : 1) != mean.numel())
+      detail::refuse_features(function, shape, mean.numel());
   }
   /// As (features, 1, ..., 1), which broadcasts along axis 1 of a tensor of this rank.
   template <int Rank>
@@ -57282,6 +57403,10 @@ std::vector<subset<Set>> random_split(generator& gen, const Set& set, std::initi
   return random_split(gen, set, std::vector<N>(sizes));
 }
 
+// Names in messages.
+struct test_size_that_is_not_in_braces;
+struct write_dot_test_size_in_braces;
+
 struct train_test_split_options {
   double test_size = 0.25;  ///< the fraction of the samples, rounded up, that are for the test
   bool shuffle = true;      ///< false: the last samples are for the test, as for what is ordered by time
@@ -57302,6 +57427,9 @@ train_test<Set> train_test_split(generator& gen, const Set& set, const train_tes
   const index_t n = set.size();
   const double size = options.test_size;
   const index_t test = size > 0 && size < 1 ? static_cast<index_t>(std::ceil(size * static_cast<double>(n))) : 0;
+  if (!(size > 0 && size < 1))
+    detail::refuse<value_error>({"train_test_split: test_size is ", size,
+                                 "; it is the fraction of the samples that are for the test, between 0 and 1"});
   if (test < 1 || test >= n)
     detail::refuse<value_error>(
         {"train_test_split: test_size ", size, " of ", n, " samples leaves none for the test or for training"});
@@ -57311,6 +57439,11 @@ train_test<Set> train_test_split(generator& gen, const Set& set, const train_tes
   const auto middle = rows.begin() + (n - test);
   return {{set, {rows.begin(), middle}}, {set, {middle, rows.end()}}};
 }
+
+template <dataset Set, class N, class Problem = test_size_that_is_not_in_braces,
+          class Fix = write_dot_test_size_in_braces>
+  requires(std::is_arithmetic_v<N>)
+void train_test_split(generator&, const Set&, N) = delete;
 
 namespace detail {
 
@@ -57337,11 +57470,14 @@ tensor<T, R, D> rows_like(const tensor<T, R, D>& part, index_t n) {
   return tensor<T, R, D>::uninitialized(shape);
 }
 
+template <class B>
+inline constexpr bool is_batch_of_tensors = is_tensor<decltype(B::inputs)> && is_tensor<decltype(B::targets)>;
+
 }  // namespace detail
 
-/// The samples of several datasets behind each other, as torch.utils.data.ConcatDataset. Their batches are of the same
-/// types, their samples of one shape. Errors: index_error for a sample that there is not, shape_error for batches of
-/// samples of several shapes.
+/// The samples of several datasets behind each other, as torch.utils.data.ConcatDataset. Their batches are tensors of
+/// the same types, their samples of one shape. Errors: index_error for a sample that there is not, shape_error for
+/// batches of samples of several shapes.
 ///
 ///     concat_dataset all(first, second);
 template <dataset First, dataset... More>
@@ -57350,6 +57486,9 @@ class concat_dataset {
   using batch_of = decltype(detail::gather(std::declval<const Set&>(), std::span<const index_t>()));
   static_assert((std::is_same_v<batch_of<First>, batch_of<More>> && ...),
                 "concat_dataset: the batches of all datasets must be of the same types");
+  static_assert(detail::is_batch_of_tensors<batch_of<First>>,
+                "concat_dataset: batches that are padded, as those of a sequence_dataset, cannot be put together; make "
+                "one sequence_dataset of all sequences");
 
  public:
   explicit concat_dataset(First first, More... more) : sets_(std::move(first), std::move(more)...) {}
@@ -57530,6 +57669,10 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
 
 namespace sinter {
 
+// Names in messages.
+struct export_of_a_variable;
+struct pass_its_value_with_dot_value;
+
 /// The structures of DLPack, https://dmlc.github.io/dlpack/latest, as every library lays them out in memory: those that
 /// it calls DLDevice, DLDataType, DLTensor and DLManagedTensor. A pointer to the latter is cast to its own name.
 namespace dlpack {
@@ -57592,7 +57735,9 @@ SINTER_SHARED_COLD dlpack::managed_tensor* make_dlpack(storage_ptr owner, void* 
 }  // namespace detail
 
 /// x for another library, on the same memory, which lives until that library calls `destroy(result)`. Of a GPU: what
-/// was queued for x is waited for. Errors: value_error for a tensor without elements' memory (default constructed).
+/// was queued for x is waited for. Strides are those of x; of negative ones, as flip() makes them, NumPy takes the
+/// result, PyTorch and from_dlpack() do not: pass x.flip(0).clone(). Errors: value_error for a tensor without elements'
+/// memory (default constructed).
 ///
 ///     PyCapsule_New(to_dlpack(x), "dltensor", ...);
 template <class T, auto Shape, device D>
@@ -57604,6 +57749,10 @@ template <class T, auto Shape, device D>
                              {kind, is_cuda_v<D> ? device_ordinal_v<D> : 0}, detail::dlpack_element<T>(),
                              x.shape().data(), x.strides().data(), int{Shape});
 }
+
+template <class T, auto Shape, device D, int Order, class Problem = export_of_a_variable,
+          class Fix = pass_its_value_with_dot_value>
+void to_dlpack(const variable<T, Shape, D, Order>&) = delete;
 
 /// A tensor on the memory of another library, strides included, which calls `given->destroy` when its last handle ends.
 /// What either side writes, the other one sees; memory that the other side holds read-only must not be written. The
@@ -60286,7 +60435,7 @@ class table {
   std::vector<std::string> names_except(const std::vector<std::string>& others) const;
 
   /// Columns as numbers of type T: one as (rows,), several as (rows, columns), all of them unless names are given.
-  /// Errors: index_error for a name that is not there or there twice; io_error with file, line and column for a field
+  /// Errors: index_error for a name that is not there; io_error with file, line and column for a field
   /// that is no number of type T or missing; value_error for a fill that T cannot hold.
   ///
   ///     tensor x = t.numbers<float>(t.names_except({"price"}), {.fill = NAN});
@@ -60370,8 +60519,8 @@ class table {
 /// doubled quotes. Fields without quotes lose the blanks around them; blank lines are skipped; LF, CRLF and CR end
 /// lines; a byte order mark and the .gz of a name are taken off. The text stays in memory, and is read as numbers where
 /// these are asked for. Errors: value_error for options without sense; io_error with file, line and column for a file
-/// that cannot be read or has no rows, a row with more or fewer fields than the first, a quote without an end, text
-/// behind a quoted field, and a NUL byte.
+/// that cannot be read or has no rows, two columns of one name, a row with more or fewer fields than the first, a quote
+/// without an end, text behind a quoted field, and a NUL byte.
 ///
 ///     table t = read_table("iris.csv", {.missing = {"NA"}});
 ///     tensor x = t.numbers<float>(t.names_except({"species"}));   // (150, 4)
@@ -60401,7 +60550,10 @@ class table::reader {
         has_names = true;
         for (std::size_t i = 0; i < row.size(); ++i)
           to_.names_.push_back(options_.header ? std::string(row[i]) : std::to_string(i));
-        if (options_.header) continue;
+        if (options_.header) {
+          refuse_equal_names(line);
+          continue;
+        }
       }
       if (row.size() != to_.names_.size())
         detail::refuse_csv(
@@ -60416,6 +60568,17 @@ class table::reader {
   }
 
  private:
+  void refuse_equal_names(index_t line) const {
+    std::vector<std::size_t> order(to_.names_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [this](std::size_t a, std::size_t b) { return to_.names_[a] < to_.names_[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (to_.names_[order[i - 1]] == to_.names_[order[i]])
+        detail::refuse_csv(to_.path_, line, 0,
+                           {"columns ", order[i - 1] + 1, " and ", order[i] + 1, " are both named ",
+                            detail::shown(to_.names_[order[i]]), "; read it with .header = false and .skip_lines"});
+  }
   char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
   bool at_line_end() const { return here() == '\n' || here() == '\r'; }
   bool at_blank() const { return (here() == ' ' || here() == '\t') && here() != options_.separator; }
@@ -60498,15 +60661,8 @@ SINTER_SHARED_COLD table read_table(const std::string& path, const table_options
 }
 
 SINTER_SHARED_COLD std::size_t table::place_of(std::string_view name) const {
-  std::size_t found = names_.size();
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (names_[i] != name) continue;
-    if (found < names_.size())
-      detail::refuse<index_error>({path_, ": columns ", found + 1, " and ", i + 1, " are both named ",
-                                   detail::shown(name), "; read it with .header = false and .skip_lines"});
-    found = i;
-  }
-  if (found < names_.size()) return found;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == name) return i;
   std::string all;
   for (std::size_t i = 0; i < names_.size() && i < 8; ++i) all += (i > 0 ? ", " : "") + detail::shown(names_[i]);
   detail::refuse<index_error>(
@@ -60668,9 +60824,11 @@ class metric_rows {
 };
 
 /// The integers of a tensor (N,). Errors: shape_error if they are not `count`; index_error for one that is neither in
-/// [0, classes) nor `ignored`.
+/// [0, classes) nor `ignored`, or with `labels` for one outside
+/// [0, classes) whose label is not `ignored`.
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored);
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels = nullptr);
 
 /// True if a score is above another one. NaN is above all numbers, as for argmax.
 inline bool is_above(double a, double b) { return a > b || (a != a && b == b); }
@@ -60692,14 +60850,18 @@ SINTER_SHARED const double* metric_rows::operator[](index_t i) {
 }
 
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored) {
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels) {
   if (x.shape[0] != count)
     refuse<shape_error>({metric, ": ", x.shape[0], " ", what, "s for ", count, " samples; there must be one for each"});
   std::vector<std::int64_t> all(static_cast<std::size_t>(count));
   with_element(x.element, [&](auto from) { convert_elements<decltype(from)>(x.bytes.data(), all.size(), all.data()); });
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i] != ignored && (all[i] < 0 || all[i] >= classes))
-      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((labels != nullptr ? (*labels)[i] : all[i]) == ignored || (all[i] >= 0 && all[i] < classes)) continue;
+    if (classes == std::numeric_limits<index_t>::max())
+      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is negative"});
+    refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  }
   return all;
 }
 
@@ -60851,9 +61013,9 @@ enum class average : std::uint8_t {
 
 /// Counts labels and predicted classes, from which precision, recall and F1 follow, as in scikit-learn with
 /// `labels=range(classes)` and `zero_division=0`: classes that never occur are among the mean with 0. Errors:
-/// value_error for a number of classes below 1 and for average::binary of other than 2 classes; shape_error where the
-/// numbers of samples or classes differ; index_error for a class outside of [0, classes); value_error of accuracy()
-/// where there are no samples.
+/// value_error for a number of classes outside of [1, 32768] and for average::binary of other than 2 classes;
+/// shape_error where the numbers of samples or classes differ; index_error for a class outside of [0, classes), except
+/// a prediction for a label that is ignored; value_error of all but count() where there are no samples.
 ///
 ///     metrics::confusion_matrix matrix(10);
 ///     for (auto& [x, y] : loader) matrix.add(infer(model)(x), y);
@@ -60903,6 +61065,9 @@ class confusion_matrix {
     double score(int which) const;
   };
   void add_values(const host_tensor& predictions, const host_tensor& labels);
+  void check_samples() const {
+    if (count() == 0) sinter::detail::refuse_no_samples("confusion_matrix");
+  }
   tally tally_of(index_t c) const;
   double averaged(int which, average by) const;
   tensor<double, 1> per_class(int which) const;
@@ -60916,8 +61081,9 @@ class confusion_matrix {
 
 SINTER_SHARED_COLD confusion_matrix::confusion_matrix(index_t classes, const confusion_matrix_options& options)
     : classes_(classes), options_(options) {
-  if (classes < 1 || classes > (index_t{1} << 24))
-    sinter::detail::refuse<value_error>({"confusion_matrix: ", classes, " classes; there must be 1 to 2^24"});
+  if (classes < 1 || classes > 32768)
+    sinter::detail::refuse<value_error>(
+        {"confusion_matrix: ", classes, " classes; there must be 1 to 32768, for which the counts take 8 GiB"});
   counts_.resize(static_cast<std::size_t>(classes * classes));
 }
 SINTER_SHARED void confusion_matrix::add_values(const host_tensor& predictions, const host_tensor& labels) {
@@ -60938,13 +61104,15 @@ SINTER_SHARED void confusion_matrix::add_values(const host_tensor& predictions, 
       predicted[static_cast<std::size_t>(i)] = best;
     }
   } else {
-    predicted = metric_classes("confusion_matrix", "predicted class", predictions, n, classes_, 0);
+    predicted = metric_classes("confusion_matrix", "predicted class", predictions, n, classes_, options_.ignore_index,
+                               &expected);
   }
   for (std::size_t i = 0; i < predicted.size(); ++i)
     if (expected[i] != options_.ignore_index)
       ++counts_[static_cast<std::size_t>(expected[i] * classes_ + predicted[i])];
 }
 SINTER_SHARED tensor<std::int64_t, 2> confusion_matrix::value() const {
+  check_samples();
   return from_data<std::int64_t>(counts_, {classes_, classes_});
 }
 SINTER_SHARED std::int64_t confusion_matrix::count() const {
@@ -60952,10 +61120,7 @@ SINTER_SHARED std::int64_t confusion_matrix::count() const {
   for (const std::int64_t n : counts_) all += n;
   return all;
 }
-SINTER_SHARED double confusion_matrix::accuracy() const {
-  if (count() == 0) sinter::detail::refuse_no_samples("confusion_matrix");
-  return averaged(1, average::micro);
-}
+SINTER_SHARED double confusion_matrix::accuracy() const { return averaged(1, average::micro); }
 SINTER_SHARED double confusion_matrix::tally::score(int which) const {
   const std::int64_t of = which == 0 ? predicted : which == 1 ? labelled : predicted + labelled;
   return of == 0 ? 0 : static_cast<double>(which == 2 ? 2 * right : right) / static_cast<double>(of);
@@ -60973,8 +61138,10 @@ SINTER_SHARED double confusion_matrix::averaged(int which, average by) const {
   if (by == average::binary) {
     if (classes_ != 2)
       sinter::detail::refuse<value_error>({"confusion_matrix: average::binary is for 2 classes, not ", classes_});
+    check_samples();
     return tally_of(1).score(which);
   }
+  check_samples();
   tally all;
   double sum = 0;
   for (index_t c = 0; c < classes_; ++c) {
@@ -60984,9 +61151,10 @@ SINTER_SHARED double confusion_matrix::averaged(int which, average by) const {
   }
   if (by == average::micro) return all.score(which);
   if (by == average::macro) return sum / static_cast<double>(classes_);
-  return all.labelled == 0 ? 0 : sum / static_cast<double>(all.labelled);
+  return sum / static_cast<double>(all.labelled);
 }
 SINTER_SHARED tensor<double, 1> confusion_matrix::per_class(int which) const {
+  check_samples();
   std::vector<double> scores(static_cast<std::size_t>(classes_));
   for (index_t c = 0; c < classes_; ++c) scores[static_cast<std::size_t>(c)] = tally_of(c).score(which);
   return from_data<double>(scores, {classes_});
@@ -61051,7 +61219,7 @@ struct perplexity_options {
 
 /// exp of the mean cross-entropy: C for scores that are all alike. Computed in double. Errors: shape_error where the
 /// numbers of samples differ; index_error for a label outside the classes; value_error of value() where there are no
-/// samples.
+/// samples, and for a negative number of them.
 ///
 ///     metrics::perplexity p;
 ///     p.add(logits, labels);                  // (N, C) and (N,)
@@ -61071,7 +61239,7 @@ class perplexity {
             class Problem = typename M::problem, class Fix = typename M::fix>
   void add(const S&, const L&) = delete;
   /// The mean cross-entropy of `count` samples.
-  void add_loss(double mean, index_t count) { losses_.add(mean, static_cast<double>(count)); }
+  void add_loss(double mean, index_t count);
 
   double value() const;
   void reset() { losses_.reset(); }
@@ -61090,6 +61258,11 @@ class perplexity {
 
 #if SINTER_DEFINES
 
+SINTER_SHARED void perplexity::add_loss(double mean, index_t count) {
+  if (count < 0)
+    sinter::detail::refuse<value_error>({"perplexity: the loss of ", count, " samples; there may not be fewer than 0"});
+  losses_.add(mean, static_cast<double>(count));
+}
 SINTER_SHARED double perplexity::value() const {
   if (losses_.weight() == 0) sinter::detail::refuse_no_samples("perplexity");
   return std::exp(losses_.value());
@@ -64384,26 +64557,45 @@ template <int R>
 struct initial_values_that_parameters_of_this_rank_do_not_have;
 template <int Least, int Most>
 struct pass_a_parameter_of_rank;
+struct write_fan_in_or_fan_out;
+struct write_activation_relu_or_another;
 
 namespace nn::init {
 
 /// What follows a layer, for calculate_gain().
-enum class nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
+enum class activation { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
 /// Whether weights keep the variance of what a layer computes (inputs of a unit) or of its gradients (outputs).
 enum class fan { in, out };
 
+namespace detail {
+template <class Problem, class Fix>
+void refuse_text() = delete;
+/// A setting of enum E. From text, as PyTorch writes it, it is a compile error that names `Problem` and `Fix`.
+template <class E, class Problem, class Fix>
+struct not_text {
+  E value;
+  constexpr not_text(E e) : value(e) {}  // NOLINT: implicit on purpose
+  template <std::convertible_to<const char*> Text>
+  not_text(const Text&) : value() {  // NOLINT
+    refuse_text<Problem, Fix>();
+  }
+  constexpr operator E() const { return value; }  // NOLINT
+};
+}  // namespace detail
+
 struct kaiming_options {
   double a = 0;  ///< slope of leaky_relu below 0
-  fan mode = fan::in;
-  init::nonlinearity nonlinearity = init::nonlinearity::leaky_relu;
+  detail::not_text<fan, option_that_is_text, write_fan_in_or_fan_out> mode = fan::in;
+  detail::not_text<activation, option_that_is_text, write_activation_relu_or_another> nonlinearity =
+      activation::leaky_relu;
 };
 
 /// The factor by which a nonlinearity makes deviations smaller, to be made good by weights: 1 for linear layers and
 /// sigmoid, 5 / 3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu, 3 / 4 for selu. PyTorch's.
 ///
-///     nn::init::xavier_uniform_(fc.weight, gen, nn::init::calculate_gain(nn::init::nonlinearity::tanh));
-SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope = 0.01);
+///     nn::init::xavier_uniform_(fc.weight, gen, nn::init::calculate_gain(nn::init::activation::tanh));
+SINTER_SHARED_COLD double calculate_gain(activation of, double slope = 0.01);
 
 namespace detail {
 
@@ -64514,7 +64706,9 @@ void normal_(const P& p, generator& gen, double mean = 0, double std = 1) {
   detail::write_normal("normal_", p, gen, mean, std);
 }
 
-/// N(mean, std^2) without what lies outside [a, b]. Errors: value_error unless a < b and std > 0.
+/// N(mean, std^2) without what lies outside [a, b]; a bound may be infinite. C. P. Robert, Statistics and Computing 5
+/// (1995), where [a, b] is far from the mean. Errors: value_error unless a < b and std > 0, or for a mean or std that
+/// is not finite.
 ///
 ///     nn::init::trunc_normal_(fc.weight, gen, 0, 0.02, -0.04, 0.04);
 template <detail::target P>
@@ -64540,7 +64734,7 @@ void xavier_normal_(const P& p, generator& gen, double gain = 1) {
 /// nonlinearity, for weights (out, in, ...). K. He et al., ICCV 2015. The defaults are PyTorch's: a gain of sqrt(2), as
 /// of relu.
 ///
-///     nn::init::kaiming_uniform_(conv.weight, gen, {.mode = nn::init::fan::out, .nonlinearity = nn::init::nonlinearity::relu});
+///     nn::init::kaiming_uniform_(conv.weight, gen, {.mode = nn::init::fan::out, .nonlinearity = nn::init::activation::relu});
 template <detail::target<2> P>
 void kaiming_uniform_(const P& p, generator& gen, const kaiming_options& options = {}) {
   const double b = std::sqrt(3.) * detail::kaiming_deviation(p.shape().data(), P::rank, options);
@@ -64607,18 +64801,18 @@ SINTER_DETAIL_NO_TARGET(dirac_, 3, 5, index_t = 1)
 
 #if SINTER_DEFINES
 
-SINTER_SHARED_COLD double calculate_gain(nonlinearity of, double slope) {
+SINTER_SHARED_COLD double calculate_gain(activation of, double slope) {
   switch (of) {
-    case nonlinearity::tanh:
+    case activation::tanh:
       return 5. / 3;
-    case nonlinearity::relu:
+    case activation::relu:
       return std::sqrt(2.);
-    case nonlinearity::leaky_relu:
+    case activation::leaky_relu:
       return std::sqrt(2 / (1 + slope * slope));
-    case nonlinearity::selu:
+    case activation::selu:
       return 0.75;
-    case nonlinearity::linear:
-    case nonlinearity::sigmoid:
+    case activation::linear:
+    case activation::sigmoid:
       break;
   }
   return 1;
@@ -64672,26 +64866,38 @@ SINTER_COLD Numbers orthogonal(generator& gen, index_t rows, index_t columns, do
   return all;
 }
 
-/// Draws again what lies outside; from U(a, b), with the right chance to be taken, where most of N does.
+/// Draws again what is not taken: from N where that has much within [a, b]; else from U(a, b), or, in a long tail, from
+/// the bound near the mean on with an exponential distribution (Robert), with the right chance to be taken.
 template <class Numbers>
 SINTER_COLD Numbers truncated(generator& gen, index_t n, double mean, double std, double a, double b) {
-  if (!(a < b) || !(std > 0))
+  if (!(a < b) || !(std > 0) || !std::isfinite(std) || !std::isfinite(mean))
     sinter::detail::refuse<value_error>(
-        {"trunc_normal_: a must be below b and std above 0, but they are ", a, ", ", b, " and ", std});
+        {"trunc_normal_: a must be below b, std above 0, and mean and std finite, but a ", a, ", b ", b, ", mean ",
+         mean, " and std ", std, " are given"});
   const auto above = [&](double x) { return std::erfc((x - mean) / std / std::sqrt(2.)) / 2; };
   const bool from_normal = above(a) - above(b) > 0.3;
   const double peak = mean < a ? a : mean > b ? b : mean;
-  const auto height = [&](double x) { return -0.5 * ((x - mean) / std) * ((x - mean) / std); };
+  const double offset = std::abs(peak - mean) / std;  // in deviations, as are all steps from the peak
+  const bool from_tail = !from_normal && offset > 0 && !((b - a) / std * (offset > 1 ? offset : 1) <= 6);
+  const double rate = (offset + std::hypot(offset, 2.)) / 2, toward = peak == a ? 1 : -1;
   Numbers all;
   while (index_t(all.size()) < n) {
     const extents<1> missing{{n - static_cast<index_t>(all.size())}};
-    const tensor<double, 1> x =
-        from_normal ? normal<double, cpu>(gen, mean, std, missing) : uniform<double, cpu>(gen, a, b, missing);
+    const tensor<double, 1> x = from_normal ? normal<double, cpu>(gen, mean, std, missing)
+                                            : uniform<double, cpu>(gen, from_tail ? 0 : a, from_tail ? 1 : b, missing);
     const tensor<double, 1> chance = uniform<double, cpu>(gen, 0, 1, from_normal ? extents<1>{{0}} : missing);
-    for (index_t i = 0; i < x.numel(); ++i)
-      if (from_normal ? x.data()[i] >= a && x.data()[i] <= b
-                      : std::log(chance.data()[i]) <= height(x.data()[i]) - height(peak))
-        all.push_back(x.data()[i]);
+    for (index_t i = 0; i < x.numel(); ++i) {
+      double one = x.data()[i], height = 0;
+      if (from_tail) {
+        const double step = -std::log1p(-one) / rate;
+        one = peak + toward * std * step;
+        height = -0.5 * (step - 1 / rate) * (step - 1 / rate);
+      } else if (!from_normal) {
+        const double step = std::abs(one - peak) / std;
+        height = -0.5 * step * (step + 2 * offset);
+      }
+      if (one >= a && one <= b && (from_normal || std::log(chance.data()[i]) <= height)) all.push_back(one);
+    }
   }
   return all;
 }
@@ -66725,11 +66931,16 @@ concept has_state = requires(typename Rule::template state<T, D> state, const ty
 template <class Rule>
 concept steps_rows = requires(const typename Rule::options& options) { Rule::validate_rows(options); };
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label);
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_parameters(bool chosen);
 #if SINTER_DEFINES
 [[noreturn]] SINTER_SHARED_COLD void refuse_rows(const std::string& label) {
   sinter::detail::refuse<value_error>(
       {"optimizer: the gradient of ", label,
        " is held by rows, which sgd and adagrad step; use one of them for it, or a table that is not row-sparse"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_parameters(bool chosen) {
+  throw value_error(chosen ? "optimizer: the choice of optim::only() is empty; it must be true for a tracked parameter"
+                           : "optimizer: no tracked parameters to optimise");
 }
 #endif  // SINTER_DEFINES
 
@@ -66803,11 +67014,17 @@ class rule_optimizer : public optimizer {
   ~rule_optimizer();
 
   /// More parameters of the first group, of any rank and on any device. One that is there already, such as a tied
-  /// weight, counts once.
+  /// weight, counts once. Errors: those of the constructor; nothing is then changed.
   template <class Source>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
-    add_to(source, 0);
+    const std::size_t before = items_.size();
+    try {
+      add_to(source, 0);
+    } catch (...) {
+      drop_items(before);
+      throw;
+    }
   }
 
   /// A group of parameters with settings of their own: those of the optimizer, as change(options&) leaves them.
@@ -66826,7 +67043,9 @@ class rule_optimizer : public optimizer {
     try {
       add_to(source, groups() - 1);
     } catch (...) {
-      undo_group(before);
+      drop_items(before);
+      more_.pop_back();
+      drop_group();
       throw;
     }
     end_group();
@@ -66979,7 +67198,7 @@ class rule_optimizer : public optimizer {
       this->add_item(one, detail::parameter_label(name, v.shape().data(), v.value().strides().data(), V::rank),
                      detail::identity(v), group);
     });
-    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
+    if (!any) detail::refuse_no_parameters(detail::is_selection<detail::bare<Source>>);
   }
 
   /// Unless it is there already; `identity` tells. Then it moves if the group is not the first.
@@ -66990,7 +67209,7 @@ class rule_optimizer : public optimizer {
   item* find(const void* identity) const;
   void begin_group(const options_type& options);
   void end_group();
-  void undo_group(std::size_t before);
+  void drop_items(std::size_t before);
 
   template <class F>
   static void in_few_kernels(const F& passes) {
@@ -67058,17 +67277,15 @@ void rule_optimizer<Rule>::end_group() {
     if (std::exchange(i->moves, false)) i->group = groups() - 1;
 }
 
-/// Of the items, the first `before` were there.
+/// Of the items, the first `before` stay, where they are.
 template <class Rule>
-void rule_optimizer<Rule>::undo_group(std::size_t before) {
+void rule_optimizer<Rule>::drop_items(std::size_t before) {
   items_.resize(before);
   seen_.clear();
   for (const auto& i : items_) {
     i->moves = false;
     seen_.add(i->identity);
   }
-  more_.pop_back();
-  drop_group();
 }
 
 template <class Rule>
@@ -67639,11 +67856,13 @@ struct blend_kernel {
   }
 };
 
-/// A parameter or buffer, whose type is in the function.
+/// A parameter or buffer, whose type is in the functions.
 struct averaged_member {
   const void* object;
   const void* data;
   bool is_buffer;
+  std::string name;
+  std::vector<index_t> shape;
   /// The first of two members of one type becomes first + weight (second - first), or the second where that cannot be.
   void (*blend)(const void* to, const void* from, double weight);
 };
@@ -67672,10 +67891,17 @@ void blend_members(const void* to_member, const void* from_member, double weight
 struct collect_averaged {
   std::vector<averaged_member>& members;
   template <class X>
-  void operator()(const nn::detail::member_name&, const X& x) const {
+  void operator()(const nn::detail::member_name& name, const X& x) const {
     if constexpr (nn::detail::is_stored<X>) {
-      if (x.defined())
-        members.push_back({&x, access::data(nn::detail::stored_value(x)), nn::detail::is_buffer<X>, &blend_members<X>});
+      if (x.defined()) {
+        const auto& value = nn::detail::stored_value(x);
+        members.push_back({&x,
+                           access::data(value),
+                           nn::detail::is_buffer<X>,
+                           name.text(),
+                           {value.shape().begin(), value.shape().end()},
+                           &blend_members<X>});
+      }
     }
   }
   template <class M>
@@ -67692,23 +67918,29 @@ Members averaged_members(const M& model) {
   return members;
 }
 
-/// Errors: value_error unless both lists are of the same types; nothing is then changed.
-template <class Members>
-void average(const Members& to, const Members& from, double weight, double weight_of_buffers);
-
-SINTER_SHARED void check_decay(const averaging_options& o);
-
-#if SINTER_DEFINES
-
+/// Errors: value_error unless both lists are of the same types, shape_error unless of the same shapes; nothing is then
+/// changed.
 template <class Members>
 void average(const Members& to, const Members& from, double weight, double weight_of_buffers) {
   bool fits = to.size() == from.size();
   for (std::size_t i = 0; fits && i < to.size(); ++i) fits = to[i].blend == from[i].blend;
   if (!fits) throw value_error("averaged_model: the model is built otherwise than the one that it was made of");
+  const auto shown = [](const auto& member) {
+    return sinter::detail::shape_piece{member.shape.data(), static_cast<int>(member.shape.size())};
+  };
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (to[i].shape != from[i].shape)
+      sinter::detail::refuse<shape_error>({"averaged_model: ", from[i].name, " has the shape ", shown(from[i]),
+                                           " in the model and ", shown(to[i]),
+                                           " in the average; pass the model that it was made of"});
   sinter::detail::addresses seen;  // tied weights count once
   for (std::size_t i = 0; i < to.size(); ++i)
     if (seen.add(to[i].data)) to[i].blend(to[i].object, from[i].object, to[i].is_buffer ? weight_of_buffers : weight);
 }
+
+SINTER_SHARED void check_decay(const averaging_options& o);
+
+#if SINTER_DEFINES
 
 SINTER_SHARED void check_decay(const averaging_options& o) {
   if (o.decay && !(*o.decay >= 0 && *o.decay <= 1))
@@ -67725,7 +67957,8 @@ SINTER_SHARED void check_decay(const averaging_options& o) {
 /// state, whose names are PyTorch's, "n_averaged" and "module.fc.weight", also in a run_checkpoint. Buffers are copied
 /// from the model, or with `use_buffers` averaged; after an equal average update_bn() makes running moments anew.
 /// Averages are kept in the element type of the parameter, so that of half or bfloat16 does not see small changes.
-/// Errors: value_error for a decay beyond [0, 1], and for a model that is built otherwise. P. Izmailov et al.,
+/// Errors: value_error for a decay beyond [0, 1], and for a model that is built otherwise; shape_error for one with
+/// other shapes, which changes nothing. P. Izmailov et al.,
 /// "Averaging weights leads to wider optima and better generalization", UAI 2018.
 ///
 ///     optim::averaged_model average(model, {.decay = 0.999});
@@ -69642,10 +69875,17 @@ class fresh_moments {
     for (const auto& [at, momentum] : before_) *at = momentum;
   }
   std::size_t size() const { return before_.size(); }
+  bool was_training() const { return modes_.empty() || modes_[0].second; }
+  /// Moments and modes as they were.
+  void put_back() {
+    for (const auto& [at, on] : modes_) at->training = on;
+    for (const auto& undo : moments_) undo();
+  }
 
   template <class M>
   void operator()(sinter::detail::text_piece, M& member) {
     if constexpr (nn::is_module<M>) enter(member);
+    else if constexpr (std::is_same_v<M, nn::mode>) modes_.emplace_back(&member, member.training);
   }
   template <class M>
   void enter(M& m) {
@@ -69654,9 +69894,16 @@ class fresh_moments {
                          m.settings.momentum = std::nullopt;
                          m.running_var.value();
                        }) {
+      modes_.emplace_back(&m.state, m.state.training);
       if (!m.running_mean.defined()) return;
       before_.emplace_back(&m.settings.momentum, m.settings.momentum);
       m.settings.momentum = std::nullopt;
+      moments_.emplace_back([&m, mean = m.running_mean.value().clone(), var = m.running_var.value().clone(),
+                             count = m.num_batches_tracked.value().clone()] {
+        m.running_mean.value().copy_(mean);
+        m.running_var.value().copy_(var);
+        m.num_batches_tracked.value().copy_(count);
+      });
       m.running_mean.value().zero_();
       m.running_var.value().fill_(1);
       m.num_batches_tracked.value().zero_();
@@ -69676,6 +69923,8 @@ class fresh_moments {
     }
   };
   std::vector<std::pair<std::optional<double>*, std::optional<double>>> before_;
+  std::vector<std::pair<nn::mode*, bool>> modes_;
+  std::vector<std::function<void()>> moments_;
 };
 
 }  // namespace detail
@@ -69683,20 +69932,32 @@ class fresh_moments {
 /// Makes the running moments of all batch norms anew, as the averages over the batches of a loader, as
 /// torch.optim.swa_utils.update_bn: after an equal average of parameters, whose moments nobody has seen. Elements of
 /// the loader have `inputs`, or are tensors. The model is in eval() mode afterwards. Errors: value_error for a batch
-/// norm inside an any_module.
+/// norm inside an any_module and a loader without batches; those of the model. Moments and modes are then as before.
 ///
 ///     optim::update_bn(loader, average);
 template <class Loader, nn::is_module M>
 void update_bn(Loader&& loader, M& model) {
   detail::fresh_moments moments;
-  moments.enter(model);
   const no_grad guard;
-  model.train();
-  if (moments.size() > 0)
-    for (auto&& batch : loader) {
-      if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
-      else static_cast<void>(eval(model(batch.inputs)));
+  bool trains = false, any = false;
+  try {
+    moments.enter(model);
+    trains = moments.size() > 0;
+    if (trains) {
+      model.train();
+      for (auto&& batch : loader) {
+        any = true;
+        if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
+        else static_cast<void>(eval(model(batch.inputs)));
+      }
+      if (!any)
+        throw value_error("update_bn: the loader has no batches; its dataset is empty, or .drop_last leaves none");
     }
+  } catch (...) {
+    if (trains) model.train(moments.was_training());
+    moments.put_back();
+    throw;
+  }
   model.eval();
 }
 
@@ -87795,9 +88056,11 @@ class metric_rows {
 };
 
 /// The integers of a tensor (N,). Errors: shape_error if they are not `count`; index_error for one that is neither in
-/// [0, classes) nor `ignored`.
+/// [0, classes) nor `ignored`, or with `labels` for one outside
+/// [0, classes) whose label is not `ignored`.
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored);
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels = nullptr);
 
 /// True if a score is above another one. NaN is above all numbers, as for argmax.
 inline bool is_above(double a, double b) { return a > b || (a != a && b == b); }
@@ -87819,14 +88082,18 @@ SINTER_SHARED const double* metric_rows::operator[](index_t i) {
 }
 
 SINTER_SHARED_COLD std::vector<std::int64_t> metric_classes(const char* metric, const char* what, const host_tensor& x,
-                                                            index_t count, index_t classes, std::int64_t ignored) {
+                                                            index_t count, index_t classes, std::int64_t ignored,
+                                                            const std::vector<std::int64_t>* labels) {
   if (x.shape[0] != count)
     refuse<shape_error>({metric, ": ", x.shape[0], " ", what, "s for ", count, " samples; there must be one for each"});
   std::vector<std::int64_t> all(static_cast<std::size_t>(count));
   with_element(x.element, [&](auto from) { convert_elements<decltype(from)>(x.bytes.data(), all.size(), all.data()); });
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i] != ignored && (all[i] < 0 || all[i] >= classes))
-      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((labels != nullptr ? (*labels)[i] : all[i]) == ignored || (all[i] >= 0 && all[i] < classes)) continue;
+    if (classes == std::numeric_limits<index_t>::max())
+      refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is negative"});
+    refuse<index_error>({metric, ": ", what, " ", all[i], " of sample ", i, " is outside [0, ", classes, ")"});
+  }
   return all;
 }
 
@@ -87916,6 +88183,10 @@ SINTER_SHARED double running_mean::value() const {
 
 namespace sinter {
 
+// Names in messages.
+struct fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs;
+struct write_the_loop_and_give_step_a_function;
+
 /// What an epoch of fit() came to.
 struct epoch_record {
   index_t epoch = 0;
@@ -87925,7 +88196,7 @@ struct epoch_record {
 };
 
 struct fit_options {
-  index_t epochs = 10;            ///< those of a run that goes on included
+  index_t epochs = 10;            ///< of this call, from where the loader stands; with a checkpoint of the whole run
   index_t patience = 0;           ///< ends after so many epochs without a better score; 0: never
   bool maximize = false;          ///< true: a larger score is better, such as an accuracy
   bool restore_best = true;       ///< the model ends with the weights of the best epoch, else of the last
@@ -87939,13 +88210,17 @@ struct fit_options {
 struct fit_history {
   std::vector<epoch_record> epochs;  ///< of this call
   index_t best_epoch = -1;           ///< -1: no score was a number
-  double best_score = 0;
+  double best_score = std::numeric_limits<double>::quiet_NaN();
 };
 
 namespace detail {
 
-/// Errors: value_error.
+template <class Optimizer>
+concept steps_by_itself = requires(Optimizer& o) { o.step(); };
+
+/// Errors: value_error; io_error for a checkpoint that cannot be written.
 SINTER_SHARED_COLD void check_fit(const fit_options& o);
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 
 #if SINTER_DEFINES
@@ -87953,7 +88228,19 @@ SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 SINTER_SHARED_COLD void check_fit(const fit_options& o) {
   if (o.epochs < 0 || o.patience < 0)
     refuse<value_error>({"fit: epochs ", o.epochs, " and patience ", o.patience, "; they must not be negative"});
-  if (!(o.clip_grad_norm >= 0)) refuse<value_error>({"fit: clip_grad_norm ", o.clip_grad_norm, " is negative"});
+  if (!(o.clip_grad_norm >= 0))
+    refuse<value_error>({"fit: clip_grad_norm is ", o.clip_grad_norm, "; it must be 0 or more"});
+  if (o.checkpoint.empty()) return;
+  file_info info;
+  for (const char* const end : {"", ".best"})
+    if (const std::string path = o.checkpoint + end; tell_file(path.c_str(), info) && is_folder(info))
+      refuse<io_error>({"fit: the checkpoint ", path, " is a directory, not a file; name a file in it"});
+  const std::string folder = o.checkpoint.substr(0, o.checkpoint.find_last_of(ends_of_folders) + 1) + ".";
+  if (!tell_file(folder.c_str(), info) || !is_folder(info))
+    refuse<io_error>({"fit: the checkpoint ", o.checkpoint, " lies in no folder that is there; make the folder first"});
+}
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
+  refuse<value_error>({function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
 }
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored) {
   char text[96];
@@ -87979,26 +88266,29 @@ double fit_epoch(Model& model, Optimizer& optimizer, data_loader<Set>& loader, c
     mean.add(static_cast<double>(loss.item()), static_cast<double>(y.shape()[0]));
     if (bar != nullptr) bar->advance();
   }
-  return mean.weight() > 0 ? mean.value() : 0;
+  return mean.weight() > 0 ? mean.value() : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace detail
 
 /// Trains a model: for each epoch loss(model, x, y) of each batch, backward and a step, then score(model), in eval()
 /// mode and without recording, by which the best epoch is found: the least score, or with `.maximize` the largest.
-/// Without a score it is the mean loss of the epoch. Ends early after `.patience` epochs that were not better. With a
-/// checkpoint the run goes on, bit for bit, where an earlier one stopped: the file holds what a run_checkpoint does,
-/// and one of its name and ".best" the best weights, as nn::save. The history is that of this call, and the
-/// model is then in eval() mode. For more, write the
-/// loop: it is that of fit_epoch, in this file. Errors: value_error for options without sense; those of the functions,
-/// of run_checkpoint and of nn::load.
+/// Without a score it is the mean loss of the epoch. Runs `.epochs` epochs from where the loader stands, whose number
+/// the records have, or fewer where `.patience` epochs of this call were not better. With a
+/// checkpoint the run goes on, bit for bit, where an earlier one stopped, and both numbers are those of the whole run:
+/// the file holds what a run_checkpoint does, and one of its name and ".best" the best weights, as nn::save. The
+/// history is that of this call, and the model is then in eval() mode. An exception leaves the loader at the beginning
+/// of its epoch, the model in train() mode, and weights as they are: the next call runs that epoch again, with a
+/// checkpoint from the weights before it. For more, write the loop: it is that of fit_epoch, in this file. Errors:
+/// value_error for options without sense and a loader without batches; io_error for a checkpoint whose folder is not
+/// there; those of the functions, of run_checkpoint and of nn::load.
 ///
 ///     auto history = fit(model, optimizer, loader,
 ///                        [](const auto& m, const auto& x, const auto& y) { return cross_entropy(m(x), y); },
 ///                        [&](const auto& m) { return accuracy_of(m, test); },
 ///                        {.epochs = 50, .patience = 5, .maximize = true, .checkpoint = "run.ckpt", .progress = stdout});
 template <nn::is_module Model, class Optimizer, class Set, class Loss, class Score>
-  requires std::invocable<const Score&, const Model&>
+  requires(std::invocable<const Score&, const Model&> && detail::steps_by_itself<Optimizer>)
 fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss, const Score& score,
                 const fit_options& options = {}) {
   constexpr bool scored = !std::is_null_pointer_v<decltype(score(model))>;
@@ -88006,38 +88296,52 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
   fit_history history;
   nn::state_dict best;
   const std::string best_path = options.checkpoint + ".best";
-  if (!options.checkpoint.empty() && run_checkpoint(options.checkpoint).exists()) {
-    run_checkpoint(options.checkpoint).load(model, optimizer, loader, history.best_epoch, history.best_score);
-    if (history.best_epoch >= 0) best = read_safetensors(best_path).entries();
+  const bool lasts = !options.checkpoint.empty();
+  index_t better = loader.epoch() - 1;  // the last epoch that was, or the one before the first
+  const index_t first = lasts ? 0 : loader.epoch();
+  if (lasts && run_checkpoint(options.checkpoint).exists()) {
+    run_checkpoint(options.checkpoint).load(model, optimizer, loader, better, history.best_score);
+    if (!std::isnan(history.best_score)) {
+      history.best_epoch = better;
+      best = read_safetensors(best_path).entries();
+    }
   }
   const auto is_over = [&](index_t epoch) {
-    return epoch >= options.epochs ||
-           (options.patience > 0 && history.best_epoch >= 0 && epoch - history.best_epoch > options.patience);
+    return epoch - first >= options.epochs || (options.patience > 0 && epoch - better > options.patience);
   };
   for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
-    const auto start = std::chrono::steady_clock::now();
-    std::optional<progress_bar> bar;
-    if (options.progress != nullptr) bar.emplace("epoch " + std::to_string(epoch), loader.size(), options.progress);
-    epoch_record record{.epoch = epoch};
-    record.score = record.loss = detail::fit_epoch(model, optimizer, loader, loss, options, bar ? &*bar : nullptr);
-    if constexpr (scored) {
-      model.eval();
-      const no_grad guard;
-      record.score = static_cast<double>(score(std::as_const(model)));
+    if (loader.size() == 0) detail::refuse_no_batches("fit");
+    loader_position start = loader.position();
+    if (start.epoch != epoch) start = {epoch, 0};  // a loop was left by `break`
+    try {
+      const auto begin = std::chrono::steady_clock::now();
+      std::optional<progress_bar> bar;
+      if (options.progress != nullptr) bar.emplace("epoch " + std::to_string(epoch), loader.size(), options.progress);
+      epoch_record record{.epoch = epoch};
+      record.score = record.loss = detail::fit_epoch(model, optimizer, loader, loss, options, bar ? &*bar : nullptr);
+      if constexpr (scored) {
+        model.eval();
+        const no_grad guard;
+        record.score = static_cast<double>(score(std::as_const(model)));
+      }
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (std::isnan(history.best_score) ? !std::isnan(record.score)
+          : options.maximize             ? record.score > history.best_score
+                                         : record.score < history.best_score) {
+        history.best_epoch = better = epoch;
+        history.best_score = record.score;
+        best = nn::state(model);
+        if (lasts) write_safetensors(best_path, best);
+      }
+      history.epochs.push_back(record);
+      if (bar) bar->finish(detail::epoch_text(record, scored));
+      if (options.on_epoch) options.on_epoch(record);
+      if (lasts) run_checkpoint(options.checkpoint).save(model, optimizer, loader, better, history.best_score);
+    } catch (...) {
+      loader.set_position(start);
+      model.train();
+      throw;
     }
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const bool is_better = options.maximize ? record.score > history.best_score : record.score < history.best_score;
-    if (is_better || (history.best_epoch < 0 && !std::isnan(record.score))) {
-      history.best_epoch = epoch;
-      history.best_score = record.score;
-      best = nn::state(model);
-      if (!options.checkpoint.empty()) write_safetensors(best_path, best);
-    }
-    history.epochs.push_back(record);
-    if (bar) bar->finish(detail::epoch_text(record, scored));
-    if (options.on_epoch) options.on_epoch(record);
-    if (!options.checkpoint.empty())
-      run_checkpoint(options.checkpoint).save(model, optimizer, loader, history.best_epoch, history.best_score);
   }
   if (options.restore_best && history.best_epoch >= 0) nn::load_state(model, best);
   model.eval();
@@ -88045,10 +88349,21 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
 }
 /// The same without a score.
 template <nn::is_module Model, class Optimizer, class Set, class Loss>
+  requires(detail::steps_by_itself<Optimizer>)
 fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, const Loss& loss,
                 const fit_options& options = {}) {
   return fit(model, optimizer, loader, loss, [](const Model&) { return nullptr; }, options);
 }
+template <nn::is_module Model, class Optimizer, class Set, class Loss,
+          class Problem = fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs,
+          class Fix = write_the_loop_and_give_step_a_function>
+  requires(!detail::steps_by_itself<Optimizer>)
+fit_history fit(Model&, Optimizer&, data_loader<Set>&, const Loss&, const fit_options& = {}) = delete;
+template <nn::is_module Model, class Optimizer, class Set, class Loss, class Score,
+          class Problem = fit_with_an_optimizer_that_steps_by_a_function_such_as_lbfgs,
+          class Fix = write_the_loop_and_give_step_a_function>
+  requires(std::invocable<const Score&, const Model&> && !detail::steps_by_itself<Optimizer>)
+fit_history fit(Model&, Optimizer&, data_loader<Set>&, const Loss&, const Score&, const fit_options& = {}) = delete;
 
 }  // namespace sinter
 #endif
@@ -89035,23 +89350,27 @@ std::vector<index_t> host_lengths(const Lengths& lengths) {
   return all;
 }
 /// Errors: value_error for a length outside [0, steps].
-SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps);
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps,
+                                 const char* what = "length", const char* of = "the steps of the padded sequences");
 #if SINTER_DEFINES
-SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps) {
+SINTER_SHARED void check_lengths(const char* op, const std::vector<index_t>& all, index_t steps, const char* what,
+                                 const char* of) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] < 0 || all[i] > steps)
-      refuse<value_error>({op, ": length ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
-                           steps, "], the steps of the padded sequences"});
+      refuse<value_error>({op, ": ", what, " ", all[i], " of sequence ", static_cast<index_t>(i), " lies outside [0, ",
+                           steps, "], ", of});
 }
 #endif  // SINTER_DEFINES
 
-/// Errors: as check_lengths; shape_error unless there is one for each sequence.
+/// Errors: as check_lengths; shape_error unless there is one for each sequence. `what` is a length, `of` the limit.
 template <class Lengths>
-std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps) {
+std::vector<index_t> checked_lengths(const char* op, const Lengths& lengths, index_t sequences, index_t steps,
+                                     const char* what = "length",
+                                     const char* of = "the steps of the padded sequences") {
   std::vector<index_t> all = host_lengths(lengths);
   if (static_cast<index_t>(all.size()) != sequences)
-    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " lengths for ", sequences, " sequences"});
-  check_lengths(op, all, steps);
+    refuse<shape_error>({op, ": ", static_cast<index_t>(all.size()), " ", what, "s for ", sequences, " sequences"});
+  check_lengths(op, all, steps, what, of);
   return all;
 }
 
@@ -89996,8 +90315,10 @@ auto ctc_loss(const X& log_probs, const L& targets, const Steps& input_lengths, 
   const auto x = detail::eval_to_read(log_probs);
   constexpr bool is_one = rank_of<X> == 2;
   const index_t samples = is_one ? 1 : x.shape()[1];
-  auto steps = detail::checked_lengths(op, input_lengths, samples, x.shape()[0]);
-  auto lengths = detail::checked_lengths(op, target_lengths, samples, targets.shape()[rank_of<L> - 1]);
+  auto steps = detail::checked_lengths(op, input_lengths, samples, x.shape()[0], "input length",
+                                       "the steps of the log-probabilities; it is one of input_lengths");
+  auto lengths = detail::checked_lengths(op, target_lengths, samples, targets.shape()[rank_of<L> - 1], "target length",
+                                         "the labels; it is one of target_lengths");
   if constexpr (rank_of<L> == 2) {
     if (targets.shape()[0] != samples)
       detail::refuse<shape_error>({op, ": labels of shape ", targets.shape(), " for log-probabilities of shape ",
