@@ -103,7 +103,7 @@ TEST_CASE("fit begins where the loader stands, and counts epochs and patience fr
   CHECK(second.epochs.back().epoch == 5);
   const folder dir;  // with a checkpoint they are those of the whole run, NaN among its scores
   const auto nan = [](const auto&) { return NAN; };
-  for (const std::size_t left : {1, 0}) {
+  for (const std::size_t left : {std::size_t{1}, std::size_t{0}}) {
     run again;
     CHECK(fit(again.model, again.optimizer, again.loader, loss, nan,
               {.epochs = left == 1 ? 1 : 9, .patience = 2, .checkpoint = dir.file("nan.ckpt")})
