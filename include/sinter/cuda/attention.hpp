@@ -113,9 +113,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     cuda_impl::run_attention<D>("gradient of attention's mask", shape,
                                 cuda_impl::attention_mask_gradient_body<T, Rule>{reads, mask, sums});
     const cuda_impl::attention_mask_sums_body<T> body{mask, e, sums};
-    if (!mask.of_scores() && body.numel() > 0)
-      cuda_impl::launch_on<D>({"gradient of attention's mask", shape}, body,
-                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+    if (!mask.of_scores()) cuda_impl::launch_each<D>({"gradient of attention's mask", shape}, body);
   }
 };
 

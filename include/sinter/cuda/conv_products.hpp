@@ -45,11 +45,6 @@ void with_lanes(index_t count, const F& f, const P*... at) {
   else f(std::integral_constant<int, 1>());
 }
 
-template <device D, class Body>
-void run_conv(const work& w, const Body& body) {
-  if (body.numel() > 0) launch_on<D>(w, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 /// A convolution of elements T on D. Images and results have their channels last.
 template <class T, device D>
 class convolution {
@@ -93,7 +88,7 @@ class convolution {
       const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
       asked.weights = packed.data();
       if (gpu<D>::convolutions().template run<T>(asked))
-        return run_conv<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
+        return launch_each<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
     }
     multiply_for_weights(part, x, dy, dw, add);
   }
@@ -121,7 +116,7 @@ class convolution {
     const bool as_they_are = weights.column_stride() == 1 && weights.rows.stride == weights.width &&
                              reinterpret_cast<std::uintptr_t>(w) % 16 == 0;
     const temporary packed(as_they_are ? 0 : static_cast<std::size_t>(weights.numel()) * sizeof(T));
-    if (!as_they_are) run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+    if (!as_they_are) launch_each<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
     asked.weights = as_they_are ? const_cast<T*>(w) : packed.data();
     return gpu<D>::convolutions().template run<T>(asked);
   }
@@ -130,13 +125,13 @@ class convolution {
     const weight_matrix weights = weights_of_taps(e_, part);
     const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
     T* const w_packed = static_cast<T*>(packed.data());
-    run_conv<D>(what_, pack_weights_body<T>{weights, w, w_packed});
+    launch_each<D>(what_, pack_weights_body<T>{weights, w, w_packed});
     const index_t together = e_.filters == e_.channels ? e_.channels : 1;
     with_lanes<T>(
         together,
         [&](auto lanes) {
-          run_conv<D>(what_,
-                      channelwise_body<T, decltype(lanes)::value>(e_, part, back, from, w_packed, bias, to, add));
+          launch_each<D>(what_,
+                         channelwise_body<T, decltype(lanes)::value>(e_, part, back, from, w_packed, bias, to, add));
         },
         from, w_packed, to);
   }
@@ -150,7 +145,7 @@ class convolution {
           const temporary sums(body.bytes());
           body.sums = static_cast<C*>(sums.data());
           if (body.parts > 0) launch_on<D>(what_, body, body.launch());
-          run_conv<D>(what_, channelwise_weights_body<T>{weights_of_taps(e_, part), body.sums, dw, body.parts, add});
+          launch_each<D>(what_, channelwise_weights_body<T>{weights_of_taps(e_, part), body.sums, dw, body.parts, add});
         },
         x, dy);
   }
@@ -158,12 +153,12 @@ class convolution {
   /// Patches of `from` for rows [first, first + rows), in `memory`.
   void copy_patches(const conv_part& part, bool back, index_t width, const T* from, T* memory, index_t first,
                     index_t rows) const {
-    with_lanes<T>(
-        (back ? e_.filters : e_.channels) / e_.groups,
-        [&](auto lanes) {
-          run_conv<D>(what_, patches_body<T, decltype(lanes)::value>(e_, part, back, width, from, memory, first, rows));
-        },
-        from, memory);
+    with_lanes<T>((back ? e_.filters : e_.channels) / e_.groups,
+                  [&](auto lanes) {
+                    launch_each<D>(what_, patches_body<T, decltype(lanes)::value>(e_, part, back, width, from, memory,
+                                                                                  first, rows));
+                  },
+                  from, memory);
   }
   void place_results(const conv_part& part, bool back, const T* from, const T* bias, T* to, index_t first, index_t rows,
                      bool add) const {
@@ -172,15 +167,15 @@ class convolution {
         channels,
         [&](auto lanes) {
           constexpr int n = decltype(lanes)::value;
-          run_conv<D>(what_, place_results_body<T, n>{{part, e_.batch * part.pixels()},
-                                                      {channels / n, rows * (channels / n)},
-                                                      from,
-                                                      bias,
-                                                      to,
-                                                      first,
-                                                      rows,
-                                                      channels,
-                                                      add});
+          launch_each<D>(what_, place_results_body<T, n>{{part, e_.batch * part.pixels()},
+                                                         {channels / n, rows * (channels / n)},
+                                                         from,
+                                                         bias,
+                                                         to,
+                                                         first,
+                                                         rows,
+                                                         channels,
+                                                         add});
         },
         from, to);
   }
@@ -204,7 +199,7 @@ class convolution {
     const bool packs = stride == 0 || !column_major(right).fits;
     const temporary packed(packs ? static_cast<std::size_t>(weights.numel()) * sizeof(T) : 0);
     if (packs) {
-      run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+      launch_each<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
       right = matrix(packed.data(), width, each, 1, width, groups, each * width);
     }
     constexpr auto size = static_cast<index_t>(sizeof(T));
@@ -270,7 +265,7 @@ class convolution {
     });
     if (in_place) return;
     const C* const all = rows > 0 ? static_cast<const C*>(sums.data()) : nullptr;
-    run_conv<D>(what_, unpack_weights_body<C, T>{weights, all, dw, add});
+    launch_each<D>(what_, unpack_weights_body<C, T>{weights, all, dw, add});
   }
 
   work what_;

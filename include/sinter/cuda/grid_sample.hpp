@@ -93,11 +93,6 @@ struct sample_slopes_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_sampling(const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({"grid_sample", shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -108,8 +103,9 @@ struct kernels<ops::grid_sample_op, D> {
   template <class T, int R, class Epilogue>
   static void forward(const ops::grid_sample_op& op, const tensor<T, R, D>& y, const Epilogue*,
                       const tensor<T, R, D>& x, const tensor<T, R, D>& grid) {
-    cuda_impl::run_sampling<D>(y.shape(), cuda_impl::sample_body<T, R - 2>{op.sampling_of(x, grid), access::data(x),
-                                                                           access::data(grid), access::data(y)});
+    cuda_impl::launch_each<D>({"grid_sample", y.shape()},
+                              cuda_impl::sample_body<T, R - 2>{op.sampling_of(x, grid), access::data(x),
+                                                               access::data(grid), access::data(y)});
   }
   template <class Backward>
   static void reverse(const ops::grid_sample_op& op, const Backward& b) {
@@ -119,15 +115,17 @@ struct kernels<ops::grid_sample_op, D> {
     constexpr int axes = bare<decltype(g)>::rank - 2;
     if (b.template wants<0>())
       op.add_to_image(b, [&](const auto& s, const auto& dx) {
-        cuda_impl::run_sampling<D>(
-            dx.shape(), cuda_impl::add_sampled_body<T, axes>{s, access::data(grid), access::data(g), access::data(dx)});
+        cuda_impl::launch_each<D>(
+            {"grid_sample", dx.shape()},
+            cuda_impl::add_sampled_body<T, axes>{s, access::data(grid), access::data(g), access::data(dx)});
       });
     if (b.template wants<1>()) {
       const auto& x = b.template operand<0>();
       const auto place = b.template place_of<1>();
-      cuda_impl::run_sampling<D>(grid.shape(), cuda_impl::sample_slopes_body<T, axes>{
-                                                   op.sampling_of(x, grid), access::data(x), access::data(grid),
-                                                   access::data(g), access::data(place.to), place.add});
+      cuda_impl::launch_each<D>(
+          {"grid_sample", grid.shape()},
+          cuda_impl::sample_slopes_body<T, axes>{op.sampling_of(x, grid), access::data(x), access::data(grid),
+                                                 access::data(g), access::data(place.to), place.add});
     }
   }
 };

@@ -192,11 +192,6 @@ struct avg_pool_gradient_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_pool(const char* what, const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 template <device D>
 pool_place_memory memory_of(const ops::pool_places<D>& p) {
   using sinter::detail::access;
@@ -217,9 +212,9 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
                                      const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
     const auto places = op.template new_places<D>(y.numel(), e.taps());
-    cuda_impl::run_pool<D>(op_type::name, y.shape(),
-                           cuda_impl::max_pool_body<T>{e, cuda_impl::pool_sizes(e), access::data(x), access::data(y),
-                                                       cuda_impl::memory_of(places)});
+    cuda_impl::launch_each<D>({op_type::name, y.shape()},
+                              cuda_impl::max_pool_body<T>{e, cuda_impl::pool_sizes(e), access::data(x), access::data(y),
+                                                          cuda_impl::memory_of(places)});
     if (after != nullptr) after->run();
     return places;
   }
@@ -229,16 +224,16 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
     const auto& g = b.gradient();
     const auto e = op.extents_of(dx.to.shape(), g.shape());
     using T = element_of<decltype(g)>;
-    cuda_impl::run_pool<D>(
-        "gradient of max pooling", dx.to.shape(),
+    cuda_impl::launch_each<D>(
+        {"gradient of max pooling", dx.to.shape()},
         cuda_impl::max_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), access::data(g),
                                              cuda_impl::memory_of(b.saved), access::data(dx.to), dx.add});
   }
   static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
                            const tensor<std::int64_t, N + 2, D>& indices) {
     const auto e = op.extents_of(x, indices.shape());
-    cuda_impl::run_pool<D>(
-        "indices of max pooling", indices.shape(),
+    cuda_impl::launch_each<D>(
+        {"indices of max pooling", indices.shape()},
         cuda_impl::pool_indices_body{e, cuda_impl::pool_sizes(e), cuda_impl::memory_of(places), access::data(indices)});
   }
 };
@@ -252,8 +247,8 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
   static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
                       const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
-    cuda_impl::run_pool<D>(
-        op_type::name, y.shape(),
+    cuda_impl::launch_each<D>(
+        {op_type::name, y.shape()},
         cuda_impl::avg_pool_body<T>{e, cuda_impl::pool_sizes(e), op.divisor, access::data(x), access::data(y)});
     if (after != nullptr) after->run();
   }
@@ -263,9 +258,9 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
     const auto& g = b.gradient();
     const auto e = op.extents_of(dx.to.shape(), g.shape());
     using T = element_of<decltype(g)>;
-    cuda_impl::run_pool<D>("gradient of average pooling", dx.to.shape(),
-                           cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
-                                                                access::data(g), access::data(dx.to), dx.add});
+    cuda_impl::launch_each<D>({"gradient of average pooling", dx.to.shape()},
+                              cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
+                                                                   access::data(g), access::data(dx.to), dx.add});
   }
 };
 

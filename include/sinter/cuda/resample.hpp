@@ -194,11 +194,6 @@ struct resample_gradient_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_resample(const char* what, const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -211,22 +206,22 @@ struct kernels<Op, D> {
     const ops::resampling s = ops::resampling_of(op, x, y, true);
     if constexpr (floating_element<T>) {
       if (s.is_wide())
-        return cuda_impl::run_resample<D>(Op::name, y.shape(),
-                                          cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
+        return cuda_impl::launch_each<D>({Op::name, y.shape()},
+                                         cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
       if (s.blends())
-        return cuda_impl::run_resample<D>(Op::name, y.shape(),
-                                          cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
+        return cuda_impl::launch_each<D>({Op::name, y.shape()},
+                                         cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
     }
-    cuda_impl::run_resample<D>(Op::name, y.shape(),
-                               cuda_impl::pick_body<T>{s, access::data(x), access::data(y), op.template fill<T>()});
+    cuda_impl::launch_each<D>({Op::name, y.shape()},
+                              cuda_impl::pick_body<T>{s, access::data(x), access::data(y), op.template fill<T>()});
   }
   template <class Backward>
   static void reverse(const Op& op, const Backward& b) {
     const auto dx = b.template place_of<0>();
     using T = element_of<decltype(dx.to)>;
     const ops::resampling s = ops::resampling_of(op, dx.to, b.gradient(), false);
-    cuda_impl::run_resample<D>(
-        Op::name, dx.to.shape(),
+    cuda_impl::launch_each<D>(
+        {Op::name, dx.to.shape()},
         cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
   }
 };

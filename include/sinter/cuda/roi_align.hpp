@@ -87,11 +87,6 @@ struct add_regions_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_regions(const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({"roi_align", shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -102,8 +97,9 @@ struct kernels<ops::roi_align_op, D> {
   template <class T, class Epilogue>
   static void forward(const ops::roi_align_op& op, const tensor<T, 4, D>& y, const Epilogue*, const tensor<T, 4, D>& x,
                       const tensor<T, 2, D>& boxes) {
-    cuda_impl::run_regions<D>(y.shape(), cuda_impl::align_body<T>{op.sampling_of(x, boxes), access::data(x),
-                                                                  access::data(boxes), access::data(y)});
+    cuda_impl::launch_each<D>(
+        {"roi_align", y.shape()},
+        cuda_impl::align_body<T>{op.sampling_of(x, boxes), access::data(x), access::data(boxes), access::data(y)});
   }
   template <class Backward>
   static void reverse(const ops::roi_align_op& op, const Backward& b) {
@@ -111,8 +107,9 @@ struct kernels<ops::roi_align_op, D> {
     const auto& g = b.gradient();
     using T = element_of<decltype(g)>;
     op.add_to_image(b, [&](const auto& s, const auto& dx) {
-      cuda_impl::run_regions<D>(
-          dx.shape(), cuda_impl::add_regions_body<T>{s, access::data(boxes), access::data(g), access::data(dx)});
+      cuda_impl::launch_each<D>(
+          {"roi_align", dx.shape()},
+          cuda_impl::add_regions_body<T>{s, access::data(boxes), access::data(g), access::data(dx)});
     });
   }
 };

@@ -53,10 +53,7 @@ template <device D>
 struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
   template <class T, int R>
   static void turn(const extents<R>& shape, const ops::rotary_work<T>& work) {
-    const cuda_impl::rotary_body<T> body{work};
-    if (body.numel() > 0)
-      cuda_impl::launch_on<D>({"rotary", shape}, body,
-                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_each<D>({"rotary", shape}, cuda_impl::rotary_body<T>{work});
   }
 };
 

@@ -61,5 +61,10 @@ void launch_on(const work& w, const Body& body, const launch_shape& shape) {
     gpu<D>::launch(w, spilled_body<Body>{reinterpret_cast<const Body*>(to)}, shape);
   }
 }
+/// The same with a thread for each of body.numel() elements; nothing where there are none.
+template <device D, class Body>
+void launch_each(const work& w, const Body& body) {
+  if (body.numel() > 0) launch_on<D>(w, body, {blocks_for(body.numel(), block_threads), 0});
+}
 
 }  // namespace sinter::cuda_impl

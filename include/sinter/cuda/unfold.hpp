@@ -98,11 +98,7 @@ struct kernels<Op, D> {
   template <class From, class To>
   static void run(const Op& op, const From& from, const To& to, bool add) {
     using T = element_of<To>;
-    const auto launch = [&](const auto& body) {
-      if (body.numel() > 0)
-        cuda_impl::launch_on<D>({Op::name, to.shape()}, body,
-                                {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
-    };
+    const auto launch = [&](const auto& body) { cuda_impl::launch_each<D>({Op::name, to.shape()}, body); };
     if constexpr (From::rank > To::rank)
       launch(cuda_impl::make_columns_body<T>{op.extents_of(from, to), access::data(from), access::data(to), add});
     else launch(cuda_impl::add_columns_body<T>{op.extents_of(to, from), access::data(from), access::data(to), add});
