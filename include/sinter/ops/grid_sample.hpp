@@ -6,6 +6,7 @@
 #include "sinter/core/create.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/concat.hpp"
+#include "sinter/ops/detail/add_in.hpp"
 #include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/interpolate.hpp"
@@ -228,15 +229,7 @@ struct grid_sample_op : kernel_op {
   template <class Backward, class F>
   void add_to_image(const Backward& b, const F& add) const {
     const auto& grid = b.template operand<1>();
-    const auto dx = b.template sum_of<0>();
-    using T = element_of<decltype(dx)>;
-    if constexpr (narrow_element<T>) {
-      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
-      add(sampling_of(sums, grid), sums);
-      dx.in_place() += cast<T>(sums);
-    } else {
-      add(sampling_of(dx, grid), dx);
-    }
+    sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, grid), dx); });
   }
 };
 static_assert(is_kernel_op<grid_sample_op>);

@@ -6,6 +6,7 @@
 
 #include "sinter/core/create.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/add_in.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/floor.hpp"
@@ -156,15 +157,7 @@ struct roi_align_op : kernel_op {
   template <class Backward, class F>
   void add_to_image(const Backward& b, const F& add) const {
     const auto& boxes = b.template operand<1>();
-    const auto dx = b.template sum_of<0>();
-    using T = element_of<decltype(dx)>;
-    if constexpr (narrow_element<T>) {
-      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
-      add(sampling_of(sums, boxes), sums);
-      dx.in_place() += cast<T>(sums);
-    } else {
-      add(sampling_of(dx, boxes), dx);
-    }
+    sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, boxes), dx); });
   }
 };
 static_assert(is_kernel_op<roi_align_op>);

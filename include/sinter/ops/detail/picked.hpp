@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/add_in.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/indices.hpp"
@@ -49,11 +50,11 @@ inline constexpr index_t many_picks = index_t{1} << 20;
 template <class Wide, class T, int R, device D>
 void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
                    const tensor<T, R, D>& g, index_order order) {
-  const auto sums = zeros<Wide, D>(to.shape());
   using adding = kernels<ops::scatter_add, D>;
-  if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
-  else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
-  to.in_place() += cast<T>(sums);
+  add_in<Wide>(to, [&](const auto& sums) {
+    if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
+    else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
+  });
 }
 /// to[picked elements] += g
 template <class T, int R, device D>
