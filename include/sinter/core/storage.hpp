@@ -133,6 +133,18 @@ storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
 /// Wraps memory that stays its owner's.
 SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes);
 
+/// The same of memory that `owner` keeps. It is empty, for the caller to fill, and ends with the storage.
+template <class Owner>
+struct owning_storage : storage {
+  Owner owner{};
+  owning_storage(void* memory, std::size_t size) {
+    data = memory;
+    bytes = size;
+    borrowed = true;
+    destroy = [](storage* p) noexcept { delete static_cast<owning_storage*>(p); };
+  }
+};
+
 #if SINTER_DEFINES
 
 SINTER_SHARED_NOINLINE void storage_ptr::release(storage* s) noexcept {

@@ -161,18 +161,13 @@ SINTER_SHARED_COLD void read_dlpack(const dlpack::managed_tensor* given, dlpack:
 }
 
 SINTER_SHARED_COLD storage_ptr own_dlpack(dlpack::managed_tensor* given, void* data, std::size_t bytes) {
-  struct owner : storage {
-    dlpack::managed_tensor* given = nullptr;
+  struct end {
+    void operator()(dlpack::managed_tensor* one) const {
+      if (one->destroy != nullptr) one->destroy(one);
+    }
   };
-  auto* s = new owner;
-  s->given = given;
-  s->data = data;
-  s->bytes = bytes;
-  s->borrowed = true;
-  s->destroy = [](storage* p) noexcept {
-    const std::unique_ptr<owner> mine(static_cast<owner*>(p));
-    if (mine->given->destroy != nullptr) mine->given->destroy(mine->given);
-  };
+  auto* const s = new owning_storage<std::unique_ptr<dlpack::managed_tensor, end>>(data, bytes);
+  s->owner.reset(given);
   return storage_ptr(s);
 }
 

@@ -50,15 +50,8 @@ class file_mapping {
 /// Storage of a tensor inside a mapping, which it keeps.
 SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
                                               std::size_t bytes) {
-  struct owner : storage {
-    std::shared_ptr<const file_mapping> mapping;
-  };
-  auto* s = new owner;
-  s->mapping = std::move(mapping);
-  s->data = data;
-  s->bytes = bytes;
-  s->borrowed = true;
-  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  auto* const s = new owning_storage<std::shared_ptr<const file_mapping>>(data, bytes);
+  s->owner = std::move(mapping);
   return storage_ptr(s);
 }
 
