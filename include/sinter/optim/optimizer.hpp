@@ -157,7 +157,7 @@ class rule_optimizer : public optimizer {
   template <class Source, std::invocable<options_type&> F>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add_param_group(const Source& source, const F& change) {
-    options_type options = options_;
+    options_type options = options_.first();
     change(options);
     begin_group(options);
     const std::size_t before = items_.size();
@@ -165,7 +165,7 @@ class rule_optimizer : public optimizer {
       add_to(source, groups() - 1);
     } catch (...) {
       drop_items(before);
-      more_.pop_back();
+      options_.drop_last();
       drop_group();
       throw;
     }
@@ -189,15 +189,15 @@ class rule_optimizer : public optimizer {
         if (of_these(i)) f(*items_[i]);
     };
     try {
-      each([this](item& i) { i.reserve(options_of(i)); });  // what may fail, before anything has changed
+      each([this](item& i) { i.reserve(options(i.group)); });  // what may fail, before anything has changed
     } catch (...) {
       each([](item& i) { i.reserved(false); });
       throw;
     }
     each([](item& i) { i.reserved(true); });
-    in_few_kernels([&] { each([this](item& i) { i.count(options_of(i), lr(i.group)); }); });
+    in_few_kernels([&] { each([this](item& i) { i.count(options(i.group), lr(i.group)); }); });
     in_few_kernels(
-        [&] { each([this, gradient_scale](item& i) { i.step(options_of(i), lr(i.group), gradient_scale); }); });
+        [&] { each([this, gradient_scale](item& i) { i.step(options(i.group), lr(i.group), gradient_scale); }); });
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
@@ -207,10 +207,8 @@ class rule_optimizer : public optimizer {
   bool scale_gradients(double factor);
 
   /// Those given to the constructor, and those of another group. Errors: index_error.
-  const options_type& options() const { return options_; }
-  const options_type& options(std::size_t group) const {
-    return group == 0 ? options_ : more_[detail::checked_group(group, groups())];
-  }
+  const options_type& options() const { return options_.first(); }
+  const options_type& options(std::size_t group) const { return options_[group]; }
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
   /// The group of a parameter.
@@ -326,7 +324,6 @@ class rule_optimizer : public optimizer {
   template <class T, device D>
   void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity,
                 std::size_t group);
-  const options_type& options_of(const item& i) const { return i.group == 0 ? options_ : more_[i.group - 1]; }
   item* find(const void* identity) const;
   void begin_group(const options_type& options);
   void end_group();
@@ -339,8 +336,7 @@ class rule_optimizer : public optimizer {
     gathered.run();
   }
 
-  options_type options_;
-  std::vector<options_type> more_;  ///< of the groups from the second on
+  detail::of_groups<options_type> options_;
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
@@ -387,9 +383,9 @@ template <class Rule>
 void rule_optimizer<Rule>::begin_group(const options_type& options) {
   Rule::validate(options);
   detail::check_setting("optimizer", "the learning rate", options.lr);
-  more_.reserve(groups());
+  options_.reserve();
   add_group(options.lr);
-  more_.push_back(options);
+  options_.add(options);
 }
 
 template <class Rule>

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "sinter/core/error.hpp"
@@ -12,14 +13,11 @@ namespace sinter::optim {
 namespace detail {
 
 SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
-/// The place of a group behind the first. Errors: index_error.
-SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups);
+[[noreturn]] SINTER_SHARED_COLD void refuse_group(std::size_t group, std::size_t groups);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups) {
-  if (group >= groups)
-    sinter::detail::refuse<index_error>(
-        {"optimizer: group ", group, " of ", groups, (groups == 1 ? " group" : " groups")});
-  return group - 1;
+[[noreturn]] SINTER_SHARED_COLD void refuse_group(std::size_t group, std::size_t groups) {
+  sinter::detail::refuse<index_error>(
+      {"optimizer: group ", group, " of ", groups, (groups == 1 ? " group" : " groups")});
 }
 SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
   if (!std::isfinite(value) || value < 0 || value >= below)
@@ -30,6 +28,33 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
 }
 #endif  // SINTER_DEFINES
 
+/// A value for each group of parameters. There is one group unless more are added. The first stands by itself, so that
+/// it is there in what was moved from, too.
+template <class T>
+class of_groups {
+ public:
+  explicit of_groups(T first) : first_(std::move(first)) {}
+  std::size_t size() const noexcept { return 1 + more_.size(); }
+  const T& first() const noexcept { return first_; }
+  /// Errors: index_error.
+  const T& operator[](std::size_t group) const {
+    if (group >= size()) refuse_group(group, size());
+    return group == 0 ? first_ : more_[group - 1];
+  }
+  void set(std::size_t group, const T& value) {
+    if (group >= size()) refuse_group(group, size());
+    (group == 0 ? first_ : more_[group - 1]) = value;
+  }
+  /// So that the next add() does not throw, if copies of T do not.
+  void reserve() { more_.reserve(size()); }
+  void add(const T& value) { more_.push_back(value); }
+  void drop_last() { more_.pop_back(); }
+
+ private:
+  T first_;
+  std::vector<T> more_;
+};
+
 }  // namespace detail
 
 /// The learning rates, which schedules change: one for each group of parameters. There is one group unless more are
@@ -37,31 +62,29 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
 class optimizer {
  public:
   /// That of the first group.
-  double lr() const noexcept { return lr_; }
+  double lr() const noexcept { return rates_.first(); }
   /// Errors: index_error.
-  double lr(std::size_t group) const { return group == 0 ? lr_ : more_[detail::checked_group(group, groups())]; }
+  double lr(std::size_t group) const { return rates_[group]; }
   /// Sets the rate of all groups. Errors: value_error unless lr is finite and not negative.
   void set_lr(double lr) {
     detail::check_setting("optimizer", "the learning rate", lr);
-    lr_ = lr;
-    for (double& one : more_) one = lr;
+    for (std::size_t group = 0; group < groups(); ++group) rates_.set(group, lr);
   }
   /// Sets that of one group. Errors: value_error likewise; index_error.
   void set_lr(double lr, std::size_t group) {
     detail::check_setting("optimizer", "the learning rate", lr);
-    (group == 0 ? lr_ : more_[detail::checked_group(group, groups())]) = lr;
+    rates_.set(group, lr);
   }
   /// Number of groups.
-  std::size_t groups() const noexcept { return 1 + more_.size(); }
+  std::size_t groups() const noexcept { return rates_.size(); }
 
  protected:
-  explicit optimizer(double lr) { set_lr(lr); }
-  void add_group(double lr) { more_.push_back(lr); }
-  void drop_group() { more_.pop_back(); }
+  explicit optimizer(double lr) : rates_(lr) { set_lr(lr); }
+  void add_group(double lr) { rates_.add(lr); }
+  void drop_group() { rates_.drop_last(); }
 
  private:
-  double lr_ = 0;
-  std::vector<double> more_;  ///< of the groups from the second on
+  detail::of_groups<double> rates_;
 };
 
 }  // namespace sinter::optim

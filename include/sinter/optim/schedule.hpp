@@ -149,9 +149,9 @@ class scheduler_base {
  public:
   index_t epoch() const { return epoch_; }
   /// The rate that the schedule is of: the one that a group had when the scheduler was made. Errors: index_error.
-  double base_lr(std::size_t group = 0) const { return group == 0 ? base_ : more_[checked_group(group, groups())]; }
+  double base_lr(std::size_t group = 0) const { return bases_[group]; }
   /// Number of groups that the scheduler keeps; those that the optimizer gets later keep their own rates.
-  std::size_t groups() const { return 1 + more_.size(); }
+  std::size_t groups() const { return bases_.size(); }
 
  protected:
   explicit scheduler_base(optimizer& target);
@@ -160,8 +160,7 @@ class scheduler_base {
 
  private:
   optimizer& target_;
-  double base_;
-  std::vector<double> more_;  ///< of the groups from the second on
+  of_groups<double> bases_;
   index_t epoch_ = 0;
 };
 
@@ -224,8 +223,8 @@ class reduce_on_plateau {
 
 namespace detail {
 
-SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), base_(target.lr()) {
-  for (std::size_t group = 1; group < target.groups(); ++group) more_.push_back(target.lr(group));
+SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), bases_(target.lr()) {
+  for (std::size_t group = 1; group < target.groups(); ++group) bases_.add(target.lr(group));
 }
 SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule,
                                        const double* bases) {
@@ -236,7 +235,7 @@ SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*
   }
   for (std::size_t group = 0; group < groups(); ++group) {
     target_.set_lr(rates[group], group);
-    if (bases != nullptr) (group == 0 ? base_ : more_[group - 1]) = bases[group];
+    if (bases != nullptr) bases_.set(group, bases[group]);
   }
   epoch_ = epoch;
 }
