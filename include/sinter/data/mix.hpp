@@ -22,10 +22,12 @@ namespace detail {
 SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha);
 /// Errors: value_error for an alpha that is not above 0.
 SINTER_SHARED_COLD void check_alpha(const char* name, double alpha);
-/// (N, classes): `share` at the label of each sample, the rest at that of the sample before. Errors: shape_error for
-/// another number of labels than n; index_error for a label outside of the classes.
-SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
-                                                 index_t classes, double share);
+/// Errors: shape_error for another number of labels than n; index_error for a label outside of the classes.
+SINTER_SHARED_COLD void check_mixed(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                    index_t classes);
+/// (N, classes): `share` at the label of each sample, the rest at that of the sample before.
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const std::vector<std::int64_t>& labels, index_t classes,
+                                                 double share);
 
 #if SINTER_DEFINES
 
@@ -47,14 +49,17 @@ SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha) {
   const double a = log_gamma_number(numbers, alpha), b = log_gamma_number(numbers, alpha);
   return 1 / (1 + std::exp(b - a));
 }
-SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
-                                                 index_t classes, double share) {
+SINTER_SHARED_COLD void check_mixed(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                    index_t classes) {
   if (static_cast<index_t>(labels.size()) != n)
     refuse<shape_error>({name, ": ", labels.size(), " labels for ", n, " samples; there must be one for each"});
-  const tensor<float, 2> to = zeros<float>({n, classes < 0 ? 0 : classes});
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] < 0 || labels[i] >= classes)
       refuse<index_error>({name, ": label ", labels[i], " of sample ", i, " is outside [0, ", classes, ")"});
+}
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const std::vector<std::int64_t>& labels, index_t classes,
+                                                 double share) {
+  const tensor<float, 2> to = zeros<float>({static_cast<index_t>(labels.size()), classes < 0 ? 0 : classes});
   for (std::size_t i = 0; i < labels.size(); ++i) {
     float* const row = to.data() + static_cast<index_t>(i) * classes;
     row[labels[i]] += static_cast<float>(share);
@@ -90,7 +95,7 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   detail::check_images("mixup", inputs);
   const index_t n = inputs.shape()[0], each = n > 0 ? inputs.numel() / n : 0;
   const auto host = detail::labels_on_host("mixup", labels);
-  static_cast<void>(detail::mixed_labels("mixup", host, n, classes, 1));  // checks before it draws
+  detail::check_mixed("mixup", host, n, classes);
   detail::check_alpha("mixup", options.alpha);
   detail::batch_numbers numbers(gen);
   const double share = detail::beta_number(numbers, options.alpha);
@@ -103,7 +108,7 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
       out[k] = static_cast<T>(
           static_cast<compute_type<T>>(share * static_cast<double>(a[k]) + (1 - share) * static_cast<double>(b[k])));
   }
-  auto targets = detail::mixed_labels("mixup", host, n, classes, share);
+  auto targets = detail::mixed_labels(host, classes, share);
   return batch<tensor<T, rank>, tensor<float, 2>>{to, std::move(targets)};
 }
 
@@ -126,7 +131,7 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
   const auto& shape = images.shape();
   const index_t n = shape[0], planes = shape[1], height = shape[2], width = shape[3];
   const auto host = detail::labels_on_host("cutmix", labels);
-  static_cast<void>(detail::mixed_labels("cutmix", host, n, classes, 1));
+  detail::check_mixed("cutmix", host, n, classes);
   detail::check_alpha("cutmix", options.alpha);
   detail::batch_numbers numbers(gen);
   const double half = 0.5 * std::sqrt(1 - detail::beta_number(numbers, options.alpha));
@@ -146,7 +151,7 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
     }
   const double area = static_cast<double>((right - left) * (bottom - top));
   const double all = static_cast<double>(std::max<index_t>(height * width, 1));
-  return {to, detail::mixed_labels("cutmix", host, n, classes, 1 - area / all)};
+  return {to, detail::mixed_labels(host, classes, 1 - area / all)};
 }
 
 }  // namespace sinter
