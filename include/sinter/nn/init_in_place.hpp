@@ -114,7 +114,6 @@ void write_numbers(std::string_view op, const P& p, const std::vector<double>& n
 SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode);
 /// The deviation of kaiming's weights.
 SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o);
-SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain);
 
 // Elements in row-major order. `Numbers` is a parameter so that only files which call these compile what they call.
 template <class Numbers = std::vector<double>>
@@ -182,14 +181,13 @@ void trunc_normal_(const P& p, generator& gen, double mean = 0, double std = 1, 
 /// AISTATS 2010.
 template <detail::target<2> P>
 void xavier_uniform_(const P& p, generator& gen, double gain = 1) {
-  const double b = std::sqrt(3.) * detail::xavier_deviation(p.shape().data(), P::rank, gain);
-  detail::write_uniform("xavier_uniform_", p, gen, -b, b);
+  detail::write("xavier_uniform_", p, xavier_uniform<element_of<P>, device_of<P>>(gen, p.shape(), gain));
 }
 
 /// N(0, s^2) with s = gain sqrt(2 / (inputs + outputs)), likewise.
 template <detail::target<2> P>
 void xavier_normal_(const P& p, generator& gen, double gain = 1) {
-  detail::write_normal("xavier_normal_", p, gen, 0, detail::xavier_deviation(p.shape().data(), P::rank, gain));
+  detail::write("xavier_normal_", p, xavier_normal<element_of<P>, device_of<P>>(gen, p.shape(), gain));
 }
 
 /// U(-b, b) with b = gain sqrt(3 / n), where n are the inputs, or the outputs, of a unit, and the gain that of the
@@ -294,10 +292,6 @@ SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode) {
 SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o) {
   const double n = fan_of(shape, rank, o.mode);
   return n > 0 ? calculate_gain(o.nonlinearity, o.a) / std::sqrt(n) : 0;
-}
-SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain) {
-  const double n = fan_of(shape, rank, fan::in) + fan_of(shape, rank, fan::out);
-  return n > 0 ? gain * std::sqrt(2 / n) : 0;
 }
 
 /// Gram and Schmidt's vectors, which are those of a QR factorisation with a positive diagonal, so uniform (F. Mezzadri,
