@@ -14,6 +14,14 @@ namespace sinter::optim {
 
 namespace detail {
 
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
+#if SINTER_DEFINES
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
+  sinter::detail::refuse<value_error>(
+      {function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
+}
+#endif  // SINTER_DEFINES
+
 /// Goes through lists of members and makes running moments begin anew, as averages of all batches, until its end.
 class fresh_moments {
  public:
@@ -99,8 +107,7 @@ void update_bn(Loader&& loader, M& model) {
         if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
         else static_cast<void>(eval(model(batch.inputs)));
       }
-      if (!any)
-        throw value_error("update_bn: the loader has no batches; its dataset is empty, or .drop_last leaves none");
+      if (!any) detail::refuse_no_batches("update_bn");
     }
   } catch (...) {
     if (trains) model.train(moments.was_training());

@@ -17,6 +17,7 @@
 #include "sinter/metrics/running_mean.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/optim/clip.hpp"
+#include "sinter/optim/update_bn.hpp"
 #include "sinter/ranks/run_checkpoint.hpp"
 
 namespace sinter {
@@ -58,7 +59,6 @@ concept steps_by_itself = requires(Optimizer& o) { o.step(); };
 
 /// Errors: value_error; io_error for a checkpoint that cannot be written.
 SINTER_SHARED_COLD void check_fit(const fit_options& o);
-[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 
 #if SINTER_DEFINES
@@ -76,9 +76,6 @@ SINTER_SHARED_COLD void check_fit(const fit_options& o) {
   const std::string folder = o.checkpoint.substr(0, o.checkpoint.find_last_of(ends_of_folders) + 1) + ".";
   if (!tell_file(folder.c_str(), info) || !is_folder(info))
     refuse<io_error>({"fit: the checkpoint ", o.checkpoint, " lies in no folder that is there; make the folder first"});
-}
-[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
-  refuse<value_error>({function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
 }
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored) {
   char text[96];
@@ -148,7 +145,7 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
     return epoch - first >= options.epochs || (options.patience > 0 && epoch - better > options.patience);
   };
   for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
-    if (loader.size() == 0) detail::refuse_no_batches("fit");
+    if (loader.size() == 0) optim::detail::refuse_no_batches("fit");
     loader_position start = loader.position();
     if (start.epoch != epoch) start = {epoch, 0};  // a loop was left by `break`
     try {
