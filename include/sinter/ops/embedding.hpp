@@ -31,11 +31,7 @@ namespace detail {
 
 template <class I, class W>
 constexpr auto find_embedding_mistake() {
-  if constexpr (!expression<I> || !expression<W>) return no_operands<I, W>{};
-  else if constexpr (!same_device<I, W>)
-    return mistake<operands_on_different_devices<device_of<I>, device_of<W>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<I> || reads_name<W>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<I, W>>) return beside_mistake<I, W>{};
   else if constexpr (!integer_element<element_of<I>> || !floating_element<element_of<W>>)
     return mistake<ids_and_table_with_elements_of_type<element_of<I>, element_of<W>>,
                    use_integer_ids_and_a_floating_table>{};

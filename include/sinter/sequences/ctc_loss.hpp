@@ -36,9 +36,7 @@ namespace detail {
 
 template <class X, class L>
 constexpr auto find_ctc_mistake() {
-  if constexpr (!expression<X> || !expression<L>) return no_operands<X, L>{};
-  else if constexpr (!same_device<X, L>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  if constexpr (!is_fitting<beside_mistake<X, L>>) return beside_mistake<X, L>{};
   else if constexpr (!is_cpu_v<device_of<X>>)
     return mistake<ctc_loss_on_device<device_of<X>>, copy_the_operands_to_the_host_with_dot_to_cpu>{};
   else if constexpr (!(std::is_same_v<element_of<X>, float> || std::is_same_v<element_of<X>, double>) ||
