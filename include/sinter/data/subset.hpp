@@ -148,10 +148,10 @@ template <dataset Set>
 train_test<Set> train_test_split(generator& gen, const Set& set, const train_test_split_options& options = {}) {
   const index_t n = set.size();
   const double size = options.test_size;
-  const index_t test = size > 0 && size < 1 ? static_cast<index_t>(std::ceil(size * static_cast<double>(n))) : 0;
   if (!(size > 0 && size < 1))
     detail::refuse<value_error>({"train_test_split: test_size is ", size,
                                  "; it is the fraction of the samples that are for the test, between 0 and 1"});
+  const auto test = static_cast<index_t>(std::ceil(size * static_cast<double>(n)));
   if (test < 1 || test >= n)
     detail::refuse<value_error>(
         {"train_test_split: test_size ", size, " of ", n, " samples leaves none for the test or for training"});

@@ -26,6 +26,7 @@ inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix 
 #if defined(_WIN32)
 
 // Links are followed by the system; files have no modes and no locks that matter here; nothing is removed.
+inline constexpr bool renames_open_files = false;
 inline std::string link_target(std::string path) { return path; }
 inline int copy_mode(const descriptor&, const file_info&) { return 0; }
 inline void remove_unfinished(const std::string&) {}
@@ -38,6 +39,8 @@ inline bool may_write(const std::string& path) { return ::_access(path.c_str(), 
 SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to);
 
 #else
+
+inline constexpr bool renames_open_files = true;
 
 /// The name that symbolic links lead to, whether or not there is a file of that name.
 SINTER_SHARED_COLD std::string link_target(std::string path);
@@ -160,8 +163,8 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (problem == 0 && on_disk) problem = sync_file(file);
-  // A lock ends with the file, so a durable one gets its name before. Windows renames no open file.
-  if (!on_disk || !SINTER_FORKS) {
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk || !renames_open_files) {
     if (const int closing = file.close(); problem == 0) problem = closing;
   }
   if (problem == 0) problem = rename_file(part, name);
