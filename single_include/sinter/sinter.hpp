@@ -2885,6 +2885,18 @@ storage_ptr copy_of_memory(const void* from, std::size_t bytes) {
 /// Wraps memory that stays its owner's.
 SINTER_SHARED storage_ptr borrow_storage(void* data, std::size_t bytes);
 
+/// The same of memory that `owner` keeps. It is empty, for the caller to fill, and ends with the storage.
+template <class Owner>
+struct owning_storage : storage {
+  Owner owner{};
+  owning_storage(void* memory, std::size_t size) {
+    data = memory;
+    bytes = size;
+    borrowed = true;
+    destroy = [](storage* p) noexcept { delete static_cast<owning_storage*>(p); };
+  }
+};
+
 #if SINTER_DEFINES
 
 SINTER_SHARED_NOINLINE void storage_ptr::release(storage* s) noexcept {
@@ -12279,7 +12291,7 @@ template <element To, class A, class Problem = typename detail::no_operands<A>::
 void cast(A&&) = delete;
 
 }  // namespace sinter
-// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
+// sinter/ops/detail/add_in.hpp: sums that are gathered in a wider type than that of the gradient they are added to.
 
 // sinter/ops/add.hpp: the sum of two operands.
 
@@ -12309,6 +12321,26 @@ struct add_op : number_op {
 SINTER_BINARY_FUNCTION(operator+, ops::add_op)
 
 }  // namespace sinter
+
+namespace sinter::detail {
+
+/// to += what add(sums) adds to zeros of type Wide.
+template <class Wide, class T, int R, device D, class F>
+void add_in(const tensor<T, R, D>& to, const F& add) {
+  const auto sums = zeros<Wide, D>(to.shape());
+  add(sums);
+  to.in_place() += cast<T>(sums);
+}
+/// add(to), or for half and bfloat16 the same in float.
+template <class T, int R, device D, class F>
+void add_in_float(const tensor<T, R, D>& to, const F& add) {
+  if constexpr (narrow_element<T>) add_in<float>(to, add);
+  else add(to);
+}
+
+}  // namespace sinter::detail
+// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
+
 // sinter/ops/divide.hpp: the quotient of two operands.
 
 namespace sinter {
@@ -12598,11 +12630,11 @@ inline constexpr index_t many_picks = index_t{1} << 20;
 template <class Wide, class T, int R, device D>
 void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
                    const tensor<T, R, D>& g, index_order order) {
-  const auto sums = zeros<Wide, D>(to.shape());
   using adding = kernels<ops::scatter_add, D>;
-  if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
-  else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
-  to.in_place() += cast<T>(sums);
+  add_in<Wide>(to, [&](const auto& sums) {
+    if constexpr (is_cpu_v<D>) adding::run({axis, order}, sums, index, g);
+    else adding::run({axis, order}, sums, index, eval(cast<Wide>(g)));
+  });
 }
 /// to[picked elements] += g
 template <class T, int R, device D>
@@ -20471,11 +20503,7 @@ namespace detail {
 
 template <class I, class W>
 constexpr auto find_embedding_mistake() {
-  if constexpr (!expression<I> || !expression<W>) return no_operands<I, W>{};
-  else if constexpr (!same_device<I, W>)
-    return mistake<operands_on_different_devices<device_of<I>, device_of<W>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (reads_name<I> || reads_name<W>)
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  if constexpr (!is_fitting<beside_mistake<I, W>>) return beside_mistake<I, W>{};
   else if constexpr (!integer_element<element_of<I>> || !floating_element<element_of<W>>)
     return mistake<ids_and_table_with_elements_of_type<element_of<I>, element_of<W>>,
                    use_integer_ids_and_a_floating_table>{};
@@ -22040,15 +22068,7 @@ struct grid_sample_op : kernel_op {
   template <class Backward, class F>
   void add_to_image(const Backward& b, const F& add) const {
     const auto& grid = b.template operand<1>();
-    const auto dx = b.template sum_of<0>();
-    using T = element_of<decltype(dx)>;
-    if constexpr (narrow_element<T>) {
-      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
-      add(sampling_of(sums, grid), sums);
-      dx.in_place() += cast<T>(sums);
-    } else {
-      add(sampling_of(dx, grid), dx);
-    }
+    sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, grid), dx); });
   }
 };
 static_assert(is_kernel_op<grid_sample_op>);
@@ -26440,15 +26460,7 @@ struct roi_align_op : kernel_op {
   template <class Backward, class F>
   void add_to_image(const Backward& b, const F& add) const {
     const auto& boxes = b.template operand<1>();
-    const auto dx = b.template sum_of<0>();
-    using T = element_of<decltype(dx)>;
-    if constexpr (narrow_element<T>) {
-      const auto sums = zeros<float, device_of<decltype(dx)>>(dx.shape());
-      add(sampling_of(sums, boxes), sums);
-      dx.in_place() += cast<T>(sums);
-    } else {
-      add(sampling_of(dx, boxes), dx);
-    }
+    sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, boxes), dx); });
   }
 };
 static_assert(is_kernel_op<roi_align_op>);
@@ -45282,6 +45294,11 @@ void launch_on(const work& w, const Body& body, const launch_shape& shape) {
     gpu<D>::launch(w, spilled_body<Body>{reinterpret_cast<const Body*>(to)}, shape);
   }
 }
+/// The same with a thread for each of body.numel() elements; nothing where there are none.
+template <device D, class Body>
+void launch_each(const work& w, const Body& body) {
+  if (body.numel() > 0) launch_on<D>(w, body, {blocks_for(body.numel(), block_threads), 0});
+}
 
 }  // namespace sinter::cuda_impl
 
@@ -49426,11 +49443,6 @@ void with_lanes(index_t count, const F& f, const P*... at) {
   else f(std::integral_constant<int, 1>());
 }
 
-template <device D, class Body>
-void run_conv(const work& w, const Body& body) {
-  if (body.numel() > 0) launch_on<D>(w, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 /// A convolution of elements T on D. Images and results have their channels last.
 template <class T, device D>
 class convolution {
@@ -49474,7 +49486,7 @@ class convolution {
       const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
       asked.weights = packed.data();
       if (gpu<D>::convolutions().template run<T>(asked))
-        return run_conv<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
+        return launch_each<D>(what_, unpack_weights_body<T, T>{weights, static_cast<const T*>(packed.data()), dw, add});
     }
     multiply_for_weights(part, x, dy, dw, add);
   }
@@ -49502,7 +49514,7 @@ class convolution {
     const bool as_they_are = weights.column_stride() == 1 && weights.rows.stride == weights.width &&
                              reinterpret_cast<std::uintptr_t>(w) % 16 == 0;
     const temporary packed(as_they_are ? 0 : static_cast<std::size_t>(weights.numel()) * sizeof(T));
-    if (!as_they_are) run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+    if (!as_they_are) launch_each<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
     asked.weights = as_they_are ? const_cast<T*>(w) : packed.data();
     return gpu<D>::convolutions().template run<T>(asked);
   }
@@ -49511,13 +49523,13 @@ class convolution {
     const weight_matrix weights = weights_of_taps(e_, part);
     const temporary packed(static_cast<std::size_t>(weights.numel()) * sizeof(T));
     T* const w_packed = static_cast<T*>(packed.data());
-    run_conv<D>(what_, pack_weights_body<T>{weights, w, w_packed});
+    launch_each<D>(what_, pack_weights_body<T>{weights, w, w_packed});
     const index_t together = e_.filters == e_.channels ? e_.channels : 1;
     with_lanes<T>(
         together,
         [&](auto lanes) {
-          run_conv<D>(what_,
-                      channelwise_body<T, decltype(lanes)::value>(e_, part, back, from, w_packed, bias, to, add));
+          launch_each<D>(what_,
+                         channelwise_body<T, decltype(lanes)::value>(e_, part, back, from, w_packed, bias, to, add));
         },
         from, w_packed, to);
   }
@@ -49531,7 +49543,7 @@ class convolution {
           const temporary sums(body.bytes());
           body.sums = static_cast<C*>(sums.data());
           if (body.parts > 0) launch_on<D>(what_, body, body.launch());
-          run_conv<D>(what_, channelwise_weights_body<T>{weights_of_taps(e_, part), body.sums, dw, body.parts, add});
+          launch_each<D>(what_, channelwise_weights_body<T>{weights_of_taps(e_, part), body.sums, dw, body.parts, add});
         },
         x, dy);
   }
@@ -49539,12 +49551,12 @@ class convolution {
   /// Patches of `from` for rows [first, first + rows), in `memory`.
   void copy_patches(const conv_part& part, bool back, index_t width, const T* from, T* memory, index_t first,
                     index_t rows) const {
-    with_lanes<T>(
-        (back ? e_.filters : e_.channels) / e_.groups,
-        [&](auto lanes) {
-          run_conv<D>(what_, patches_body<T, decltype(lanes)::value>(e_, part, back, width, from, memory, first, rows));
-        },
-        from, memory);
+    with_lanes<T>((back ? e_.filters : e_.channels) / e_.groups,
+                  [&](auto lanes) {
+                    launch_each<D>(what_, patches_body<T, decltype(lanes)::value>(e_, part, back, width, from, memory,
+                                                                                  first, rows));
+                  },
+                  from, memory);
   }
   void place_results(const conv_part& part, bool back, const T* from, const T* bias, T* to, index_t first, index_t rows,
                      bool add) const {
@@ -49553,15 +49565,15 @@ class convolution {
         channels,
         [&](auto lanes) {
           constexpr int n = decltype(lanes)::value;
-          run_conv<D>(what_, place_results_body<T, n>{{part, e_.batch * part.pixels()},
-                                                      {channels / n, rows * (channels / n)},
-                                                      from,
-                                                      bias,
-                                                      to,
-                                                      first,
-                                                      rows,
-                                                      channels,
-                                                      add});
+          launch_each<D>(what_, place_results_body<T, n>{{part, e_.batch * part.pixels()},
+                                                         {channels / n, rows * (channels / n)},
+                                                         from,
+                                                         bias,
+                                                         to,
+                                                         first,
+                                                         rows,
+                                                         channels,
+                                                         add});
         },
         from, to);
   }
@@ -49585,7 +49597,7 @@ class convolution {
     const bool packs = stride == 0 || !column_major(right).fits;
     const temporary packed(packs ? static_cast<std::size_t>(weights.numel()) * sizeof(T) : 0);
     if (packs) {
-      run_conv<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
+      launch_each<D>(what_, pack_weights_body<T>{weights, w, static_cast<T*>(packed.data())});
       right = matrix(packed.data(), width, each, 1, width, groups, each * width);
     }
     constexpr auto size = static_cast<index_t>(sizeof(T));
@@ -49651,7 +49663,7 @@ class convolution {
     });
     if (in_place) return;
     const C* const all = rows > 0 ? static_cast<const C*>(sums.data()) : nullptr;
-    run_conv<D>(what_, unpack_weights_body<C, T>{weights, all, dw, add});
+    launch_each<D>(what_, unpack_weights_body<C, T>{weights, all, dw, add});
   }
 
   work what_;
@@ -51390,11 +51402,6 @@ struct sample_slopes_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_sampling(const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({"grid_sample", shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -51405,8 +51412,9 @@ struct kernels<ops::grid_sample_op, D> {
   template <class T, int R, class Epilogue>
   static void forward(const ops::grid_sample_op& op, const tensor<T, R, D>& y, const Epilogue*,
                       const tensor<T, R, D>& x, const tensor<T, R, D>& grid) {
-    cuda_impl::run_sampling<D>(y.shape(), cuda_impl::sample_body<T, R - 2>{op.sampling_of(x, grid), access::data(x),
-                                                                           access::data(grid), access::data(y)});
+    cuda_impl::launch_each<D>({"grid_sample", y.shape()},
+                              cuda_impl::sample_body<T, R - 2>{op.sampling_of(x, grid), access::data(x),
+                                                               access::data(grid), access::data(y)});
   }
   template <class Backward>
   static void reverse(const ops::grid_sample_op& op, const Backward& b) {
@@ -51416,15 +51424,17 @@ struct kernels<ops::grid_sample_op, D> {
     constexpr int axes = bare<decltype(g)>::rank - 2;
     if (b.template wants<0>())
       op.add_to_image(b, [&](const auto& s, const auto& dx) {
-        cuda_impl::run_sampling<D>(
-            dx.shape(), cuda_impl::add_sampled_body<T, axes>{s, access::data(grid), access::data(g), access::data(dx)});
+        cuda_impl::launch_each<D>(
+            {"grid_sample", dx.shape()},
+            cuda_impl::add_sampled_body<T, axes>{s, access::data(grid), access::data(g), access::data(dx)});
       });
     if (b.template wants<1>()) {
       const auto& x = b.template operand<0>();
       const auto place = b.template place_of<1>();
-      cuda_impl::run_sampling<D>(grid.shape(), cuda_impl::sample_slopes_body<T, axes>{
-                                                   op.sampling_of(x, grid), access::data(x), access::data(grid),
-                                                   access::data(g), access::data(place.to), place.add});
+      cuda_impl::launch_each<D>(
+          {"grid_sample", grid.shape()},
+          cuda_impl::sample_slopes_body<T, axes>{op.sampling_of(x, grid), access::data(x), access::data(grid),
+                                                 access::data(g), access::data(place.to), place.add});
     }
   }
 };
@@ -51997,11 +52007,6 @@ struct avg_pool_gradient_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_pool(const char* what, const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 template <device D>
 pool_place_memory memory_of(const ops::pool_places<D>& p) {
   using sinter::detail::access;
@@ -52022,9 +52027,9 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
                                      const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
     const auto places = op.template new_places<D>(y.numel(), e.taps());
-    cuda_impl::run_pool<D>(op_type::name, y.shape(),
-                           cuda_impl::max_pool_body<T>{e, cuda_impl::pool_sizes(e), access::data(x), access::data(y),
-                                                       cuda_impl::memory_of(places)});
+    cuda_impl::launch_each<D>({op_type::name, y.shape()},
+                              cuda_impl::max_pool_body<T>{e, cuda_impl::pool_sizes(e), access::data(x), access::data(y),
+                                                          cuda_impl::memory_of(places)});
     if (after != nullptr) after->run();
     return places;
   }
@@ -52034,16 +52039,16 @@ struct kernels<ops::max_pool_op<N, Window>, D> {
     const auto& g = b.gradient();
     const auto e = op.extents_of(dx.to.shape(), g.shape());
     using T = element_of<decltype(g)>;
-    cuda_impl::run_pool<D>(
-        "gradient of max pooling", dx.to.shape(),
+    cuda_impl::launch_each<D>(
+        {"gradient of max pooling", dx.to.shape()},
         cuda_impl::max_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), access::data(g),
                                              cuda_impl::memory_of(b.saved), access::data(dx.to), dx.add});
   }
   static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
                            const tensor<std::int64_t, N + 2, D>& indices) {
     const auto e = op.extents_of(x, indices.shape());
-    cuda_impl::run_pool<D>(
-        "indices of max pooling", indices.shape(),
+    cuda_impl::launch_each<D>(
+        {"indices of max pooling", indices.shape()},
         cuda_impl::pool_indices_body{e, cuda_impl::pool_sizes(e), cuda_impl::memory_of(places), access::data(indices)});
   }
 };
@@ -52057,8 +52062,8 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
   static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
                       const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
-    cuda_impl::run_pool<D>(
-        op_type::name, y.shape(),
+    cuda_impl::launch_each<D>(
+        {op_type::name, y.shape()},
         cuda_impl::avg_pool_body<T>{e, cuda_impl::pool_sizes(e), op.divisor, access::data(x), access::data(y)});
     if (after != nullptr) after->run();
   }
@@ -52068,9 +52073,9 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
     const auto& g = b.gradient();
     const auto e = op.extents_of(dx.to.shape(), g.shape());
     using T = element_of<decltype(g)>;
-    cuda_impl::run_pool<D>("gradient of average pooling", dx.to.shape(),
-                           cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
-                                                                access::data(g), access::data(dx.to), dx.add});
+    cuda_impl::launch_each<D>({"gradient of average pooling", dx.to.shape()},
+                              cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
+                                                                   access::data(g), access::data(dx.to), dx.add});
   }
 };
 
@@ -52266,11 +52271,6 @@ struct resample_gradient_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_resample(const char* what, const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -52283,22 +52283,22 @@ struct kernels<Op, D> {
     const ops::resampling s = ops::resampling_of(op, x, y, true);
     if constexpr (floating_element<T>) {
       if (s.is_wide())
-        return cuda_impl::run_resample<D>(Op::name, y.shape(),
-                                          cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
+        return cuda_impl::launch_each<D>({Op::name, y.shape()},
+                                         cuda_impl::blend_windows_body<T>{s, access::data(x), access::data(y)});
       if (s.blends())
-        return cuda_impl::run_resample<D>(Op::name, y.shape(),
-                                          cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
+        return cuda_impl::launch_each<D>({Op::name, y.shape()},
+                                         cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
     }
-    cuda_impl::run_resample<D>(Op::name, y.shape(),
-                               cuda_impl::pick_body<T>{s, access::data(x), access::data(y), op.template fill<T>()});
+    cuda_impl::launch_each<D>({Op::name, y.shape()},
+                              cuda_impl::pick_body<T>{s, access::data(x), access::data(y), op.template fill<T>()});
   }
   template <class Backward>
   static void reverse(const Op& op, const Backward& b) {
     const auto dx = b.template place_of<0>();
     using T = element_of<decltype(dx.to)>;
     const ops::resampling s = ops::resampling_of(op, dx.to, b.gradient(), false);
-    cuda_impl::run_resample<D>(
-        Op::name, dx.to.shape(),
+    cuda_impl::launch_each<D>(
+        {Op::name, dx.to.shape()},
         cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
   }
 };
@@ -52389,11 +52389,6 @@ struct add_regions_body {
   }
 };
 
-template <device D, class Body, int R>
-void run_regions(const extents<R>& shape, const Body& body) {
-  if (body.numel() > 0) launch_on<D>({"roi_align", shape}, body, {blocks_for(body.numel(), block_threads), 0});
-}
-
 }  // namespace sinter::cuda_impl
 
 namespace sinter::detail {
@@ -52404,8 +52399,9 @@ struct kernels<ops::roi_align_op, D> {
   template <class T, class Epilogue>
   static void forward(const ops::roi_align_op& op, const tensor<T, 4, D>& y, const Epilogue*, const tensor<T, 4, D>& x,
                       const tensor<T, 2, D>& boxes) {
-    cuda_impl::run_regions<D>(y.shape(), cuda_impl::align_body<T>{op.sampling_of(x, boxes), access::data(x),
-                                                                  access::data(boxes), access::data(y)});
+    cuda_impl::launch_each<D>(
+        {"roi_align", y.shape()},
+        cuda_impl::align_body<T>{op.sampling_of(x, boxes), access::data(x), access::data(boxes), access::data(y)});
   }
   template <class Backward>
   static void reverse(const ops::roi_align_op& op, const Backward& b) {
@@ -52413,8 +52409,9 @@ struct kernels<ops::roi_align_op, D> {
     const auto& g = b.gradient();
     using T = element_of<decltype(g)>;
     op.add_to_image(b, [&](const auto& s, const auto& dx) {
-      cuda_impl::run_regions<D>(
-          dx.shape(), cuda_impl::add_regions_body<T>{s, access::data(boxes), access::data(g), access::data(dx)});
+      cuda_impl::launch_each<D>(
+          {"roi_align", dx.shape()},
+          cuda_impl::add_regions_body<T>{s, access::data(boxes), access::data(g), access::data(dx)});
     });
   }
 };
@@ -52864,11 +52861,7 @@ struct kernels<Op, D> {
   template <class From, class To>
   static void run(const Op& op, const From& from, const To& to, bool add) {
     using T = element_of<To>;
-    const auto launch = [&](const auto& body) {
-      if (body.numel() > 0)
-        cuda_impl::launch_on<D>({Op::name, to.shape()}, body,
-                                {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
-    };
+    const auto launch = [&](const auto& body) { cuda_impl::launch_each<D>({Op::name, to.shape()}, body); };
     if constexpr (From::rank > To::rank)
       launch(cuda_impl::make_columns_body<T>{op.extents_of(from, to), access::data(from), access::data(to), add});
     else launch(cuda_impl::add_columns_body<T>{op.extents_of(to, from), access::data(from), access::data(to), add});
@@ -53679,9 +53672,7 @@ struct kernels<ops::attention_op<Mask, Score, Dropout>, D> {
     cuda_impl::run_attention<D>("gradient of attention's mask", shape,
                                 cuda_impl::attention_mask_gradient_body<T, Rule>{reads, mask, sums});
     const cuda_impl::attention_mask_sums_body<T> body{mask, e, sums};
-    if (!mask.of_scores() && body.numel() > 0)
-      cuda_impl::launch_on<D>({"gradient of attention's mask", shape}, body,
-                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+    if (!mask.of_scores()) cuda_impl::launch_each<D>({"gradient of attention's mask", shape}, body);
   }
 };
 
@@ -53928,10 +53919,7 @@ template <device D>
 struct kernels<ops::rotary_op, D> : rotary_kernels<D> {
   template <class T, int R>
   static void turn(const extents<R>& shape, const ops::rotary_work<T>& work) {
-    const cuda_impl::rotary_body<T> body{work};
-    if (body.numel() > 0)
-      cuda_impl::launch_on<D>({"rotary", shape}, body,
-                              {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_each<D>({"rotary", shape}, cuda_impl::rotary_body<T>{work});
   }
 };
 
@@ -56882,10 +56870,12 @@ namespace detail {
 SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha);
 /// Errors: value_error for an alpha that is not above 0.
 SINTER_SHARED_COLD void check_alpha(const char* name, double alpha);
-/// (N, classes): `share` at the label of each sample, the rest at that of the sample before. Errors: shape_error for
-/// another number of labels than n; index_error for a label outside of the classes.
-SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
-                                                 index_t classes, double share);
+/// Errors: shape_error for another number of labels than n; index_error for a label outside of the classes.
+SINTER_SHARED_COLD void check_mixed(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                    index_t classes);
+/// (N, classes): `share` at the label of each sample, the rest at that of the sample before.
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const std::vector<std::int64_t>& labels, index_t classes,
+                                                 double share);
 
 #if SINTER_DEFINES
 
@@ -56907,14 +56897,17 @@ SINTER_SHARED_COLD double beta_number(batch_numbers& numbers, double alpha) {
   const double a = log_gamma_number(numbers, alpha), b = log_gamma_number(numbers, alpha);
   return 1 / (1 + std::exp(b - a));
 }
-SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const char* name, const std::vector<std::int64_t>& labels, index_t n,
-                                                 index_t classes, double share) {
+SINTER_SHARED_COLD void check_mixed(const char* name, const std::vector<std::int64_t>& labels, index_t n,
+                                    index_t classes) {
   if (static_cast<index_t>(labels.size()) != n)
     refuse<shape_error>({name, ": ", labels.size(), " labels for ", n, " samples; there must be one for each"});
-  const tensor<float, 2> to = zeros<float>({n, classes < 0 ? 0 : classes});
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] < 0 || labels[i] >= classes)
       refuse<index_error>({name, ": label ", labels[i], " of sample ", i, " is outside [0, ", classes, ")"});
+}
+SINTER_SHARED_COLD tensor<float, 2> mixed_labels(const std::vector<std::int64_t>& labels, index_t classes,
+                                                 double share) {
+  const tensor<float, 2> to = zeros<float>({static_cast<index_t>(labels.size()), classes < 0 ? 0 : classes});
   for (std::size_t i = 0; i < labels.size(); ++i) {
     float* const row = to.data() + static_cast<index_t>(i) * classes;
     row[labels[i]] += static_cast<float>(share);
@@ -56950,7 +56943,7 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
   detail::check_images("mixup", inputs);
   const index_t n = inputs.shape()[0], each = n > 0 ? inputs.numel() / n : 0;
   const auto host = detail::labels_on_host("mixup", labels);
-  static_cast<void>(detail::mixed_labels("mixup", host, n, classes, 1));  // checks before it draws
+  detail::check_mixed("mixup", host, n, classes);
   detail::check_alpha("mixup", options.alpha);
   detail::batch_numbers numbers(gen);
   const double share = detail::beta_number(numbers, options.alpha);
@@ -56963,7 +56956,7 @@ auto mixup(generator& gen, const tensor<T, Shape, cpu>& inputs, const tensor<L, 
       out[k] = static_cast<T>(
           static_cast<compute_type<T>>(share * static_cast<double>(a[k]) + (1 - share) * static_cast<double>(b[k])));
   }
-  auto targets = detail::mixed_labels("mixup", host, n, classes, share);
+  auto targets = detail::mixed_labels(host, classes, share);
   return batch<tensor<T, rank>, tensor<float, 2>>{to, std::move(targets)};
 }
 
@@ -56986,7 +56979,7 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
   const auto& shape = images.shape();
   const index_t n = shape[0], planes = shape[1], height = shape[2], width = shape[3];
   const auto host = detail::labels_on_host("cutmix", labels);
-  static_cast<void>(detail::mixed_labels("cutmix", host, n, classes, 1));
+  detail::check_mixed("cutmix", host, n, classes);
   detail::check_alpha("cutmix", options.alpha);
   detail::batch_numbers numbers(gen);
   const double half = 0.5 * std::sqrt(1 - detail::beta_number(numbers, options.alpha));
@@ -57006,7 +56999,7 @@ batch<tensor<T, 4>, tensor<float, 2>> cutmix(generator& gen, const tensor<T, Sha
     }
   const double area = static_cast<double>((right - left) * (bottom - top));
   const double all = static_cast<double>(std::max<index_t>(height * width, 1));
-  return {to, detail::mixed_labels("cutmix", host, n, classes, 1 - area / all)};
+  return {to, detail::mixed_labels(host, classes, 1 - area / all)};
 }
 
 }  // namespace sinter
@@ -57426,10 +57419,10 @@ template <dataset Set>
 train_test<Set> train_test_split(generator& gen, const Set& set, const train_test_split_options& options = {}) {
   const index_t n = set.size();
   const double size = options.test_size;
-  const index_t test = size > 0 && size < 1 ? static_cast<index_t>(std::ceil(size * static_cast<double>(n))) : 0;
   if (!(size > 0 && size < 1))
     detail::refuse<value_error>({"train_test_split: test_size is ", size,
                                  "; it is the fraction of the samples that are for the test, between 0 and 1"});
+  const auto test = static_cast<index_t>(std::ceil(size * static_cast<double>(n)));
   if (test < 1 || test >= n)
     detail::refuse<value_error>(
         {"train_test_split: test_size ", size, " of ", n, " samples leaves none for the test or for training"});
@@ -57819,18 +57812,13 @@ SINTER_SHARED_COLD void read_dlpack(const dlpack::managed_tensor* given, dlpack:
 }
 
 SINTER_SHARED_COLD storage_ptr own_dlpack(dlpack::managed_tensor* given, void* data, std::size_t bytes) {
-  struct owner : storage {
-    dlpack::managed_tensor* given = nullptr;
+  struct end {
+    void operator()(dlpack::managed_tensor* one) const {
+      if (one->destroy != nullptr) one->destroy(one);
+    }
   };
-  auto* s = new owner;
-  s->given = given;
-  s->data = data;
-  s->bytes = bytes;
-  s->borrowed = true;
-  s->destroy = [](storage* p) noexcept {
-    const std::unique_ptr<owner> mine(static_cast<owner*>(p));
-    if (mine->given->destroy != nullptr) mine->given->destroy(mine->given);
-  };
+  auto* const s = new owning_storage<std::unique_ptr<dlpack::managed_tensor, end>>(data, bytes);
+  s->owner.reset(given);
   return storage_ptr(s);
 }
 
@@ -57998,6 +57986,7 @@ inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix 
 #if defined(_WIN32)
 
 // Links are followed by the system; files have no modes and no locks that matter here; nothing is removed.
+inline constexpr bool renames_open_files = false;
 inline std::string link_target(std::string path) { return path; }
 inline int copy_mode(const descriptor&, const file_info&) { return 0; }
 inline void remove_unfinished(const std::string&) {}
@@ -58010,6 +57999,8 @@ inline bool may_write(const std::string& path) { return ::_access(path.c_str(), 
 SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to);
 
 #else
+
+inline constexpr bool renames_open_files = true;
 
 /// The name that symbolic links lead to, whether or not there is a file of that name.
 SINTER_SHARED_COLD std::string link_target(std::string path);
@@ -58132,8 +58123,8 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (problem == 0 && on_disk) problem = sync_file(file);
-  // A lock ends with the file, so a durable one gets its name before. Windows renames no open file.
-  if (!on_disk || !SINTER_FORKS) {
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk || !renames_open_files) {
     if (const int closing = file.close(); problem == 0) problem = closing;
   }
   if (problem == 0) problem = rename_file(part, name);
@@ -58879,15 +58870,8 @@ class file_mapping {
 /// Storage of a tensor inside a mapping, which it keeps.
 SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
                                               std::size_t bytes) {
-  struct owner : storage {
-    std::shared_ptr<const file_mapping> mapping;
-  };
-  auto* s = new owner;
-  s->mapping = std::move(mapping);
-  s->data = data;
-  s->bytes = bytes;
-  s->borrowed = true;
-  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  auto* const s = new owning_storage<std::shared_ptr<const file_mapping>>(data, bytes);
+  s->owner = std::move(mapping);
   return storage_ptr(s);
 }
 
@@ -61175,10 +61159,11 @@ namespace sinter::metrics {
 /// Errors: value_error for a weight that is negative or not finite, and of value() where all weights are 0.
 ///
 ///     metrics::running_mean loss;
-///     loss.add(batch_loss.item(), x.extent(0));
+///     loss.add(batch_loss.item(), x.size(0));
 class running_mean {
  public:
   void add(double number, double weight = 1);
+  void add(double number, std::integral auto count) { add(number, double(count)); }
   double value() const;
   double weight() const { return sums_[1]; }  ///< the sum of the weights so far
   void reset() { sums_[0] = sums_[1] = 0; }
@@ -64652,7 +64637,6 @@ void write_numbers(std::string_view op, const P& p, const std::vector<double>& n
 SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode);
 /// The deviation of kaiming's weights.
 SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o);
-SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain);
 
 // Elements in row-major order. `Numbers` is a parameter so that only files which call these compile what they call.
 template <class Numbers = std::vector<double>>
@@ -64720,14 +64704,13 @@ void trunc_normal_(const P& p, generator& gen, double mean = 0, double std = 1, 
 /// AISTATS 2010.
 template <detail::target<2> P>
 void xavier_uniform_(const P& p, generator& gen, double gain = 1) {
-  const double b = std::sqrt(3.) * detail::xavier_deviation(p.shape().data(), P::rank, gain);
-  detail::write_uniform("xavier_uniform_", p, gen, -b, b);
+  detail::write("xavier_uniform_", p, xavier_uniform<element_of<P>, device_of<P>>(gen, p.shape(), gain));
 }
 
 /// N(0, s^2) with s = gain sqrt(2 / (inputs + outputs)), likewise.
 template <detail::target<2> P>
 void xavier_normal_(const P& p, generator& gen, double gain = 1) {
-  detail::write_normal("xavier_normal_", p, gen, 0, detail::xavier_deviation(p.shape().data(), P::rank, gain));
+  detail::write("xavier_normal_", p, xavier_normal<element_of<P>, device_of<P>>(gen, p.shape(), gain));
 }
 
 /// U(-b, b) with b = gain sqrt(3 / n), where n are the inputs, or the outputs, of a unit, and the gain that of the
@@ -64832,10 +64815,6 @@ SINTER_SHARED_COLD double fan_of(const index_t* shape, int rank, fan mode) {
 SINTER_SHARED_COLD double kaiming_deviation(const index_t* shape, int rank, const kaiming_options& o) {
   const double n = fan_of(shape, rank, o.mode);
   return n > 0 ? calculate_gain(o.nonlinearity, o.a) / std::sqrt(n) : 0;
-}
-SINTER_SHARED_COLD double xavier_deviation(const index_t* shape, int rank, double gain) {
-  const double n = fan_of(shape, rank, fan::in) + fan_of(shape, rank, fan::out);
-  return n > 0 ? gain * std::sqrt(2 / n) : 0;
 }
 
 /// Gram and Schmidt's vectors, which are those of a QR factorisation with a positive diagonal, so uniform (F. Mezzadri,
@@ -66378,14 +66357,11 @@ namespace sinter::optim {
 namespace detail {
 
 SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY);
-/// The place of a group behind the first. Errors: index_error.
-SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups);
+[[noreturn]] SINTER_SHARED_COLD void refuse_group(std::size_t group, std::size_t groups);
 #if SINTER_DEFINES
-SINTER_SHARED_COLD std::size_t checked_group(std::size_t group, std::size_t groups) {
-  if (group >= groups)
-    sinter::detail::refuse<index_error>(
-        {"optimizer: group ", group, " of ", groups, (groups == 1 ? " group" : " groups")});
-  return group - 1;
+[[noreturn]] SINTER_SHARED_COLD void refuse_group(std::size_t group, std::size_t groups) {
+  sinter::detail::refuse<index_error>(
+      {"optimizer: group ", group, " of ", groups, (groups == 1 ? " group" : " groups")});
 }
 SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, double value, double below) {
   if (!std::isfinite(value) || value < 0 || value >= below)
@@ -66396,6 +66372,33 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
 }
 #endif  // SINTER_DEFINES
 
+/// A value for each group of parameters. There is one group unless more are added. The first stands by itself, so that
+/// it is there in what was moved from, too.
+template <class T>
+class of_groups {
+ public:
+  explicit of_groups(T first) : first_(std::move(first)) {}
+  std::size_t size() const noexcept { return 1 + more_.size(); }
+  const T& first() const noexcept { return first_; }
+  /// Errors: index_error.
+  const T& operator[](std::size_t group) const {
+    if (group >= size()) refuse_group(group, size());
+    return group == 0 ? first_ : more_[group - 1];
+  }
+  void set(std::size_t group, const T& value) {
+    if (group >= size()) refuse_group(group, size());
+    (group == 0 ? first_ : more_[group - 1]) = value;
+  }
+  /// So that the next add() does not throw, if copies of T do not.
+  void reserve() { more_.reserve(size()); }
+  void add(const T& value) { more_.push_back(value); }
+  void drop_last() { more_.pop_back(); }
+
+ private:
+  T first_;
+  std::vector<T> more_;
+};
+
 }  // namespace detail
 
 /// The learning rates, which schedules change: one for each group of parameters. There is one group unless more are
@@ -66403,31 +66406,29 @@ SINTER_SHARED_COLD void check_setting(const char* optimizer, const char* name, d
 class optimizer {
  public:
   /// That of the first group.
-  double lr() const noexcept { return lr_; }
+  double lr() const noexcept { return rates_.first(); }
   /// Errors: index_error.
-  double lr(std::size_t group) const { return group == 0 ? lr_ : more_[detail::checked_group(group, groups())]; }
+  double lr(std::size_t group) const { return rates_[group]; }
   /// Sets the rate of all groups. Errors: value_error unless lr is finite and not negative.
   void set_lr(double lr) {
     detail::check_setting("optimizer", "the learning rate", lr);
-    lr_ = lr;
-    for (double& one : more_) one = lr;
+    for (std::size_t group = 0; group < groups(); ++group) rates_.set(group, lr);
   }
   /// Sets that of one group. Errors: value_error likewise; index_error.
   void set_lr(double lr, std::size_t group) {
     detail::check_setting("optimizer", "the learning rate", lr);
-    (group == 0 ? lr_ : more_[detail::checked_group(group, groups())]) = lr;
+    rates_.set(group, lr);
   }
   /// Number of groups.
-  std::size_t groups() const noexcept { return 1 + more_.size(); }
+  std::size_t groups() const noexcept { return rates_.size(); }
 
  protected:
-  explicit optimizer(double lr) { set_lr(lr); }
-  void add_group(double lr) { more_.push_back(lr); }
-  void drop_group() { more_.pop_back(); }
+  explicit optimizer(double lr) : rates_(lr) { set_lr(lr); }
+  void add_group(double lr) { rates_.add(lr); }
+  void drop_group() { rates_.drop_last(); }
 
  private:
-  double lr_ = 0;
-  std::vector<double> more_;  ///< of the groups from the second on
+  detail::of_groups<double> rates_;
 };
 
 }  // namespace sinter::optim
@@ -67036,7 +67037,7 @@ class rule_optimizer : public optimizer {
   template <class Source, std::invocable<options_type&> F>
     requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add_param_group(const Source& source, const F& change) {
-    options_type options = options_;
+    options_type options = options_.first();
     change(options);
     begin_group(options);
     const std::size_t before = items_.size();
@@ -67044,7 +67045,7 @@ class rule_optimizer : public optimizer {
       add_to(source, groups() - 1);
     } catch (...) {
       drop_items(before);
-      more_.pop_back();
+      options_.drop_last();
       drop_group();
       throw;
     }
@@ -67068,15 +67069,15 @@ class rule_optimizer : public optimizer {
         if (of_these(i)) f(*items_[i]);
     };
     try {
-      each([this](item& i) { i.reserve(options_of(i)); });  // what may fail, before anything has changed
+      each([this](item& i) { i.reserve(options(i.group)); });  // what may fail, before anything has changed
     } catch (...) {
       each([](item& i) { i.reserved(false); });
       throw;
     }
     each([](item& i) { i.reserved(true); });
-    in_few_kernels([&] { each([this](item& i) { i.count(options_of(i), lr(i.group)); }); });
+    in_few_kernels([&] { each([this](item& i) { i.count(options(i.group), lr(i.group)); }); });
     in_few_kernels(
-        [&] { each([this, gradient_scale](item& i) { i.step(options_of(i), lr(i.group), gradient_scale); }); });
+        [&] { each([this, gradient_scale](item& i) { i.step(options(i.group), lr(i.group), gradient_scale); }); });
     sinter::detail::undo_scope::keep_all();  // what comes later must not undo a part of the step
   }
 
@@ -67086,10 +67087,8 @@ class rule_optimizer : public optimizer {
   bool scale_gradients(double factor);
 
   /// Those given to the constructor, and those of another group. Errors: index_error.
-  const options_type& options() const { return options_; }
-  const options_type& options(std::size_t group) const {
-    return group == 0 ? options_ : more_[detail::checked_group(group, groups())];
-  }
+  const options_type& options() const { return options_.first(); }
+  const options_type& options(std::size_t group) const { return options_[group]; }
   /// Number of parameters.
   std::size_t size() const { return items_.size(); }
   /// The group of a parameter.
@@ -67205,7 +67204,6 @@ class rule_optimizer : public optimizer {
   template <class T, device D>
   void add_item(const detail::flat_parameter<T, D>& parameter, std::string name, const void* identity,
                 std::size_t group);
-  const options_type& options_of(const item& i) const { return i.group == 0 ? options_ : more_[i.group - 1]; }
   item* find(const void* identity) const;
   void begin_group(const options_type& options);
   void end_group();
@@ -67218,8 +67216,7 @@ class rule_optimizer : public optimizer {
     gathered.run();
   }
 
-  options_type options_;
-  std::vector<options_type> more_;  ///< of the groups from the second on
+  detail::of_groups<options_type> options_;
   std::vector<std::unique_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
@@ -67266,9 +67263,9 @@ template <class Rule>
 void rule_optimizer<Rule>::begin_group(const options_type& options) {
   Rule::validate(options);
   detail::check_setting("optimizer", "the learning rate", options.lr);
-  more_.reserve(groups());
+  options_.reserve();
   add_group(options.lr);
-  more_.push_back(options);
+  options_.add(options);
 }
 
 template <class Rule>
@@ -69661,9 +69658,9 @@ class scheduler_base {
  public:
   index_t epoch() const { return epoch_; }
   /// The rate that the schedule is of: the one that a group had when the scheduler was made. Errors: index_error.
-  double base_lr(std::size_t group = 0) const { return group == 0 ? base_ : more_[checked_group(group, groups())]; }
+  double base_lr(std::size_t group = 0) const { return bases_[group]; }
   /// Number of groups that the scheduler keeps; those that the optimizer gets later keep their own rates.
-  std::size_t groups() const { return 1 + more_.size(); }
+  std::size_t groups() const { return bases_.size(); }
 
  protected:
   explicit scheduler_base(optimizer& target);
@@ -69672,8 +69669,7 @@ class scheduler_base {
 
  private:
   optimizer& target_;
-  double base_;
-  std::vector<double> more_;  ///< of the groups from the second on
+  of_groups<double> bases_;
   index_t epoch_ = 0;
 };
 
@@ -69736,8 +69732,8 @@ class reduce_on_plateau {
 
 namespace detail {
 
-SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), base_(target.lr()) {
-  for (std::size_t group = 1; group < target.groups(); ++group) more_.push_back(target.lr(group));
+SINTER_SHARED scheduler_base::scheduler_base(optimizer& target) : target_(target), bases_(target.lr()) {
+  for (std::size_t group = 1; group < target.groups(); ++group) bases_.add(target.lr(group));
 }
 SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*, double, index_t), const void* rule,
                                        const double* bases) {
@@ -69748,7 +69744,7 @@ SINTER_SHARED void scheduler_base::set(index_t epoch, double (*rate)(const void*
   }
   for (std::size_t group = 0; group < groups(); ++group) {
     target_.set_lr(rates[group], group);
-    if (bases != nullptr) (group == 0 ? base_ : more_[group - 1]) = bases[group];
+    if (bases != nullptr) bases_.set(group, bases[group]);
   }
   epoch_ = epoch;
 }
@@ -69865,6 +69861,14 @@ namespace sinter::optim {
 
 namespace detail {
 
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
+#if SINTER_DEFINES
+[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
+  sinter::detail::refuse<value_error>(
+      {function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
+}
+#endif  // SINTER_DEFINES
+
 /// Goes through lists of members and makes running moments begin anew, as averages of all batches, until its end.
 class fresh_moments {
  public:
@@ -69950,8 +69954,7 @@ void update_bn(Loader&& loader, M& model) {
         if constexpr (expression<decltype(batch)>) static_cast<void>(eval(model(batch)));
         else static_cast<void>(eval(model(batch.inputs)));
       }
-      if (!any)
-        throw value_error("update_bn: the loader has no batches; its dataset is empty, or .drop_last leaves none");
+      if (!any) detail::refuse_no_batches("update_bn");
     }
   } catch (...) {
     if (trains) model.train(moments.was_training());
@@ -82301,15 +82304,8 @@ class file_mapping {
 /// Storage of a tensor inside a mapping, which it keeps.
 SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
                                               std::size_t bytes) {
-  struct owner : storage {
-    std::shared_ptr<const file_mapping> mapping;
-  };
-  auto* s = new owner;
-  s->mapping = std::move(mapping);
-  s->data = data;
-  s->bytes = bytes;
-  s->borrowed = true;
-  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  auto* const s = new owning_storage<std::shared_ptr<const file_mapping>>(data, bytes);
+  s->owner = std::move(mapping);
   return storage_ptr(s);
 }
 
@@ -82723,6 +82719,7 @@ inline constexpr std::string_view unfinished_prefix = ".sinter-", saving_suffix 
 #if defined(_WIN32)
 
 // Links are followed by the system; files have no modes and no locks that matter here; nothing is removed.
+inline constexpr bool renames_open_files = false;
 inline std::string link_target(std::string path) { return path; }
 inline int copy_mode(const descriptor&, const file_info&) { return 0; }
 inline void remove_unfinished(const std::string&) {}
@@ -82735,6 +82732,8 @@ inline bool may_write(const std::string& path) { return ::_access(path.c_str(), 
 SINTER_SHARED_COLD int rename_file(const std::string& from, const std::string& to);
 
 #else
+
+inline constexpr bool renames_open_files = true;
 
 /// The name that symbolic links lead to, whether or not there is a file of that name.
 SINTER_SHARED_COLD std::string link_target(std::string path);
@@ -82857,8 +82856,8 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (problem == 0 && on_disk) problem = sync_file(file);
-  // A lock ends with the file, so a durable one gets its name before. Windows renames no open file.
-  if (!on_disk || !SINTER_FORKS) {
+  // A lock ends with the file, so a durable one gets its name before.
+  if (!on_disk || !renames_open_files) {
     if (const int closing = file.close(); problem == 0) problem = closing;
   }
   if (problem == 0) problem = rename_file(part, name);
@@ -88145,10 +88144,11 @@ namespace sinter::metrics {
 /// Errors: value_error for a weight that is negative or not finite, and of value() where all weights are 0.
 ///
 ///     metrics::running_mean loss;
-///     loss.add(batch_loss.item(), x.extent(0));
+///     loss.add(batch_loss.item(), x.size(0));
 class running_mean {
  public:
   void add(double number, double weight = 1);
+  void add(double number, std::integral auto count) { add(number, double(count)); }
   double value() const;
   double weight() const { return sums_[1]; }  ///< the sum of the weights so far
   void reset() { sums_[0] = sums_[1] = 0; }
@@ -88220,7 +88220,6 @@ concept steps_by_itself = requires(Optimizer& o) { o.step(); };
 
 /// Errors: value_error; io_error for a checkpoint that cannot be written.
 SINTER_SHARED_COLD void check_fit(const fit_options& o);
-[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function);
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored);
 
 #if SINTER_DEFINES
@@ -88238,9 +88237,6 @@ SINTER_SHARED_COLD void check_fit(const fit_options& o) {
   const std::string folder = o.checkpoint.substr(0, o.checkpoint.find_last_of(ends_of_folders) + 1) + ".";
   if (!tell_file(folder.c_str(), info) || !is_folder(info))
     refuse<io_error>({"fit: the checkpoint ", o.checkpoint, " lies in no folder that is there; make the folder first"});
-}
-[[noreturn]] SINTER_SHARED_COLD void refuse_no_batches(const char* function) {
-  refuse<value_error>({function, ": the loader has no batches; its dataset is empty, or .drop_last leaves none"});
 }
 SINTER_SHARED_COLD std::string epoch_text(const epoch_record& r, bool scored) {
   char text[96];
@@ -88310,7 +88306,7 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
     return epoch - first >= options.epochs || (options.patience > 0 && epoch - better > options.patience);
   };
   for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
-    if (loader.size() == 0) detail::refuse_no_batches("fit");
+    if (loader.size() == 0) optim::detail::refuse_no_batches("fit");
     loader_position start = loader.position();
     if (start.epoch != epoch) start = {epoch, 0};  // a loop was left by `break`
     try {
@@ -90073,9 +90069,7 @@ namespace detail {
 
 template <class X, class L>
 constexpr auto find_ctc_mistake() {
-  if constexpr (!expression<X> || !expression<L>) return no_operands<X, L>{};
-  else if constexpr (!same_device<X, L>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  if constexpr (!is_fitting<beside_mistake<X, L>>) return beside_mistake<X, L>{};
   else if constexpr (!is_cpu_v<device_of<X>>)
     return mistake<ctc_loss_on_device<device_of<X>>, copy_the_operands_to_the_host_with_dot_to_cpu>{};
   else if constexpr (!(std::is_same_v<element_of<X>, float> || std::is_same_v<element_of<X>, double>) ||

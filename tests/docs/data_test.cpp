@@ -125,10 +125,10 @@ TEST_CASE("data.md: training") {
   optim::adam optimizer(model, {.lr = 0.05});
   auto [train, test] = train_test_split(gen, tensor_dataset(points, labels), {.test_size = 0.2});
   data_loader loader(train, {.batch_size = 16, .shuffle = true}), held_out(test, {.batch_size = 100});
-  auto loss = [](const auto& model, const auto& x, const auto& y) { return cross_entropy(model(x), y); };
-  auto score = [&](const auto& model) {
+  auto loss = [](const auto& net, const auto& x, const auto& y) { return cross_entropy(net(x), y); };
+  auto score = [&](const auto& net) {
     metrics::accuracy accuracy;
-    for (auto& [x, y] : held_out) accuracy.add(model(x), y);
+    for (auto& [x, y] : held_out) accuracy.add(net(x), y);
     return accuracy.value();
   };
   fit_history history =

@@ -71,7 +71,7 @@ TEST_CASE("files: memory of other libraries") {
   const tensor x = ones<float>({2, 3});
   // [docs:dlpack]
   dlpack::managed_tensor* const given = to_dlpack(x);  // for another library, which ends it
-  const tensor y = from_dlpack<float, 2>(given);       // from another library, which y ends
+  tensor y = from_dlpack<float, 2>(given);             // from another library, which y ends
   y += 1;                                              // one memory: x is 2 everywhere
   // [docs:end]
   CHECK(x(1, 2) == 2);

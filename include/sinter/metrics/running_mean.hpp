@@ -10,10 +10,11 @@ namespace sinter::metrics {
 /// Errors: value_error for a weight that is negative or not finite, and of value() where all weights are 0.
 ///
 ///     metrics::running_mean loss;
-///     loss.add(batch_loss.item(), x.extent(0));
+///     loss.add(batch_loss.item(), x.size(0));
 class running_mean {
  public:
   void add(double number, double weight = 1);
+  void add(double number, std::integral auto count) { add(number, double(count)); }
   double value() const;
   double weight() const { return sums_[1]; }  ///< the sum of the weights so far
   void reset() { sums_[0] = sums_[1] = 0; }
