@@ -21,6 +21,8 @@ handwritten digits that are in this repository.
                      08_chars         an LSTM that reads a text letter by letter, and writes
                      09_gpt           a small GPT that does the same, stops and goes on
                      10_embed         a trained BERT that turns sentences into vectors, and tells which are alike
+                     11_onnx          a network that PyTorch trained, as C++; with --model FILE.onnx converts that one,
+                                      compiles it and compares it with ONNX Runtime (from PyPI, in build/onnx)
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example
@@ -98,6 +100,9 @@ if [[ " ${arguments[*]} " =~ \ --device\ cuda ]]; then
     }
   fi
   exec "$program" "${arguments[@]}"
+fi
+if [ "$example" = 11_onnx ] && [[ " ${arguments[*]} " =~ \ --model\  ]]; then
+  exec bash "$here/examples/reference/convert.sh" "${arguments[@]}"
 fi
 # A folder of its own, so that it neither needs Catch2 nor changes what tests/run.sh configured.
 folder=examples mpi=OFF launch=()

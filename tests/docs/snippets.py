@@ -2,7 +2,8 @@
 """Fills the code blocks of README.md and docs/ from marked regions of tests and examples, or checks them (--check).
 
 A block is preceded by `<!-- snippet: FILE NAME -->`; in FILE the region stands between `// [docs:NAME]` and `// [docs:end]`.
-Of a case of tests/compile_fail the region `rejected` is what must not compile, the names that the message must have, and the twin.
+Of a case of tests/compile_fail the region `rejected` is what must not compile, the names that the message must have, and the twin. In a
+header that a program wrote there are no marks: there NAME() is the member function of that name.
 """
 import argparse
 import re
@@ -32,6 +33,9 @@ def region(file, name):
         sys.exit(f"snippets.py: there is no {file}")
     if name == "rejected":
         return textwrap.dedent(rejected(path))
+    if name.endswith("()"):
+        found = re.findall(rf"^  (?:template <[^\n]*>\n  )?auto {re.escape(name[:-2])}\(.*?^  }}\n", path.read_text(), re.S | re.M)
+        return textwrap.dedent(found[0]) if found else sys.exit(f"snippets.py: {file} has no {name}")
     found = re.findall(rf"^[ ]*// \[docs:{re.escape(name)}\]\n(.*?)^[ ]*// \[docs:end\]$", path.read_text(), re.S | re.M)
     if len(found) != 1:
         sys.exit(f"snippets.py: {file} has {len(found)} regions named {name}, not 1")

@@ -67,3 +67,16 @@ TEST_CASE("isclose and allclose allow a distance, and infinities and NaN as aske
   CHECK(allclose(a.slice(0, 0, 2), b.slice(0, 0, 2), {.rtol = 0.1}));
   CHECK(allclose(a.slice(0, 2, 3), full<float>({1}, infinity)));
 }
+
+TEST_CASE("max_abs_difference is the largest distance, in double") {
+  const tensor<float, 1> a = {1, 2, infinity}, b = {1.5f, 1, infinity};
+  CHECK(max_abs_difference(a, b) == 1);
+  CHECK(max_abs_difference(variable(a), b * 1) == 1);
+  CHECK(max_abs_difference(tensor<float, 1>{1e30f}, tensor<float, 1>{-1e30f}) == 2 * static_cast<double>(1e30f));
+  CHECK(max_abs_difference(tensor<std::int64_t, 1>{7, -2}, tensor<std::int64_t, 1>{4, 2}) == 4);
+  CHECK(std::isnan(max_abs_difference(a, tensor<float, 1>{1, not_a_number, 0})));
+  CHECK(std::isinf(max_abs_difference(a, -b)));
+  CHECK(max_abs_difference(zeros<float>({0, 3}), zeros<float>({0, 3})) == 0);
+  CHECK_THROWS_WITH(max_abs_difference(a, a.slice(0, 0, 1)),
+                    "max_abs_difference: shapes (3) and (1); they must be the same");
+}

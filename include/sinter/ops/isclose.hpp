@@ -4,14 +4,17 @@
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/all.hpp"
+#include "sinter/ops/cast.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/isfinite.hpp"
 #include "sinter/ops/isnan.hpp"
 #include "sinter/ops/less_equal.hpp"
 #include "sinter/ops/logical_and.hpp"
 #include "sinter/ops/logical_or.hpp"
+#include "sinter/ops/max.hpp"
 #include "sinter/ops/multiply.hpp"
 #include "sinter/ops/subtract.hpp"
+#include "sinter/ops/where.hpp"
 
 namespace sinter {
 
@@ -49,6 +52,19 @@ template <class A, class B>
   requires(detail::may_be_close<A, B>)
 bool allclose(const A& a, const B& b, const closeness& o = {}) {
   return eval(all(isclose(a, b, o))).item();
+}
+/// The largest |a - b|, as double: 0 of nothing and where infinities are alike, NaN where an element of either is one.
+/// It waits for a GPU. Errors: shape_error where the shapes are not the same.
+///
+///     const double error = max_abs_difference(y, expected);
+template <class A, class B>
+  requires(detail::may_be_close<A, B> && rank_of<A> == rank_of<B>)
+double max_abs_difference(const A& a, const B& b) {
+  if (!(a.shape() == b.shape()))
+    detail::refuse<shape_error>(
+        {"max_abs_difference: shapes ", a.shape(), " and ", b.shape(), "; they must be the same"});
+  if (a.shape().numel() == 0) return 0;
+  return static_cast<double>(eval(max(where(a == b, 0, abs(cast<double>(a) - cast<double>(b))))).item());
 }
 /// Are the shapes and all elements the same? NaN is equal to nothing. It waits for a GPU.
 ///
