@@ -92,6 +92,8 @@ install_missing() { # install_missing <compiler> <with tests>
     { has clang-format-19 || echo clang-format-19
       has mpirun.openmpi || printf '%s\n' openmpi-bin libopenmpi-dev
       has mpirun.mpich || printf '%s\n' mpich libmpich-dev
+      has_header "$1" png.h || echo libpng-dev
+      has_header "$1" turbojpeg.h || echo libturbojpeg0-dev
     } | while read -r package; do apt_install "$package" </dev/null || true; done
   fi
   local version

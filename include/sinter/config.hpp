@@ -82,6 +82,15 @@
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
+// 1, in all files of a program that read or write pictures: PNG files are read, and well packed, by libpng, JPEG files
+// are read and written by libjpeg-turbo, and the program is linked with them (CMake's options of these names, on where
+// the libraries are found, set them for sinter::sinter).
+#ifndef SINTER_WITH_PNG
+#define SINTER_WITH_PNG 0
+#endif
+#ifndef SINTER_WITH_JPEG
+#define SINTER_WITH_JPEG 0
+#endif
 // 1, in all files of a program that have socket_communicator: it can encrypt, by OpenSSL 3, and the program is linked
 // with libcrypto (CMake's option of this name sets it for sinter::sinter).
 #ifndef SINTER_WITH_OPENSSL

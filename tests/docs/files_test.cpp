@@ -55,6 +55,23 @@ TEST_CASE("files: safetensors") {
   CHECK(file.metadata().front().second == "3");
 }
 
+#if SINTER_WITH_PNG && SINTER_WITH_JPEG
+TEST_CASE("files: pictures") {
+  const temporary file("photo.jpg");
+  const std::string& path = file.path;
+  write_jpeg(full<std::uint8_t>({3, 12, 16}, 100), path);
+  // [docs:pictures]
+  tensor photo = read_image(path);                             // uint8_t (3, 12, 16)
+  tensor grey = read_image(path, {.mode = image_mode::gray});  // (1, 12, 16)
+  tensor x = eval(cast<float>(photo.unsqueeze(0)) / 255.f);    // (1, 3, 12, 16), from 0 to 1
+  write_jpeg(photo.flip(2), path, {.quality = 90});            // mirrored
+  // [docs:end]
+  CHECK(grey.shape() == extents<3>{{1, 12, 16}});
+  CHECK(x.shape() == extents<4>{{1, 3, 12, 16}});
+  CHECK(std::abs(read_image(path)(0, 3, 4) - 100) <= 2);
+}
+#endif
+
 TEST_CASE("files: NumPy") {
   const temporary file("x.npy");
   const std::string& path = file.path;

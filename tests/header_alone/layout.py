@@ -35,6 +35,9 @@ GUARDED = {
     r"(cuda|cub|thrust|cooperative_groups|cublas|cudnn|nccl)\w*[./]": r"cuda/|ranks/nccl/",
     r"mpi\.h": r"ranks/mpi/",
     r"openssl/": r"ranks/socket/",
+    r"zlib\.h": r"io/gzip\.hpp",
+    r"png\.h": r"io/png\.hpp",
+    r"(turbojpeg|jpeglib)\.h": r"io/jpeg\.hpp",
     r"(unistd|sched|pthread|fcntl|spawn|dirent|io|process|malloc|windows|sys/(mman|stat|file|wait))\.h": r"core/platform\.hpp|ranks/socket/|"
     r"io/(descriptor|folder|gzip|mapping|write)\.hpp",
     r"(sys/(socket|un)|netinet/\w+|arpa/inet|netdb|poll)\.h": r"ranks/socket/",

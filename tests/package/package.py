@@ -55,7 +55,8 @@ def installed(options, folder, *extra):
 def find_package(options, folder):
     """From an installed library; once more without zlib, where the program gzip unpacks files in its place."""
     prefix = f"-DCMAKE_PREFIX_PATH={installed(options, folder)}"
-    with_zlib = "SINTER_WITH_ZLIB:BOOL=ON" in (folder / "library/CMakeCache.txt").read_text(encoding="utf-8")
+    cache = (folder / "library/CMakeCache.txt").read_text(encoding="utf-8")
+    with_zlib = "SINTER_WITH_ZLIB:BOOL=ON" in cache
     main = build("find_package", options, folder, prefix)
     without = build("find_package", options, folder / "without_zlib", prefix, "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON")
     table = folder / "table.csv.gz"
@@ -66,11 +67,21 @@ def find_package(options, folder):
             sys.exit(f"{program} {'with' if zlib else 'without'} zlib, where there is no gzip:\n{text}")
         if shutil.which("gzip") and must([program, table]) != "10\n":
             sys.exit(f"{program} does not read {table}")
-    for option, package, name in (("SINTER_WITH_ZLIB", "ZLIB", "zlib"), ("SINTER_WITH_OPENSSL", "OpenSSL", "OpenSSL 3")):
-        code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / f"no_{package}", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
-                                *settings(options), f"-D{option}=ON", f"-DCMAKE_DISABLE_FIND_PACKAGE_{package}=ON"])
-        if code == 0 or f"{name} was not found" not in text:
-            sys.exit(f"{option} without {name} must be an error:\n{text}")
+    pictures = {line[0]: line for line in (row.split("\t") for row in (tools.ROOT / "tests/io/data/images.tsv").read_text().splitlines())
+                if line[1] == "unchanged"}
+    for name, option in (("one.png", "PNG"), ("grey.jpg", "JPEG")):
+        _, _, _, pixels, data = pictures[name]
+        (folder / name).write_bytes(bytes.fromhex(data))
+        code, text = tools.run([main, folder / name])
+        expected = f"{sum(bytes.fromhex(pixels))}\n" if f"SINTER_WITH_{option}:BOOL=ON" in cache else f"compile with -DSINTER_WITH_{option}=1"
+        if expected not in text:
+            sys.exit(f"{main} {folder / name} must give {expected}:\n{text}")
+    for option, missing, name in (("ZLIB", "CMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON", "zlib"), ("OPENSSL", "CMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON", "OpenSSL 3"),
+                                  ("PNG", "CMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "libpng"), ("JPEG", "SINTER_TURBOJPEG_LIBRARY=", "libturbojpeg")):
+        code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / f"no_{option}", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
+                                *settings(options), f"-DSINTER_WITH_{option}=ON", f"-D{missing}"])
+        if code == 0 or f"{name} was not found" not in " ".join(text.split()):
+            sys.exit(f"SINTER_WITH_{option} without {name} must be an error:\n{text}")
     return main
 
 
