@@ -1,4 +1,4 @@
-// sinter/data.hpp: datasets, loaders, splits, normalisation and random changes of images.
+// sinter/data.hpp: datasets, loaders, splits, normalisation, folders of pictures and random changes of images.
 #pragma once
 
 #include "sinter/data/affine.hpp"
@@ -8,6 +8,7 @@
 #include "sinter/data/dataset.hpp"
 #include "sinter/data/erase.hpp"
 #include "sinter/data/image_batch.hpp"
+#include "sinter/data/image_folder.hpp"
 #include "sinter/data/instances.hpp"
 #include "sinter/data/loader.hpp"
 #include "sinter/data/mix.hpp"

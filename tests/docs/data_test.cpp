@@ -56,6 +56,29 @@ TEST_CASE("data.md: tables") {
   CHECK(features.size() == 2);
 }
 
+#if SINTER_WITH_PNG
+TEST_CASE("data.md: folders of pictures") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "sinter_docs_flowers";
+  const std::string path = folder.string();
+  for (const char* name : {"daisy", "rose"}) {
+    std::filesystem::create_directories(folder / name);
+    write_png(ones<std::uint8_t>({3, 20, 30}), (folder / name / "1.png").string());
+  }
+  std::vector<std::string> names;
+  index_t seen = 0;
+  // [docs:image_folder]
+  image_folder flowers(path, {.size = {64, 64}});  // path/daisy/1.png, path/rose/1.png, ...
+  names = flowers.classes();                       // "daisy", "rose"
+  data_loader loader(flowers, {.batch_size = 32, .shuffle = true});
+  for (auto& [x, y] : loader)  // x float (32, 3, 64, 64), from 0 to 1; y int64_t (32,)
+    seen += x.size(0) * y.size(0) * x.size(3);
+  // [docs:end]
+  CHECK(seen == 2 * 2 * 64);
+  std::filesystem::remove_all(folder);
+  CHECK(names == std::vector<std::string>{"daisy", "rose"});
+}
+#endif
+
 TEST_CASE("data.md: splits") {
   const tensor features = arange<float>(200).reshape({100, 2});
   const tensor labels = eval(cast<std::int64_t>(features.select(1, 0) > 80));
