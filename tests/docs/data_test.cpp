@@ -162,3 +162,29 @@ TEST_CASE("data.md: training") {
   std::filesystem::remove(path + ".best");
   CHECK(reached > 0.8);
 }
+
+TEST_CASE("data.md: watching a run") {
+  generator gen(1);
+  const std::string path = std::filesystem::temp_directory_path() / "sinter_docs_runs";
+  const tensor images = rand(gen, {4, 3, 8, 8});
+  nn::sequential model{nn::flatten(), nn::linear(192, 2, gen)};
+  optim::sgd optimizer(model, {.lr = 0.1});
+  {
+    const std::string folder = path;
+    // [docs:watching]
+    summary_writer writer(folder);  // such as "runs/first"
+    writer.add_text("settings", "lr 0.1", 0);
+    writer.add_image("first", images[0], 0);  // (3, 8, 8), from 0 to 1
+    for (int step = 0; step < 20; ++step) {
+      variable loss = mean(square(model(images)));
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      writer.add_scalar("loss/train", loss.item(), step);
+      if (step % 10 == 0) writer.add_histogram("weights", model.get<1>().weight, step);
+    }
+    // [docs:end]
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(path), {}) == 1);
+  std::filesystem::remove_all(path);
+}

@@ -65,6 +65,10 @@ SINTER_SHARED std::int64_t steady_nanoseconds() noexcept;
 
 SINTER_SHARED int process_number() noexcept;
 
+/// Writes the name of this machine, cut to so many bytes with the 0 at its end; "localhost" where the system does not
+/// tell.
+SINTER_SHARED void host_name(char* to, std::size_t room) noexcept;
+
 /// True when the stream is a terminal.
 SINTER_SHARED bool is_terminal(std::FILE* stream) noexcept;
 
@@ -107,6 +111,18 @@ SINTER_SHARED int process_number() noexcept {
 #else
   return static_cast<int>(::getpid());
 #endif
+}
+
+SINTER_SHARED void host_name(char* to, std::size_t room) noexcept {
+#if defined(_WIN32)
+  const char* const name = std::getenv("COMPUTERNAME");
+  const bool told = name != nullptr;
+  if (told) std::snprintf(to, room, "%s", name);
+#else
+  const bool told = ::gethostname(to, room) == 0;
+  to[room - 1] = 0;  // a name that was cut may have none
+#endif
+  if (!told || to[0] == 0) std::snprintf(to, room, "localhost");
 }
 
 SINTER_SHARED bool is_terminal(std::FILE* stream) noexcept {

@@ -86,6 +86,15 @@ inline bool tell_file(const descriptor& file, file_info& info) {
 inline bool is_regular(const file_info& info) { return S_ISREG(info.st_mode); }
 inline bool is_folder(const file_info& info) { return S_ISDIR(info.st_mode); }
 
+/// Makes one folder; 0, or -1 with errno set.
+inline int make_folder(const std::string& path) {
+#if defined(_WIN32)
+  return ::_mkdir(path.c_str());
+#else
+  return ::mkdir(path.c_str(), 0777);
+#endif
+}
+
 /// Not open, with errno set, if the system refuses.
 inline descriptor open_file(const std::string& path, int flags, int mode = 0) {
   return descriptor(restarted([&] { return ::open(path.c_str(), flags | flags_of_all_files, mode); }));
@@ -111,6 +120,15 @@ inline int write_all(const descriptor& to, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+/// Cuts a file; returns the error, or 0.
+inline int set_file_size(const descriptor& file, std::uint64_t size) {
+#if defined(_WIN32)
+  return ::_chsize_s(file.get(), static_cast<long long>(size));
+#else
+  return restarted([&] { return ::ftruncate(file.get(), static_cast<off_t>(size)); }) == 0 ? 0 : errno;
+#endif
 }
 
 /// Reads n bytes from a place in the file; returns how many there were, or -1 with errno set.

@@ -19,7 +19,21 @@ SINTER_COLD inline bool is_folder(const std::string& path) {
 SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
                                                      std::string_view ending);
 
+/// Makes a folder, and those that it lies in. Errors: io_error if one is not there and cannot be made.
+SINTER_SHARED_COLD void make_folders(const std::string& folder);
+
 #if SINTER_DEFINES
+
+SINTER_SHARED_COLD void make_folders(const std::string& folder) {
+  std::size_t end = 0;
+  do {
+    end = folder.find_first_of(ends_of_folders, end + 1);
+    const std::string part = folder.substr(0, end);
+    if (is_folder(part) || make_folder(part) == 0) continue;
+    if (const int problem = errno; !is_folder(part))  // another process may have made it
+      refuse<io_error>({folder, ": cannot make the folder ", part, ": ", system_text(problem)});
+  } while (end != std::string::npos);
+}
 
 SINTER_SHARED_COLD std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
                                                      std::string_view ending) {

@@ -16,7 +16,8 @@ namespace sinter {
 
 namespace detail {
 
-SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes);
+/// A cyclic sum of 32 bits; unless given of the polynomial that PNG and gzip have. The lowest bit is that of x^31.
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes, std::uint32_t polynomial = 0xEDB88320u);
 
 SINTER_SHARED_COLD std::uint32_t adler32(std::string_view bytes);
 
@@ -50,11 +51,11 @@ SINTER_SHARED_COLD pixels read_png(std::string_view bytes, const std::string& na
 
 #if SINTER_DEFINES
 
-SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes) {
+SINTER_SHARED_COLD std::uint32_t crc32(std::string_view bytes, std::uint32_t polynomial) {
   std::uint32_t c = ~0u;
   for (char b : bytes) {
     c ^= static_cast<unsigned char>(b);
-    for (int k = 0; k < 8; ++k) c = (c & 1u) != 0 ? c >> 1 ^ 0xEDB88320u : c >> 1;
+    for (int k = 0; k < 8; ++k) c = (c & 1u) != 0 ? c >> 1 ^ polynomial : c >> 1;
   }
   return ~c;
 }
