@@ -9,6 +9,7 @@
 #include <sinter/train.hpp>
 
 #include "../io/folder.hpp"
+#include "events.hpp"
 
 using namespace sinter;
 using Catch::Contains;
@@ -109,6 +110,36 @@ TEST_CASE("fit begins where the loader stands, and counts epochs and patience fr
               {.epochs = left == 1 ? 1 : 9, .patience = 2, .checkpoint = dir.file("nan.ckpt")})
               .epochs.size() == 1);
   }
+}
+
+TEST_CASE("fit writes the loss and score of each epoch for TensorBoard") {
+  const folder dir;
+  const std::string log = dir.file("runs/first");
+  const auto points_of = [&](std::size_t file) {  // "loss 3" -> 0.25
+    std::map<std::string, float> all;
+    const auto paths = detail::files_in(log, "events.out.tfevents.", "");
+    for (const auto& e : events::events_in(paths.at(file))) {
+      if (!e.pieces.contains(5)) continue;
+      const auto value = events::value_in(e);
+      const std::string step = std::to_string(e.numbers.at(2));
+      CHECK(all.emplace(value.pieces.at(1) + " " + step, events::scalar_in(value)).second);
+    }
+    return all;
+  };
+  run r;
+  const auto three = [](const auto&) { return 3; };
+  const auto history = fit(r.model, r.optimizer, r.loader, loss, three, {.epochs = 2, .log = log});
+  const std::map<std::string, float> expected = {{"loss 0", static_cast<float>(history.epochs[0].loss)},
+                                                 {"loss 1", static_cast<float>(history.epochs[1].loss)},
+                                                 {"score 0", 3},
+                                                 {"score 1", 3}};
+  CHECK(points_of(0) == expected);
+  fit(r.model, r.optimizer, r.loader, loss, {.epochs = 1, .log = log});  // goes on
+  CHECK(points_of(1).size() == 1);
+  CHECK(points_of(1).contains("loss 2"));
+  CHECK(events::events_in(detail::files_in(log, "events", "").back())[1].numbers.at(2) == 2);  // purges what follows
+  CHECK_THROWS_AS(fit(r.model, r.optimizer, r.loader, loss, {.log = dir.file("taken", "") + "/x"}), io_error);
+  CHECK(r.loader.epoch() == 3);
 }
 
 TEST_CASE("an exception in fit leaves the epoch to be run again") {

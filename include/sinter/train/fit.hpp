@@ -19,6 +19,7 @@
 #include "sinter/optim/clip.hpp"
 #include "sinter/optim/update_bn.hpp"
 #include "sinter/ranks/run_checkpoint.hpp"
+#include "sinter/train/summary_writer.hpp"
 
 namespace sinter {
 
@@ -41,6 +42,7 @@ struct fit_options {
   bool restore_best = true;       ///< the model ends with the weights of the best epoch, else of the last
   double clip_grad_norm = 0;      ///< 0: gradients are not clipped
   std::string checkpoint = {};    ///< a file that is written after each epoch, and read where it is there
+  std::string log = {};           ///< a folder, to which a summary_writer writes loss and score of each epoch
   std::FILE* progress = nullptr;  ///< such as stdout, for a bar and a line of each epoch
   /// Called after each epoch, before the checkpoint is written; may set the rate of the optimizer for the next one.
   std::function<void(const epoch_record&)> on_epoch = {};
@@ -116,7 +118,7 @@ double fit_epoch(Model& model, Optimizer& optimizer, data_loader<Set>& loader, c
 /// of its epoch, the model in train() mode, and weights as they are: the next call runs that epoch again, with a
 /// checkpoint from the weights before it. For more, write the loop: it is that of fit_epoch, in this file. Errors:
 /// value_error for options without sense and a loader without batches; io_error for a checkpoint whose folder is not
-/// there; those of the functions, of run_checkpoint and of nn::load.
+/// there; those of the functions, of run_checkpoint, of nn::load and of summary_writer.
 ///
 ///     auto history = fit(model, optimizer, loader,
 ///                        [](const auto& m, const auto& x, const auto& y) { return cross_entropy(m(x), y); },
@@ -144,6 +146,9 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
   const auto is_over = [&](index_t epoch) {
     return epoch - first >= options.epochs || (options.patience > 0 && epoch - better > options.patience);
   };
+  std::optional<summary_writer> writer;
+  if (!options.log.empty() && !is_over(loader.epoch()))
+    writer.emplace(options.log, summary_writer_options{.purge_step = loader.epoch()});
   for (index_t epoch = loader.epoch(); !is_over(epoch); epoch = loader.epoch()) {
     if (loader.size() == 0) optim::detail::refuse_no_batches("fit");
     loader_position start = loader.position();
@@ -171,6 +176,10 @@ fit_history fit(Model& model, Optimizer& optimizer, data_loader<Set>& loader, co
       history.epochs.push_back(record);
       if (bar) bar->finish(detail::epoch_text(record, scored));
       if (options.on_epoch) options.on_epoch(record);
+      if (writer) {
+        writer->add_scalar("loss", record.loss, epoch);
+        if (scored) writer->add_scalar("score", record.score, epoch);
+      }
       if (lasts) run_checkpoint(options.checkpoint).save(model, optimizer, loader, better, history.best_score);
     } catch (...) {
       loader.set_position(start);
