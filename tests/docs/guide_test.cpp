@@ -159,6 +159,24 @@ TEST_CASE("guide: half precision") {
   CHECK(right > 240);
 }
 
+TEST_CASE("guide: mixed precision") {
+  generator gen(7);
+  const tensor inputs = randn<bfloat16>(gen, {256, 4});
+  const tensor targets = cast<std::int64_t>(sum(inputs, 1) > 0);
+  // [docs:mixed]
+  const nn::sequential model{nn::linear<bfloat16>(4, 16, gen), nn::relu(), nn::linear<bfloat16>(16, 2, gen)};
+  optim::mixed_precision<optim::adam> policy(model, {.lr = 0.001});
+  for (int step = 0; step < 200; ++step) {
+    policy.zero_grad();
+    policy.backward(cross_entropy(cast<float>(model(inputs)), targets));
+    policy.clip_grad_norm(model, 1.0);  // of the gradients without the scale
+    policy.step();                      // false where it was left out
+  }
+  // [docs:end]
+  const tensor right = argmax(infer(model)(inputs), 1) == targets;
+  CHECK(right.to<float>().mean().item() > 0.9f);
+}
+
 TEST_CASE("guide: errors") {
   const auto a = zeros<float>({2, 3});
   const auto b = zeros<float>({4});

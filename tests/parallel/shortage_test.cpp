@@ -314,3 +314,68 @@ TEST_CASE("a step of an offloaded task that runs out of memory is undone", "[sho
 TEST_CASE("a step of checkpoints that runs out of memory is undone", "[shortage]") {
   check_each_failure<from_checkpoints>("checkpoint");
 }
+
+namespace {
+
+struct embedded : nn::module<embedded> {
+  nn::linear<half> first;
+  nn::linear<bfloat16> second;
+  variable<half, 2> table = row_sparse(ones<half>({6, 2}));
+  explicit embedded(generator gen) : first(4, 3, gen), second(3, 2, gen) {}
+  SINTER_MEMBERS(first, second, table);
+};
+struct policy_run {
+  embedded model{generator(3)};
+  optim::mixed_precision<optim::adagrad> policy{model, {.lr = 0.01}, {.init_scale = 256, .growth_interval = 2}};
+  void pass() const {
+    const variable h = model.second(cast<bfloat16>(model.first(ones<half>({2, 4}))));
+    policy.backward(sum(cast<float>(h)) + sum(cast<float>(embedding(tensor<std::int64_t, 1>{1, 4}, model.table))));
+  }
+  /// Not its gradients: grad() would make those of the table dense.
+  std::string state() const {
+    std::string all;
+    const auto add = [&all](const host_tensor& x) {
+      all.append(reinterpret_cast<const char*>(x.bytes.data()), x.bytes.size());
+    };
+    for (const auto& e : nn::state(model)) add(e.value);
+    for (const auto& m : policy.saved_members())
+      if (const auto value = policy.saved_value(m)) add(*value);
+    const optim::grad_scaler::state_type scale = policy.scaler().state();
+    return all + std::to_string(scale.scale) + std::to_string(scale.good_updates);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a step of mixed precision that runs out of memory is undone, masters and scale too", "[shortage]") {
+  const one_thread only;
+  for (const bool is_first : {true, false})
+    for (const bool all : {false, true}) {
+      const auto prepare = [&](policy_run& r) {
+        r.pass();
+        if (is_first) return;
+        r.policy.step();
+        r.policy.zero_grad();
+        r.pass();
+      };
+      policy_run reference;
+      prepare(reference);
+      const std::string before = reference.state();
+      REQUIRE(reference.policy.step());
+      const std::string after = reference.state();
+      long tried = 0, failed = 0;
+      for (auto last = shortage::outcome::failed; last != shortage::outcome::untouched; ++tried) {
+        policy_run r;
+        prepare(r);
+        last = shortage::with_failure(tried, all, [&] { r.policy.step(); });
+        INFO((is_first ? "first step" : "later step") << (all ? ", from allocation " : ", allocation ") << tried);
+        if (last == shortage::outcome::failed) {
+          ++failed;
+          CHECK((r.state() == before));
+          CHECK(r.policy.step());
+        }
+        CHECK((r.state() == after));
+      }
+      CHECK(failed >= 5);
+    }
+}

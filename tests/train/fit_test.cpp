@@ -185,6 +185,31 @@ TEST_CASE("a fit that goes on from its checkpoint has the bits of one that did n
   }
 }
 
+TEST_CASE("fit scales losses, clips and steps by a policy of mixed precision, and goes on from its checkpoint") {
+  const auto loss_of = [](const auto& m, const auto& x, const auto& y) {
+    return cross_entropy(cast<float>(m(cast<half>(x))), y);
+  };
+  struct half_run : run {
+    nn::sequential<nn::linear<half>, nn::tanh, nn::linear<half>> model{nn::linear<half>(2, 16, gen), nn::tanh(),
+                                                                       nn::linear<half>(16, 2, gen)};
+    optim::mixed_precision<optim::adam> policy{model, {.lr = 0.03}, {.init_scale = 0x1p22, .growth_interval = 20}};
+  };
+  const folder dir;
+  const auto train = [&](half_run& r, fit_options options) {
+    options.clip_grad_norm = 1;
+    return fit(r.model, r.policy, r.loader, loss_of, options);
+  };
+  half_run whole, first, second;
+  const auto all = train(whole, {.epochs = 8});
+  CHECK(all.epochs.back().loss < 0.75 * all.epochs.front().loss);
+  CHECK(whole.policy.scaler().get_scale() != 0x1p22);
+  train(first, {.epochs = 3, .checkpoint = dir.file("half.ckpt")});
+  const auto rest = train(second, {.epochs = 8, .checkpoint = dir.file("half.ckpt")});
+  CHECK(rest.epochs.size() == 5);
+  CHECK(rest.epochs.back().loss == all.epochs.back().loss);
+  CHECK(second.policy.scaler().get_scale() == whole.policy.scaler().get_scale());
+}
+
 TEST_CASE("fit writes a line an epoch, and refuses options without sense") {
   run r;
   std::FILE* const lines = std::tmpfile();

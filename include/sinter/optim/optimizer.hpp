@@ -95,10 +95,11 @@ concept optimizer_rule =
     detail::has_options<Rule> &&
     // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
     // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
-    // before. For row_sparse() tables a rule has validate_rows(options), and a state reserve_rows(gradient) and
-    // update_rows(parameter, gradient, options, lr, gradient_scale). A rule that does not step all shapes has
-    // validate_matrix(extents, label). For checkpoints it has each_saved(f), which calls
-    // f(name, member) for the members that last from step to step: running<T, D> and numbers.
+    // before. Where room depends on more than the size, it has reserve_for(parameter). For row_sparse() tables a rule
+    // has validate_rows(options), and a state reserve_rows(gradient) and update_rows(parameter, gradient, options, lr,
+    // gradient_scale). A rule that does not step all shapes has validate_matrix(extents, label). For checkpoints it has
+    // each_saved(f), which calls f(name, member) for the members that last from step to step: running<T, D> and
+    // numbers.
     detail::has_state<Rule, float, cpu>;
 
 /// An optimizer by its Rule.
@@ -262,8 +263,11 @@ class rule_optimizer : public optimizer {
         if (!has_state) before.emplace(state);  // handles
       }
       state.reserve(parameter.numel(), options);
+      const auto* const rows = parameter.row_grad();
       if constexpr (detail::steps_rows<Rule>)
-        if (const auto* const rows = parameter.row_grad()) state.reserve_rows(*rows);
+        if (rows != nullptr) state.reserve_rows(*rows);
+      if constexpr (requires { state.reserve_for(parameter); })
+        if (rows == nullptr) state.reserve_for(parameter);
     }
     void reserved(bool well) override {
       if constexpr (std::is_copy_assignable_v<state_type>) {

@@ -10,7 +10,7 @@
 #include "sinter/data/loader.hpp"
 #include "sinter/io/run_file.hpp"
 #include "sinter/nn/state.hpp"
-#include "sinter/optim/grad_scaler.hpp"
+#include "sinter/optim/mixed_precision.hpp"
 #include "sinter/optim/schedule.hpp"
 
 namespace sinter::detail {
@@ -194,6 +194,26 @@ struct run_part_of<optim::grad_scaler> {
       from.misfit({e.what()});
     }
     return {1, [&s, state] { s.set_state(state); }};
+  }
+};
+
+/// Its optimizer with the masters, and its scaler.
+template <class Optimizer>
+struct run_part_of<optim::mixed_precision<Optimizer>> {
+  using policy = optim::mixed_precision<Optimizer>;
+  using scaler_part = run_part_of<optim::grad_scaler>;
+  static constexpr const char* kind = "mixed_precision";
+
+  static void save(const policy& p, run_part& to) {
+    optimizer_part<policy>::save(p, to);
+    scaler_part::save(p.scaler(), to);
+  }
+  static run_commit plan(policy& p, const run_part& from) {
+    const run_commit optimizer = optimizer_part<policy>::plan(p, from), scaler = scaler_part::plan(p.scaler(), from);
+    return {1, [optimizer, scaler] {
+              optimizer.write();
+              scaler.write();
+            }};
   }
 };
 

@@ -167,6 +167,13 @@ class sharded<rule_optimizer<Rule>> : public optimizer {
   bool is_gathered_ = false;
 };
 
+namespace detail {
+template <class Optimizer>
+struct with_masters<sharded<Optimizer>> {
+  using type = sharded<typename with_masters<Optimizer>::type>;
+};
+}  // namespace detail
+
 static_assert(scaled_optimizer<rule_optimizer<detail::sgd_rule>> &&
               scaled_optimizer<sharded<rule_optimizer<detail::sgd_rule>>>);
 

@@ -97,8 +97,13 @@ double fit_epoch(Model& model, Optimizer& optimizer, data_loader<Set>& loader, c
   for (auto& [x, y] : loader) {
     optimizer.zero_grad();
     variable loss = loss_of(model, x, y);
-    loss.backward();
-    if (options.clip_grad_norm > 0) optim::clip_grad_norm(model, options.clip_grad_norm);
+    if constexpr (requires { optimizer.backward(loss); }) {  // a policy, which scales it
+      optimizer.backward(loss);
+      if (options.clip_grad_norm > 0) optimizer.clip_grad_norm(model, options.clip_grad_norm);
+    } else {
+      loss.backward();
+      if (options.clip_grad_norm > 0) optim::clip_grad_norm(model, options.clip_grad_norm);
+    }
     optimizer.step();
     mean.add(static_cast<double>(loss.item()), static_cast<double>(y.shape()[0]));
     if (bar != nullptr) bar->advance();
