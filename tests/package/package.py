@@ -2,6 +2,7 @@
 """Builds and runs a small separate project that uses the library in one of the ways a user would."""
 import argparse
 import gzip
+import json
 import os
 import re
 import shutil
@@ -83,6 +84,41 @@ def find_package(options, folder):
         if code == 0 or f"{name} was not found" not in " ".join(text.split()):
             sys.exit(f"SINTER_WITH_{option} without {name} must be an error:\n{text}")
     return main
+
+
+def vcpkg(options, folder):
+    """What the port installs, with each set of features; vcpkg itself is not needed."""
+    port = tools.ROOT / "packaging/vcpkg/ports/sinter"
+    manifest = json.loads((port / "vcpkg.json").read_text(encoding="utf-8"))
+    if manifest["version"] != version():
+        sys.exit(f"vcpkg.json has version {manifest['version']}, and config.hpp {version()}")
+    for feature in ("zlib", "none"):
+        prefix = folder / feature
+        must(["cmake", f"-DPREFIX={prefix}", f"-DFEATURES={feature}", f"-DCONFIGURE={';'.join(settings(options))}", "-P", HERE / "vcpkg/run.cmake"])
+        share = prefix / "share/sinter"
+        if not {"copyright", "usage", "sinter.cpp", "sinterTargets.cmake"} <= {file.name for file in share.iterdir()}:
+            sys.exit(f"{share} holds only {sorted(file.name for file in share.iterdir())}")
+        if sorted(file.name for file in prefix.iterdir()) != ["include", "share"] or [file.name for file in (prefix / "share").iterdir()] != ["sinter"]:
+            sys.exit(f"the port installs beside include and share/sinter: {[str(file) for file in prefix.glob('*/*')]}")
+        if ('if("ON")' in (share / "sinterConfig.cmake").read_text(encoding="utf-8")) != (feature == "zlib"):
+            sys.exit(f"the feature zlib is not as asked for: {feature}")
+        main = build("find_package", options, folder / f"uses_{feature}", f"-DCMAKE_PREFIX_PATH={prefix}")
+    return main
+
+
+def conan(options, folder):
+    """The recipe for Conan 2 makes a package, and its test runs; Eigen and zlib are those of the system."""
+    if not shutil.which("conan"):
+        return print("conan is not installed: no package was made")
+    command = ["env", f"CONAN_HOME={folder}", "conan"]
+    must([*command, "profile", "detect"])
+    profile = folder / "profile"
+    profile.write_text("include(default)\n[settings]\ncompiler.cppstd=20\n[platform_requires]\neigen/3.4.0\nzlib/1.2.13\n", encoding="utf-8")
+    text = must([*command, "create", tools.ROOT / "packaging/conan", "-pr:a", profile, "-nr", "-c",
+                 f"tools.cmake.cmake_layout:test_folder={folder}/test"])
+    if f"\nSinter {version()}\n[[0.5, 0.5, 0.5]," not in text:
+        sys.exit(f"the test of the package printed something unexpected:\n{text}")
+    print(f"conan: sinter/{version()}")
 
 
 def native(options, folder):
@@ -260,6 +296,8 @@ def main():
         "single_header": single_header,
         "nvcc": nvcc,
         "native": native,
+        "vcpkg": vcpkg,
+        "conan": conan,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=kinds)
