@@ -8,6 +8,7 @@
 #include "sinter/io/exif.hpp"
 #include "sinter/io/file.hpp"
 #include "sinter/io/folder.hpp"
+#include "sinter/io/from_chars.hpp"
 #include "sinter/io/gzip.hpp"
 #include "sinter/io/idx.hpp"
 #include "sinter/io/image.hpp"

@@ -7,6 +7,7 @@
 
 #include "sinter/core/create.hpp"
 #include "sinter/io/file.hpp"
+#include "sinter/io/from_chars.hpp"
 
 namespace sinter {
 
@@ -46,12 +47,12 @@ SINTER_COLD inline bool is_tiny(std::string_view number) {
   return power < -first_power;
 }
 
-/// As std::from_chars, but what is too small becomes 0. Numbers of 16 bits are rounded from the nearest float.
+/// As from_chars, but what is too small becomes 0. Numbers of 16 bits are rounded from the nearest float.
 template <class T>
 std::from_chars_result read_number(std::string_view field, T& value) {
   constexpr bool narrow = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
   std::conditional_t<narrow, float, T> number{};
-  auto result = std::from_chars(field.data(), field.data() + field.size(), number);
+  auto result = detail::from_chars(field.data(), field.data() + field.size(), number);
   if constexpr (!std::is_integral_v<T>)
     if (result.ec == std::errc::result_out_of_range &&
         is_tiny(field.substr(0, static_cast<std::size_t>(result.ptr - field.data())))) {

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "sinter/io/from_chars.hpp"
 #include "sinter/io/write_safetensors.hpp"
 
 namespace sinter::detail {
@@ -56,7 +57,7 @@ class run_part {
   Number number(std::string_view key) const {
     const std::string& digits = text(key);
     Number x = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
+    const auto [end, error] = detail::from_chars(digits.data(), digits.data() + digits.size(), x);
     if (error != std::errc() || end != digits.data() + digits.size())
       detail::refuse<io_error>({place_, ": ", quoted_name(key), " is ", quoted_name(digits), run_file_advice});
     return x;
