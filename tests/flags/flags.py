@@ -2,7 +2,7 @@
 """Flags and macros that change what a compiler makes of the library: under each it computes what it should, or says in one line what is wrong.
 
 Compiles programs that look at their own results with the flags that are supported, and runs them. With those that are refused it compiles the
-umbrella header.
+umbrella header. All headers are read once more with libc++, where the compiler has it.
 """
 import argparse
 import re
@@ -20,6 +20,7 @@ SUPPORTED = [("program.cpp", "-O1 -funsafe-math-optimizations -fno-fast-math -fn
              ("program.cpp", "-O1 -march=native -DEIGEN_DONT_VECTORIZE -fno-rtti"),
              ("program.cpp", "-O1 -march=native -DEIGEN_MAX_ALIGN_BYTES=0 -DEIGEN_DEFAULT_TO_ROW_MAJOR"),
              ("both_namespaces.cpp", "-O1"),
+             ("program.cpp", "-O1 -std=c++2b"),
              ("constants.cpp", "-O2 -march=native"),
              ("constants.cpp", "-O3 -march=native")]
 REFUSED = {
@@ -37,6 +38,9 @@ REFUSED = {
 SUPPORTED_BY = {"gcc": [], "clang": [("program.cpp", "-O0 -funsafe-math-optimizations")]}
 REFUSED_BY = {"gcc": {"-O0 -funsafe-math-optimizations": FAST},
               "clang": {"-O1 -fno-honor-nans": FAST, "-O1 -fno-honor-infinities": FAST}}
+LIBCXX = "-stdlib=libc++"
+# The umbrella header of each room but cuda.
+ROOMS = "".join(f"#include <sinter/{file.name}>\n" for file in sorted((tools.INCLUDE / "sinter").glob("*.hpp")) if file.name != "cuda.hpp")
 
 
 def works(command, source, flags, program):
@@ -55,6 +59,12 @@ def refuses(command, flags, message):
     # A header that does not exist ends the compilation behind a message.
     errors = [line for line in text.splitlines() if re.search(r"\berror: ", line) and not re.search(r"sinter_needs_\w+'?:? ", line)]
     return None if len(errors) == 1 and re.search(message, errors[0]) else text
+
+
+def reads(command, flags, text):
+    """None if a text compiles without a warning, else what is wrong."""
+    code, output = tools.run([*command, *flags.split(), "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++", "-"], input=text.encode())
+    return None if code == 0 else "\n".join(output.splitlines()[:40])
 
 
 def main():
@@ -76,18 +86,27 @@ def main():
     refused = {**REFUSED, **REFUSED_BY[kind], f"-I{scratch}/old": "sinter: needs Eigen 3.4"}
     cases = [(source, flags, None) for source, flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
     cases += [(None, flags, message) for flags, message in refused.items()]
+    if kind == "clang" and reads(command, LIBCXX, "#include <mutex>\n"):
+        print("the compiler has no libc++: nothing was read with it")
+    elif kind == "clang":
+        cases.append((ROOMS, LIBCXX, None))
     skipped = 0
 
     def one(number_and_case):
         nonlocal skipped
         number, (source, flags, message) = number_and_case
-        key = passed.key(source, flags, message, *sources)
+        key = passed.key(source, flags, message, *(tools.headers() if source == ROOMS else sources))
         if key in passed:
             skipped += 1
             return None
-        problem = refuses(command, flags, message) if message else works(command, source, flags, scratch / f"program_{number}")
+        if source == ROOMS:
+            problem = reads(command, flags, ROOMS)
+        elif message:
+            problem = refuses(command, flags, message)
+        else:
+            problem = works(command, source, flags, scratch / f"program_{number}")
         if problem:
-            return f"{source or 'refused'} {flags}", problem
+            return f"{'all headers' if source == ROOMS else source or 'refused'} {flags}", problem
         passed.add(key)
         return None
 
