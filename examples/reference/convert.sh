@@ -35,5 +35,7 @@ cmake --build "$here/build/examples" -j 2 --target sinter_compiled >"$here/build
   fail 1 "building failed"
 }
 flags="-DSINTER_COMPILED=1 $here/build/examples/libsinter_compiled.a"
-if grep -q '^SINTER_WITH_ZLIB:BOOL=ON' "$here/build/examples/CMakeCache.txt"; then flags="$flags -DSINTER_WITH_ZLIB=1 -lz"; fi
+while read -r option library; do
+  if grep -q "^SINTER_WITH_$option:BOOL=ON" "$here/build/examples/CMakeCache.txt"; then flags="$flags -DSINTER_WITH_$option=1 -l$library"; fi
+done <<<$'ZLIB z\nPNG png\nJPEG turbojpeg\nOPENSSL crypto'
 "$python" "$here/cmake/onnx_to_sinter.py" "$model" --out "$here/build/onnx" --explain --check --flags "$flags" "${arguments[@]}"
