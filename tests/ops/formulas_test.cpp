@@ -78,5 +78,5 @@ TEST_CASE("max_abs_difference is the largest distance, in double") {
   CHECK(std::isinf(max_abs_difference(a, -b)));
   CHECK(max_abs_difference(zeros<float>({0, 3}), zeros<float>({0, 3})) == 0);
   CHECK_THROWS_WITH(max_abs_difference(a, a.slice(0, 0, 1)),
-                    "max_abs_difference: shapes (3) and (1); they must be the same");
+                    "max_abs_difference: shapes (3,) and (1,); they must be the same");
 }

@@ -56,7 +56,7 @@ bool allclose(const A& a, const B& b, const closeness& o = {}) {
 /// The largest |a - b|, as double: 0 of nothing and where infinities are alike, NaN where an element of either is one.
 /// It waits for a GPU. Errors: shape_error where the shapes are not the same.
 ///
-///     const double error = max_abs_difference(y, expected);
+///     const double largest = max_abs_difference(a, b);
 template <class A, class B>
   requires(detail::may_be_close<A, B> && rank_of<A> == rank_of<B>)
 double max_abs_difference(const A& a, const B& b) {
