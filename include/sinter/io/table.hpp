@@ -134,6 +134,20 @@ SINTER_SHARED_COLD table read_table(const std::string& path, const table_options
 
 #if SINTER_DEFINES
 
+namespace detail {
+/// The numbers of texts in the order of these; equal ones stay in theirs.
+SINTER_SHARED_COLD std::vector<std::size_t> sorted_places(const std::vector<std::string>& texts) {
+  std::vector<std::size_t> order(texts.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  // Not stable_sort, of which clang 19 warns with the library of g++ 12.
+  std::sort(order.begin(), order.end(), [&texts](std::size_t a, std::size_t b) {
+    const int differ = texts[a].compare(texts[b]);
+    return differ != 0 ? differ < 0 : a < b;
+  });
+  return order;
+}
+}  // namespace detail
+
 /// Goes through the text once; fields with doubled quotes are written anew, in place.
 class table::reader {
  public:
@@ -174,10 +188,7 @@ class table::reader {
 
  private:
   void refuse_equal_names(index_t line) const {
-    std::vector<std::size_t> order(to_.names_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(),
-                     [this](std::size_t a, std::size_t b) { return to_.names_[a] < to_.names_[b]; });
+    const std::vector<std::size_t> order = detail::sorted_places(to_.names_);
     for (std::size_t i = 1; i < order.size(); ++i)
       if (to_.names_[order[i - 1]] == to_.names_[order[i]])
         detail::refuse_csv(to_.path_, line, 0,
@@ -313,10 +324,7 @@ SINTER_SHARED_COLD tensor<std::int64_t, 1> table::codes(std::string_view name,
                                                         const std::vector<std::string>& categories,
                                                         const column_options& options) const {
   const std::size_t column = place_of(name);
-  std::vector<std::size_t> order(categories.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return categories[a] < categories[b]; });
+  const std::vector<std::size_t> order = detail::sorted_places(categories);
   const auto codes = tensor<std::int64_t, 1>::uninitialized(extents<1>{{rows()}});
   for (index_t row = 0; row < rows(); ++row) {
     const std::string_view text = field(row, column);
