@@ -83,12 +83,19 @@ struct dot_product {
     ((sum[I] = V(T(0))), ...);
     const auto add = [&](const T* lines, index_t step, const T* other) SINTER_INLINE_LAMBDA {
       V left[std::size_t{Rows}], right[std::size_t{Vectors}];
+      SINTER_UNROLL
       for (int r = 0; r < Rows; ++r) left[r] = V::load(lines + r * step);
+      SINTER_UNROLL
       for (int i = 0; i < Vectors; ++i) right[i] = V::load(other + i * length);
       ((sum[I] = math::fma(left[I / Vectors], right[I % Vectors], sum[I])), ...);
     };
     index_t k = 0;
-    for (; k + lanes <= args.k; k += lanes) add(from + k, row_stride, with + k);
+    for (; k + lanes <= args.k; k += lanes) {
+      // The rows that come next: the processor does not foresee that a row ends.
+      SINTER_UNROLL
+      for (int r = 0; r < Rows; ++r) __builtin_prefetch(from + (Rows + r) * row_stride + k);
+      add(from + k, row_stride, with + k);
+    }
     if (k < args.k) {
       T ends[std::size_t{Rows * lanes}] = {};
       for (int r = 0; r < Rows; ++r)

@@ -20,6 +20,7 @@ class prepared_loop {
  public:
   static constexpr index_t block = 512;     ///< elements staged at a time
   static constexpr index_t short_row = 64;  ///< shorter rows are staged
+  static constexpr index_t tiny_row = 16;   ///< shorter ones are staged column by column where these are contiguous
   static constexpr index_t band = 512;      ///< elements of a band of short rows, at least
   static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
@@ -38,7 +39,7 @@ class prepared_loop {
     return band_ > 0 ? band_
            : rows_   ? inner_
            : tiled_  ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1)
-                     : block;
+                     : block_;
   }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
@@ -157,7 +158,8 @@ class prepared_loop {
   loop l_;
   index_t total_ = 0;
   index_t inner_ = 1;
-  index_t band_ = 0;  ///< elements of a band, whole rows; 0 where there are no bands
+  index_t block_ = block;  ///< elements that are staged at a time: whole rows where they are tiny
+  index_t band_ = 0;       ///< elements of a band, whole rows; 0 where there are no bands
   bool rows_ = false;
   bool tiled_ = false;
   bool stream_ = false;
@@ -194,6 +196,7 @@ SINTER_SHARED prepared_loop::prepared_loop(const loop& source) : l_(source) {
     reducing_[s] = is_reducing(l_.out[s]);
     any_reducing_ = any_reducing_ || reducing_[s];
   }
+  if (!rows_ && inner_ < tiny_row && inner_ > 0) block_ = block / inner_ * inner_;
   find_bands();
   if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
   for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
@@ -293,8 +296,11 @@ SINTER_SHARED void prepared_loop::run_blocks(index_t begin, index_t end, char* c
     if (repeated_in_[s])
       detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
   }
-  for (index_t at = begin; at < end; at += block) {
-    const index_t n = end - at < block ? end - at : block;
+  loop tiny_rows = l_;
+  --tiny_rows.rank;
+  for (index_t at = begin; at < end; at += block_) {
+    const index_t n = end - at < block_ ? end - at : block_;
+    const bool is_of_tiny_rows = block_ % inner_ == 0 && inner_ < tiny_row && at % inner_ == 0 && n % inner_ == 0;
     for (int s = 0; s < l_.inputs; ++s) {
       const operand& o = l_.in[s];
       if (repeated_in_[s]) continue;
@@ -303,6 +309,15 @@ SINTER_SHARED void prepared_loop::run_blocks(index_t begin, index_t end, char* c
         continue;
       }
       char* to = staged + static_cast<std::size_t>(s) * bytes;
+      if (is_of_tiny_rows && l_.rank > 1 && o.strides[l_.rank - 2] == 1) {
+        detail::walk(tiny_rows, o.strides, at / inner_, n / inner_, [&](index_t offset, index_t step, index_t count) {
+          for (index_t j = 0; j < inner_; ++j)
+            detail::copy_strided(to + j * o.size, inner_, o.data + (offset + j * inner_stride(o)) * o.size, step, count,
+                                 o.size);
+          to += count * inner_ * o.size;
+        });
+        continue;
+      }
       detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
         detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
         to += count * o.size;
